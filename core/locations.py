@@ -75,6 +75,11 @@ class Locations:
         return self.data / "validations"
 
     @property
+    def glances(self) -> Path:
+        """Functions of tasks read blind, a file for each reader."""
+        return self.data / "glances"
+
+    @property
     def external_results(self) -> Path:
         """Results of other harnesses, judged again: a file for each person who had them judged."""
         return self.data / "external-results"

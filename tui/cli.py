@@ -99,6 +99,13 @@ def _add_commands(top: Commands) -> None:
     top.add("solve", "solve a task, or resume an attempt", lambda: commands.solve.solve_options, screen=True)
     top.add("review", "read recorded runs step by step", lambda: commands.review.review_options, screen=True)
 
+    top.add(
+        "glance",
+        "read functions blind, and see how often a fault is seen",
+        lambda: commands.glance.glance_options,
+        screen=True,
+    )
+
     task = top.group("task", "make, list, show and check tasks")
     task.add("new", "make a task from an sdist, a folder or a git repository", lambda: commands.task_making.new_options)
     task.add("import", "make tasks of a public data set's records", lambda: commands.task_import.import_options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, EntrypointKind
+from gistpoint.core.kinds.gist.model import COMMAND_FILE, DOCTEST_MODULES, Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.original_test import TestGuard
 from gistpoint.core.kinds.gist.programs import program_text
 from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun, Watched
@@ -133,7 +133,7 @@ class GistRunner:
         """Run the command in the repository's tree, or only its file in another place."""
         with run_folder() as base:
             folders: dict[str, Path] = {}
-            called = entrypoint
+            called, files = entrypoint, dict[str, bytes]()
             if elsewhere:
                 files, called = moved_files(tree, entrypoint)
                 files |= _started(entrypoint, environment)
@@ -145,8 +145,9 @@ class GistRunner:
 
             def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
+                root = codebase[0] if codebase and called.is_test and not files else places.workspace
                 settings: dict[str, Any] = {
-                    "argv": _words(places, environment, called, alone=False, settings=not elsewhere),
+                    "argv": _words(places, environment, called, alone=False, settings=not elsewhere, root=root),
                     "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
                     "written": [places.home, places.temporary],
                     "own": [places.workspace, *codebase],
@@ -173,6 +174,7 @@ class GistRunner:
             network=seen.run.isolation.network,
             reason=seen.reason,
             output=ended.output,
+            defined=seen.defined,
         )
 
     def run_gist(
@@ -325,6 +327,9 @@ class GistRunner:
 
 def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
     """Return the gist's own entrypoint for `entrypoint`."""
+    if entrypoint.kind is EntrypointKind.TESTS:
+        switch = (DOCTEST_MODULES,) if entrypoint.doctests else ()
+        return replace(entrypoint, target=entrypoint.gist_file, arguments=(*switch, entrypoint.gist_file))
     kind = EntrypointKind.TEST if entrypoint.is_test else EntrypointKind.SCRIPT
     return replace(entrypoint, kind=kind, target=entrypoint.gist_file, own=())
 
@@ -345,20 +350,31 @@ def _require(ended: Ended) -> None:
         )
 
 
-def _words(places: MountPaths, pins: EnvironmentPins, called: Entrypoint, *, alone: bool, settings: bool) -> list[str]:
+def _words(
+    places: MountPaths, pins: EnvironmentPins, called: Entrypoint, *, alone: bool, settings: bool, root: str = ""
+) -> list[str]:
+    """Return the words of an order; tests are collected below `root`, by default the working folder."""
+    root = root or places.workspace
     if called.is_test:
-        return [*_pytest_words(places, pins, alone=alone, settings=settings), called.node_id]
+        selected = frozenset(called.selected)
+        below = "" if root == places.workspace else f"{root}/"
+        words = called.arguments if called.kind is EntrypointKind.TESTS else (called.node_id,)
+        chosen = [f"{below}{word}" if word in selected else word for word in words]
+        return [*_pytest_words(places, pins, alone=alone, settings=settings, root=root), *chosen]
     if called.kind is EntrypointKind.MODULE:
         return ["-m", called.target, *called.arguments]
     return [called.target, *called.arguments]
 
 
-def _pytest_words(places: MountPaths, pins: EnvironmentPins, *, alone: bool, settings: bool) -> list[str]:
+def _pytest_words(
+    places: MountPaths, pins: EnvironmentPins, *, alone: bool, settings: bool, root: str = ""
+) -> list[str]:
     """Return pytest's arguments without the selection of tests.
 
     `alone` ignores `conftest.py` files; without `settings` the repository's own settings are ignored.
     """
-    words = ["pytest", *_PYTEST, f"--rootdir={places.workspace}", f"--confcutdir={places.workspace}"]
+    root = root or places.workspace
+    words = ["pytest", *_PYTEST, f"--rootdir={root}", f"--confcutdir={root}"]
     for plugin in pins.plugins:
         words += ["-p", plugin]
     if alone:
@@ -399,7 +415,9 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
     A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are not tests
     themselves, including those of inner packages. A script comes alone; a module has no file of its own to move.
     """
-    if not entrypoint.is_test and entrypoint.kind is not EntrypointKind.SCRIPT:
+    if entrypoint.kind is EntrypointKind.TESTS:
+        return _moved_tests(tree, entrypoint)
+    if entrypoint.kind not in (EntrypointKind.TEST, EntrypointKind.SCRIPT):
         return {}, entrypoint
     source = tree.read(entrypoint.target)
     if entrypoint.kind is EntrypointKind.SCRIPT:
@@ -415,6 +433,28 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
     target = posixpath.join(place, "test_moved.py")
     files[target] = source
     return files, replace(entrypoint, target=target)
+
+
+def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
+    """Return the Python files of several tests for the other place; none for doctests, whose files stay in packages.
+
+    One file is renamed as that of a single test is. Folders, and the files of several, keep their names.
+    """
+    paths = list(dict.fromkeys(word.partition("::")[0] for word in entrypoint.selected))
+    inside = [path if path.endswith(".py") else f"{path}/module.py" for path in paths]
+    if entrypoint.doctests or not all(is_test_path(path) for path in inside):
+        return {}, entrypoint
+    if len(paths) == 1 and paths[0].endswith(".py"):
+        files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=paths[0]))
+        selected = frozenset(entrypoint.selected)
+        words = [moved.target + word[len(paths[0]) :] if word in selected else word for word in entrypoint.arguments]
+        return files, replace(entrypoint, target=moved.target, arguments=tuple(words))
+    folders = tuple(f"{path}/" for path in paths)
+    taken = {path for path in tree.files(".py") if path.startswith(folders) or path in paths}
+    above = {str(parent) for path in taken for parent in PurePosixPath(path).parents}
+    for folder in ("" if name == "." else name for name in above):
+        taken |= {posixpath.join(folder, name) for name in _taken_along(tree, folder)}
+    return {path: tree.read(path) for path in sorted(taken)}, entrypoint
 
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
@@ -436,7 +476,7 @@ def _may_be_imported(name: str) -> bool:
 
 def _moved_names(called: Entrypoint) -> dict[str, str]:
     """Return the temporary names of the file."""
-    if not called.is_test and called.kind is not EntrypointKind.SCRIPT:
+    if not called.files or posixpath.basename(called.target) not in ("test_moved.py", "moved.py"):
         return {}
     name = posixpath.basename(called.target)
     modules = {called.target.removesuffix(".py").replace("/", "."), name.removesuffix(".py")}

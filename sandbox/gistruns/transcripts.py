@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from gistpoint.core.kinds.gist.fidelity import DOCTEST
 from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.base import Ended, Stop
@@ -31,6 +32,8 @@ class Seen:
     reason: str
     lines: frozenset[int]
     trace: Mapping[str, Any] | None
+    defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """For each test, the file that has its code, relative to the root of the run, and the first line."""
 
 
 class TestsTranscript:
@@ -67,21 +70,38 @@ class TestsTranscript:
             collection_error=Raised("", errors[0].message) if errors else None,
             isolation=isolation_of(notes),
         )
-        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes))
+        defined = {_name(note): place for note in outcomes if (place := _place(note)) is not None}
+        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined)
 
     def _tests(self, outcomes: list[dict[str, object]]) -> dict[str, TestRun]:
         details = {str(note["id"]): note for note in outcomes}
         tests: dict[str, TestRun] = {}
         for id, result in self.suite.results.items():
             note = details.get(id, {})
-            tests[id] = TestRun(
+            fixed = note.get("fixed")
+            tests[_name({"id": id, **note})] = TestRun(
                 result.outcome,
                 str(note.get("stdout", "")),
                 str(note.get("stderr", "")),
                 raised_in(note),
                 str(note.get("phase", "")),
+                fixed if isinstance(fixed, str) and fixed else None,
             )
         return tests
+
+
+def _name(note: Mapping[str, object]) -> str:
+    """Return the id of a test; that of a doctest without its module, which a gist has under another name."""
+    id, doctest = str(note["id"]), note.get("doctest")
+    return f"{id.partition('::')[0]}::{DOCTEST}{doctest}" if isinstance(doctest, str) else id
+
+
+def _place(note: Mapping[str, object]) -> tuple[str, int] | None:
+    match note.get("at"):
+        case [str(path), int(line)]:
+            return path, line
+        case _:
+            return None
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -12,6 +13,7 @@ import pytest
 _STREAM = 100_000
 _MESSAGE = 4000
 _DEPTH = 200
+_NESTED = 8
 
 
 class TestObserver:
@@ -42,6 +44,7 @@ class TestObserver:
         self._raised: list[str] | None = None
         self._phase = ""
         self._streams = ("", "")
+        self._origin: dict[str, Any] = {}
         self._whole: list[tuple[Any, str, object, object]] = []
         self._tampered = False
 
@@ -59,6 +62,7 @@ class TestObserver:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Measure only the tests of the file, not those whose outcome is known."""
+        self._origin = _origin(item)
         self._measure(str(item.path) == self._path)
         try:
             return (yield)
@@ -75,7 +79,7 @@ class TestObserver:
         module = getattr(item, "module", None)
         if getattr(module, "__file__", None) != self._path:
             return (yield)
-        function = self._test_in(getattr(item, "function", None) or getattr(item, "obj", None))
+        function = self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item))
         names = getattr(function, "__globals__", None) or vars(module)
         self._look(names, module)
         try:
@@ -106,7 +110,8 @@ class TestObserver:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """Report the test."""
         out, err = (_bounded(text) for text in self._streams)
-        self._report("outcome", id=nodeid, raised=self._raised, phase=self._phase, stdout=out, stderr=err)
+        told = {"raised": self._raised, "phase": self._phase, "stdout": out, "stderr": err}
+        self._report("outcome", id=nodeid, **told, **self._origin)
 
     def pytest_exception_interact(self, call: pytest.CallInfo[Any]) -> None:
         """Report a failed import of the codebase: the blocker may have been removed before."""
@@ -136,6 +141,10 @@ class TestObserver:
                 return
 
     def _check_test(self, item: pytest.Item) -> None:
+        doctest = getattr(item, "dtest", None)
+        if doctest is not None:
+            self._check_doctest(doctest)
+            return
         module = getattr(item, "module", None)
         if self._tampered or not self._guard or getattr(module, "__file__", None) != self._path:
             return
@@ -144,13 +153,20 @@ class TestObserver:
             if getattr(module, name, wanted) is not wanted:
                 self._tell(f"{name} is not that of pytest")
                 return
-        if self._test_in(getattr(item, "function", None) or getattr(item, "obj", None)) is None:
+        if self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item)) is None:
             self._tell(f"{item.name} is not the test that was put in")
 
-    def _test_in(self, function: object) -> object | None:
+    def _check_doctest(self, doctest: Any) -> None:
+        wanted = self._guard.get("doctests", {}).get(_name_of_doctest(doctest)) if self._guard else None
+        if not self._tampered and wanted is not None and _docstring_sha256(doctest.docstring) != wanted:
+            self._tell(f"the docstring of {doctest.name} is not the one that was put in")
+
+    def _test_in(self, function: object, qualname: str) -> object | None:
         """Return the test inside the function that pytest calls, below its decorators; None if it is missing."""
         if not self._guard:
             return None
+        places = self._guard.get("places") or {}
+        first, last = places.get(qualname, (0, 0)) if places else (self._guard["first"], self._guard["last"])
         waiting = [function]
         seen: set[int] = set()
         while waiting and len(seen) < _DEPTH:
@@ -159,17 +175,13 @@ class TestObserver:
                 continue
             seen.add(id(found))
             code = getattr(found, "__code__", None)
-            if isinstance(code, CodeType) and self._stands_there(code):
+            if isinstance(code, CodeType) and first <= code.co_firstlineno <= last and code.co_filename == self._path:
                 return found
             waiting += [getattr(found, name, None) for name in ("__wrapped__", "__func__")]
             if self._guard["decorated"]:
                 waiting += [getattr(found, name, None) for name in ("func", "function", "__call__")]
                 waiting += [_content(cell) for cell in getattr(found, "__closure__", None) or ()]
         return None
-
-    def _stands_there(self, code: CodeType) -> bool:
-        within: bool = self._guard["first"] <= code.co_firstlineno <= self._guard["last"]
-        return within and code.co_filename == self._path
 
     def _tell(self, what: str) -> None:
         self._tampered = True
@@ -189,6 +201,79 @@ def _parts() -> Iterator[tuple[Any, str, object, object]]:
                 for inner, member in list(vars(value).items()):
                     if isinstance(member, FunctionType):
                         yield value, inner, member, member.__code__
+
+
+def _qualname(item: pytest.Item) -> str:
+    """Return the qualified name of a test, without its parameters."""
+    return item.nodeid.partition("[")[0].partition("::")[2].replace("::", ".")
+
+
+def _name_of_doctest(doctest: Any) -> str:
+    module = str(doctest.globs.get("__name__", ""))
+    name = str(doctest.name)
+    return name[len(module) :].lstrip(".") if name.startswith(module) else name
+
+
+def _docstring_sha256(text: object) -> str:
+    import hashlib
+
+    lines = [line.strip() for line in str(text or "").strip().splitlines()]
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _origin(item: pytest.Item) -> dict[str, Any]:
+    """Return where the code of a test is, and a hash of the data that it was made with, if it was made at run time."""
+    doctest = getattr(item, "dtest", None)
+    if doctest is not None:
+        return {"doctest": _name_of_doctest(doctest)}
+    function = getattr(item, "function", None) or getattr(item, "obj", None)
+    for _ in range(_DEPTH):
+        inner = getattr(function, "__wrapped__", None) or getattr(function, "__func__", None)
+        if inner is None:
+            break
+        function = inner
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return {}
+    root = os.path.realpath(str(item.config.rootpath)) + os.sep
+    path = os.path.realpath(code.co_filename)
+    place = [path[len(root) :].replace(os.sep, "/"), code.co_firstlineno] if path.startswith(root) else None
+    return {"at": place, "fixed": _fixed(function, code)}
+
+
+def _fixed(function: object, code: CodeType) -> str:
+    """Return a hash of the plain data in a function that another one made: what it closes over, and its defaults."""
+    if "<locals>" not in str(getattr(function, "__qualname__", "")) and not getattr(function, "__closure__", None):
+        return ""
+    cells = getattr(function, "__closure__", None) or ()
+    found = {name: _content(cells[n]) for n, name in enumerate(code.co_freevars)}
+    if "<locals>" in str(getattr(function, "__qualname__", "")):
+        found["()"] = getattr(function, "__defaults__", None) or ()
+        found["{}"] = getattr(function, "__kwdefaults__", None) or {}
+    texts = {name: _plain(value, _NESTED) for name, value in found.items()}
+    told = {name: text for name, text in texts.items() if text is not None}
+    if not told:
+        return ""
+    import hashlib
+
+    return hashlib.sha256(repr(sorted(told.items())).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(value: object, depth: int) -> str | None:
+    """Return a text for plain data; None for anything else, of which only the code is compared."""
+    if value is None or type(value) in (str, bytes, int, float, complex, bool):
+        return repr(value)
+    if depth == 0:
+        return None
+    if type(value) in (list, tuple, set, frozenset):
+        parts: list[str | None] = [_plain(one, depth - 1) for one in value]  # type: ignore[attr-defined]
+        if type(value) in (set, frozenset):
+            parts.sort(key=str)
+    elif type(value) is dict:
+        parts = [_plain(one, depth - 1) for pair in value.items() for one in pair]
+    else:
+        return None
+    return f"{type(value).__name__}({', '.join(str(part) for part in parts)})"
 
 
 def _content(cell: CellType) -> object:

@@ -22,7 +22,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.failures import gist_error, unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
 from gistpoint.core.kinds.gist.model import Entrypoint, parse_entrypoint, with_input
-from gistpoint.core.kinds.gist.original_test import GistTest, guard_of, ready_text
+from gistpoint.core.kinds.gist.original_test import GistTest, guard_for, missing_name, ready_text, stored_test
 from gistpoint.core.kinds.gist.runs import CommandRun, GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved, taken_over
 from gistpoint.core.outcomes import Outcome, RunStatus, Writable
@@ -196,8 +196,8 @@ def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: G
     fault = unreadable(text)
     if fault is not None:
         return _Verdict(False, 0.0, fault.evidence)
-    test = GistTest(**wanted["test"]) if wanted["test"] else None
-    name, owned = test.qualname if test else "", tuple(wanted["owned"])
+    test = stored_test(wanted["test"]) if wanted["test"] else None
+    name, owned = missing_name(text, test) if test else "", tuple(wanted["owned"])
     try:
         spliced = ready_text(text, test, owned)
     except (SyntaxError, ValueError):
@@ -229,7 +229,7 @@ def _compared(
         forbidden=(str(expected.resolve().parent),),
         measure_lines=False,
         hash_seed=seed,
-        guard=guard_of(text, test.source, test.qualname) if test else None,
+        guard=guard_for(text, test) if test else None,
     )
     masks = name_masks(entrypoint, wanted["modules"])
     places = [*[masks] * len(originals), {**trial.places, **masks}]

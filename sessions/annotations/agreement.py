@@ -1,4 +1,4 @@
-"""Agreement of two people: Cohen's kappa, of two reviewers label by label, of two validators over their verdicts."""
+"""Agreement of two people, or of one with herself: Cohen's kappa of labels, of verdicts, of blind readings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.estimates import cohen_kappa
+from gistpoint.sessions.annotations.glances import GlanceBook, Glances
 from gistpoint.sessions.annotations.keys import StepKey
 from gistpoint.sessions.annotations.reviews import Review, ReviewBook
 from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationBook
@@ -162,3 +163,73 @@ def verdict_agreement(book: ValidationBook, tasks: Iterable[str], first: str, se
         cohen_kappa(accepted),
         tuple(Disagreement(*pair) for pair in pairs if pair[1] is not pair[2]),
     )
+
+
+# Blind readings
+
+
+@dataclass(frozen=True, slots=True)
+class GlanceAgreement:
+    """Two readers who read the same version of a function; or two rounds of one, if both have the same name."""
+
+    first: str
+    second: str
+    functions: int
+    """Functions of which both read the same version."""
+    agreed: int
+    kappa: float | None
+    """Over the three answers of a blind reading."""
+    verdicts: int
+    """Corruptions to which both gave a verdict."""
+    agreed_verdicts: int
+    kappa_verdicts: float | None
+
+
+def glance_agreement(book: GlanceBook, tasks: Iterable[str], first: str, second: str) -> GlanceAgreement:
+    """Compare two readers on the given tasks, by the first reading of each version and the last verdict.
+
+    With one name twice, a reader's first round of a function is compared with the next one.
+    """
+    answers: list[tuple[str, str]] = []
+    verdicts: list[tuple[str, str]] = []
+    for task in tasks:
+        one, other = book.state(task, first), book.state(task, second)
+        left, right = _answers(one), _answers(other)
+        given, said = _verdicts(one), _verdicts(other)
+        if first == second:
+            answers += [(told[0], told[1]) for told in left.values() if len(told) > 1]
+            verdicts += [(told[0], told[1]) for told in given.values() if len(told) > 1]
+        else:
+            answers += [(told[0], right[key][0]) for key, told in left.items() if key in right]
+            verdicts += [(told[-1], said[key][-1]) for key, told in given.items() if key in said]
+    return GlanceAgreement(
+        first,
+        second,
+        len(answers),
+        sum(one == other for one, other in answers),
+        cohen_kappa(answers),
+        len(verdicts),
+        sum(one == other for one, other in verdicts),
+        cohen_kappa(verdicts),
+    )
+
+
+def _answers(glances: Glances) -> dict[tuple[str, str], list[str]]:
+    """Return the answers to each version of each function, in their order."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for reading in glances.readings:
+        found.setdefault((reading.function, reading.version), []).append(reading.answer)
+    return found
+
+
+def _verdicts(glances: Glances) -> dict[str, list[str]]:
+    """Return the verdicts on each function: the last one of each round, by the time at which that was given."""
+    last: dict[tuple[str, int, int], str] = {}
+    for given in glances.verdicts:
+        key = (given.function, given.seed, given.round)
+        last.pop(key, None)
+        last[key] = given.verdict
+    found: dict[str, list[str]] = {}
+    for (function, _, _), verdict in last.items():
+        found.setdefault(function, []).append(verdict)
+    return found

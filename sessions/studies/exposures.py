@@ -1,4 +1,4 @@
-"""What a person has seen in other studies, which the declaration names, is written into the log of this one."""
+"""What a person has seen in other studies that the declaration names, or read blind, is written into a study's log."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from gistpoint.sessions.studies.erasing import LOG
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import StudyLog
 
+READ_BLIND = "a function of it was read blind"
+
 
 def other_studies(study: StudyFolder) -> dict[str, Path | None]:
     """Return the folders of `exposed_elsewhere` by the names given there; None for one that is not here."""
@@ -19,12 +21,18 @@ def other_studies(study: StudyFolder) -> dict[str, Path | None]:
 
 
 def record_exposures(study: StudyFolder, code: str) -> int:
-    """Record which tasks of this study a person has begun in others, or is exposed to there; return how many are new.
+    """Record which tasks of this study a person has seen elsewhere, and return how many are new.
 
-    People are the same if their codes are. A study whose folder is not here is passed over: `study check` tells it.
+    Seen is what the person has begun in other studies, or is exposed to there, and every task a corrupted function of
+    which the person has read blind on this machine, in whatever version or task. People are the same if their codes,
+    and the names as readers, are. A study whose folder is not here is passed over: `study check` tells it.
     """
     known = {fact.task for fact in study.ledger.person(code).exposures}
     new = 0
+    for task in sorted(_read_blind(study, code) - known):
+        study.record(code, person(code), StudyOperationKind.EXPOSED, Exposed(task=task, how=READ_BLIND))
+        known.add(task)
+        new += 1
     for folder in other_studies(study).values():
         if folder is None:
             continue
@@ -40,3 +48,13 @@ def record_exposures(study: StudyFolder, code: str) -> int:
 def _seen(who: Person) -> Iterator[str]:
     yield from (given.task for given in who.assignments if given.id in who.begun)
     yield from (fact.task for fact in who.exposures if fact.task)
+
+
+def _read_blind(study: StudyFolder, code: str) -> set[str]:
+    read = study.glances.read_by(code)
+    tasks, functions = {task for task, _ in read}, {(found.source, found.function) for _, found in read}
+    return {
+        identity
+        for identity, task in study.tasks.items()
+        if identity in tasks or any((task.source, target) in functions for target in task.targets)
+    }

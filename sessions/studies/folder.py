@@ -18,6 +18,8 @@ from gistpoint.core.study.operations import Fact, StudyError, StudyOperation, St
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.annotations.glance_reader import GlanceStore
+from gistpoint.sessions.annotations.glances import GlanceBook
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.studies.drafts import drafts_folder
 from gistpoint.sessions.studies.erasing import delete_local, local_leftovers, refuse_open
@@ -60,6 +62,11 @@ class StudyFolder:
     def local(self) -> Path:
         """The folder of this machine's attempts."""
         return self._locations.attempts
+
+    @property
+    def glances(self) -> GlanceBook:
+        """What was read blind on this machine, as it is on the disk now."""
+        return GlanceStore(self._locations.glances, self.clock).book
 
     @property
     def machine(self) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         gist_listing,
         gist_making,
         gists,
+        glance,
         mcp,
         replay,
         rescore,
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "attempts", "code", "demo", "doctor", "gist_listing", "gist_making", "gists", "mcp", "replay",
-    "rescore", "review", "reviews", "runs", "solve", "storage", "studies", "study_attempts", "study_beyond",
+    "agents", "attempts", "code", "demo", "doctor", "gist_listing", "gist_making", "gists", "glance", "mcp",
+    "replay", "rescore", "review", "reviews", "runs", "solve", "storage", "studies", "study_attempts", "study_beyond",
     "study_people", "study_report", "study_simulation", "study_taking", "task_export", "task_import",
     "task_making", "tasks", "validations",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ def paths(options: argparse.Namespace) -> int:
         "tasks": locations.tasks,
         "attempts": locations.attempts,
         "validations": locations.validations,
+        "glances": locations.glances,
         "external_results": locations.external_results,
         "logs": locations.logs,
         "config": locations.config,

@@ -122,7 +122,7 @@ def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
     if end == len(subject.text):
         yield (TextEdit(start - 1, end, ""),)
         return
-    blank_before = subject.text[:start].endswith("\n\n")
+    blank_before = subject.text[:start].endswith(("\n\n", ":\n"))
     blank_after = subject.text.startswith("\n\n", end)
     yield (TextEdit(start, end + (2 if blank_before and blank_after else 1), ""),)
 
@@ -160,6 +160,6 @@ OPERATORS = (
     Operator("lost case", 0.2, lost_case),
     Operator("lost guard", 0.15, lost_guard),
     Operator("separate if", 0.22, separate_if),
-    Operator("break for continue", 0.3, break_continue, in_rewritten=True),
+    Operator("break for continue", 0.2, break_continue, in_rewritten=True),
     Operator("wrong block", 0.07, wrong_block, in_rewritten=True),
 )

@@ -99,5 +99,5 @@ def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
 
 OPERATORS = (
     Operator("boundary", 0.26, boundary, in_rewritten=True),
-    Operator("sentinel", 0.05, sentinel, in_rewritten=True),
+    Operator("sentinel", 0.08, sentinel, in_rewritten=True),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -39,9 +40,12 @@ def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def option_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A keyword argument not passed on."""
+    """A keyword argument not passed on, unless a like call of the function passes it on as well."""
+    given = Counter((ast.unparse(node.func), item.arg) for node in subject.of(ast.Call) for item in node.keywords)
     for node in subject.of(ast.Call):
         for keyword in node.keywords:
+            if given[ast.unparse(node.func), keyword.arg] > 1:
+                continue
             if keyword.arg is not None and keyword.arg not in ("key", "reverse"):
                 yield from argument_dropped(subject, node, keyword)
 

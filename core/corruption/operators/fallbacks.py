@@ -63,9 +63,11 @@ def _stands(subject: CorruptionTarget, node: ast.expr) -> bool:
 
 def other_precedence(subject: CorruptionTarget) -> Iterator[Edits]:
     """The second of two sources before the first: `b or a`, `{**b, **a}`, a copy of `b` updated by `a`."""
+    parameters = {item.arg for item in ast.walk(subject.node.args) if isinstance(item, ast.arg)}
     for choice in subject.of(ast.BoolOp):
         two = isinstance(choice.op, ast.Or) and len(choice.values) == 2 and _stands(subject, choice)
-        if two and all(isinstance(value, _PLAIN) for value in choice.values):
+        given = [isinstance(value, ast.Name) and value.id in parameters for value in choice.values]
+        if two and given[0] == given[1] and all(isinstance(value, _PLAIN) for value in choice.values):
             yield _swapped(subject, *choice.values)
     for node in subject.of(ast.Dict):
         if len(node.keys) == 2 and node.keys == [None, None]:
@@ -120,12 +122,21 @@ def _stored_once(subject: CorruptionTarget, node: ast.Assign, mappings: frozense
     of, key = subject.source(place.value), subject.source(place.slice)
     if not looped or ast.unparse(place.value) not in mappings or not is_one_line(subject, node):
         return
+    if _of_distinct_keys(subject, node):
+        return
     value, space = subject.source(node.value), margin(subject, node)
     if isinstance(node.value, ast.Name | ast.Attribute | ast.Constant | ast.Call):
         yield subject.replaced(node, f"{of}.setdefault({key}, {value})")
     if space and not names_in(node.value) & names_in(place.value):
         start = subject.span(node)[0]
         yield (TextEdit(start, start, f"if {key} not in {of}:\n{space}{step_of(subject)}"),)
+
+
+def _of_distinct_keys(subject: CorruptionTarget, node: ast.stmt) -> bool:
+    """Whether the loop around a statement goes through the items of a mapping, whose keys differ."""
+    loop = next((item for item in subject.around(node) if isinstance(item, ast.For)), None)
+    called = loop.iter.func if loop is not None and isinstance(loop.iter, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("items", "keys")
 
 
 def _mappings(subject: CorruptionTarget) -> frozenset[str]:

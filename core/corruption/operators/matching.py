@@ -121,7 +121,7 @@ def replacing_order(subject: CorruptionTarget) -> Iterator[Edits]:
 OPERATORS = (
     Operator("lost alternative", 0.3, lost_alternative, in_rewritten=True),
     Operator("lost limit", 0.3, lost_limit, in_rewritten=True),
-    Operator("looser match", 0.2, looser_match, in_rewritten=True),
-    Operator("other identity", 0.1, other_identity),
+    Operator("looser match", 0.15, looser_match, in_rewritten=True),
+    Operator("other identity", 0.05, other_identity),
     Operator("replacing order", 0.3, replacing_order),
 )

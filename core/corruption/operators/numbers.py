@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -58,10 +59,13 @@ def slice_bound(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def end_index(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The first element for the last one, and back."""
+    """The first element for the last one, and back, if it is read once: elsewhere the right one would be read."""
+    reads = Counter(subject.source(node) for node in subject.of(ast.Subscript))
     for node in subject.of(ast.Subscript):
         index = node.slice
         if not isinstance(node.ctx, ast.Load):
+            continue
+        if reads[subject.source(node)] > 1:
             continue
         if _is_whole(index, 0):
             yield subject.replaced(index, "-1")
@@ -96,16 +100,6 @@ def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str
             yield (TextEdit(*span, text),)
 
 
-def swapped_operands(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`b - a` for `a - b`."""
-    for node in subject.of(ast.BinOp):
-        if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod) and not _is_text(node):
-            left, right = subject.operand(node.left), subject.operand(node.right)
-            simple = all(isinstance(side, ast.Name | ast.Attribute | ast.Call) for side in (node.left, node.right))
-            if simple:
-                yield TextEdit(*left, subject.text[slice(*right)]), TextEdit(*right, subject.text[slice(*left)])
-
-
 def _is_text(node: ast.BinOp) -> bool:
     return any(
         isinstance(side, ast.JoinedStr | ast.List | ast.Tuple)
@@ -118,10 +112,9 @@ OPERATORS = (
     Operator("off by one", 0.23, dropped_one, in_rewritten=True),
     Operator("off by one", 0.23, range_end, in_rewritten=True),
     Operator("slice bound", 0.11, slice_bound, in_rewritten=True),
-    Operator("end index", 0.42, end_index, in_rewritten=True),
+    Operator("end index", 0.2, end_index, in_rewritten=True),
     Operator("counting start", 0.19, counting_start),
     Operator("rounding", 0.25, rounding),
-    Operator("swapped operands", 0.46, swapped_operands),
 )
 ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
 """Seen at a glance, so not among the operators that make tasks; for those who undo corruptions."""

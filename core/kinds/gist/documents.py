@@ -19,7 +19,7 @@ from gistpoint.core.kinds.gist.model import (
     parse_entrypoint,
     with_input,
 )
-from gistpoint.core.kinds.gist.original_test import GistTest
+from gistpoint.core.kinds.gist.original_test import GistTest, document_of_test, stored_test
 from gistpoint.core.kinds.gist.overrides import require_known
 from gistpoint.core.kinds.gist.runs import CommandRun, TestRun, TestsRun
 from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, read_trace
@@ -77,7 +77,7 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
         modules=fields.get("modules", tuple[str, ...]),
         trace=trace,
         difficulty=fields.get("difficulty", Difficulty),
-        test=fields.get("test", GistTest),
+        test=_read_test(fields.table("test")),
         compared_files=fields.get("compared_files", tuple[str, ...]),
         seconds=fields.get("seconds", float),
         habits=fields.record(Habits),
@@ -86,7 +86,25 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
     )
     if len(answer.originals) < 2:
         raise TaskError(f"{fields.file}: the key {fields.name('originals')!r} must hold two runs or more.")
-    return answer if answer.test and answer.test.qualname else replace(answer, test=None)
+    return answer
+
+
+class _OtherTest(msgspec.Struct):
+    qualname: str
+    defined_as: str
+    doctest: bool
+    file: int
+
+
+def _read_test(fields: Fields) -> GistTest | None:
+    """Return the tests of a command; None for a command that is not a test, whose table holds empty texts."""
+    name, doctest = fields.get("qualname", str), fields.get("doctest", bool, False)
+    fields.get("source", str)
+    fields.get("defined_as", str, "")
+    others, files = fields.get("others", list[_OtherTest], []), fields.get("files", list[str], [])
+    if any(not 0 <= one.file < len(files) for one in others):
+        raise TaskError(f"{fields.file}: the key {fields.name('others')!r} names a file that is not in it.")
+    return stored_test(fields.values) if name or doctest else None
 
 
 def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
@@ -94,7 +112,7 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
     document: dict[str, Any] = {
         "owned": answer.owned,
         "modules": answer.modules,
-        "test": asdict(answer.test or GistTest("", "")),
+        "test": document_of_test(answer.test or GistTest("", "")),
         "originals": [_run_document(run) for run in answer.originals],
         "compared_files": answer.compared_files,
         **_known(answer.habits),

@@ -149,7 +149,9 @@ def _test_kind(run: TestsRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str
     if fidelity is not None and fidelity.only_output_differs:
         first = fidelity.differences[0]
         return ErrorKind.WRONG_OUTPUT, f"{first.what} of {first.test} differs."
-    different = {d.test for d in fidelity.differences if d.what in ("outcome", "exception")} if fidelity else set()
+    different = (
+        {d.test for d in fidelity.differences if d.what in ("outcome", "exception", "data")} if fidelity else set()
+    )
     for node_id, test in run.tests.items():
         if instance_key(node_id) not in different or test.outcome not in (Outcome.FAILED, Outcome.ERROR):
             continue

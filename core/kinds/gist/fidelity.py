@@ -49,12 +49,10 @@ def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, st
     modules count only with a dot after them, so that words of other texts are left alone.
     """
     gist = entrypoint.gist_file
-    files = {gist}
-    if entrypoint.is_test or entrypoint.kind is EntrypointKind.SCRIPT:
-        files |= {entrypoint.target, entrypoint.target.rpartition("/")[2]}
-    elif entrypoint.kind is EntrypointKind.MODULE:
+    files = {gist, *entrypoint.files, *(path.rpartition("/")[2] for path in entrypoint.files)}
+    if entrypoint.kind is EntrypointKind.MODULE:
         files.add("__main__.py")
-    else:
+    elif entrypoint.called_as:
         files.add(COMMAND_FILE)
     own = {gist.removesuffix(".py"), *(path.removesuffix(".py").replace("/", ".") for path in files)}
     masks = {f"{name}.": "<module>." for name in {*modules, *own} if name}
@@ -79,7 +77,9 @@ def normalised(run: TestsRun | CommandRun, places: Mapping[str, str]) -> TestsRu
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file` or a stream."""
+    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file`, `data` or a
+    stream.
+    """
 
     test: str
     what: str
@@ -116,6 +116,10 @@ class Fidelity:
         return bool(self.differences) and all(d.what in ("stdout", "stderr") for d in self.differences)
 
 
+DOCTEST = "doctest:"
+"""What the names of doctests begin with: those of docstrings that the original does not run don't count."""
+
+
 def instance_key(node_id: str) -> str:
     """Return a node id without its file: the part that stays the same when a test moves into a gist."""
     return node_id.partition("::")[2]
@@ -148,7 +152,8 @@ def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequenc
     differences: list[Difference] = []
     if gist.status is not RunStatus.FINISHED:
         differences.append(Difference("", "status", RunStatus.FINISHED, gist.status))
-    for key in sorted(expected.keys() | found.keys()):
+    unwanted = {key for key in found.keys() - expected.keys() if key.startswith(DOCTEST)}
+    for key in sorted((expected.keys() | found.keys()) - unwanted):
         if key not in expected or key not in found:
             missing = "no such test"
             there = expected.get(key) or found[key]
@@ -169,6 +174,9 @@ def _compare(
     differences: list[Difference] = []
     if expected.outcome in (Outcome.FAILED, Outcome.ERROR):
         differences += _exceptions(key, [run.raised for run in runs], found.raised, places)
+    fixed = {run.fixed for run in runs}
+    if expected.fixed is not None and len(fixed) == 1 and found.fixed != expected.fixed:
+        differences.append(Difference(key, "data", "the data that the original makes the test with", "other data"))
     differences += _streams(key, "stdout", [run.stdout for run in runs], found.stdout, places)
     differences += _streams(key, "stderr", [run.stderr for run in runs], found.stderr, places)
     return differences

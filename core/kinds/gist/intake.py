@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.code.packages import packages_of
-from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.testfiles import is_test_path
-from gistpoint.core.errors import NegativeVerdictError
+from gistpoint.core.errors import NegativeVerdictError, UserError
 from gistpoint.core.kinds.folder import read_task, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_template
-from gistpoint.core.kinds.gist.fidelity import compare, name_masks, normalised
+from gistpoint.core.kinds.gist.fidelity import DOCTEST, compare, instance_key, name_masks, normalised
 from gistpoint.core.kinds.gist.flags import habits_of
+from gistpoint.core.kinds.gist.found_tests import NamesClashError, UnwrittenTestError, found_tests, written_test
 from gistpoint.core.kinds.gist.judge import sources_of
-from gistpoint.core.kinds.gist.lines import find_test
 from gistpoint.core.kinds.gist.model import (
     COMMAND_FILE,
     Entrypoint,
@@ -67,6 +66,7 @@ class NoGist(StrEnum):
     NEEDED_BY_THE_RUNNER = "needed_by_the_runner"
     INSTALLED_AS_WELL = "installed_as_well"
     NO_SUCH_COMMAND = "no_such_command"
+    NAMES_CLASH = "names_clash"
 
 
 class NoGistError(NegativeVerdictError):
@@ -95,12 +95,15 @@ class Examination:
 
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
         """Return everything that gists will be compared with. Raises `NoGistError` with its reason."""
-        test = self._test(entrypoint)
+        self._require_there(entrypoint)
         seen: list[OriginalRun] = []
         for number in range(self.runs):
             seen.append(self._run(entrypoint, f"original, run {number + 1} of {self.runs}", hash_seed=number))
             _require_alike(seen)
+            if entrypoint.kind is EntrypointKind.TEST:
+                self._require_collected(entrypoint, seen[-1])
             self._require_usable(seen[-1])
+        test = self._tests(entrypoint, seen[0])
         self._require_independent(entrypoint, seen)
         traced = self._run(entrypoint, "trace of the original", trace=True)
         if traced.trace is None or _outcomes(traced.run) != _outcomes(seen[0].run):
@@ -131,7 +134,9 @@ class Examination:
                 NoGist.NEEDED_BY_THE_RUNNER, f"The runner itself needs {clash[0]}, which a gist may not import."
             )
         self._require_sole(owned)
-        tests = {path for path in read.files if is_test_path(path)} | ({entrypoint.target} if test else set())
+        ids = seen[0].run.tests if isinstance(seen[0].run, TestsRun) else {}
+        own = {id.partition("::")[0] for id in ids if not instance_key(id).startswith(DOCTEST)}
+        tests = {path for path in read.files if is_test_path(path)} | own
         if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(NoGist.TOUCHES_NOTHING, "The command runs nothing of the codebase but its test.")
         modules = tuple(sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned))
@@ -160,26 +165,42 @@ class Examination:
                 hint="Make an image in which the codebase is installed only from its folder (`pip install -e`).",
             )
 
-    def _test(self, entrypoint: Entrypoint) -> GistTest | None:
-        tree = self.repository.tree
+    def _require_there(self, entrypoint: Entrypoint) -> None:
+        """Refuse a command that names what the source does not have."""
+        tree, several = self.repository.tree, entrypoint.kind is EntrypointKind.TESTS
         if entrypoint.kind is EntrypointKind.CONSOLE:
             self._require_script(entrypoint.own[0])
-        elif entrypoint.kind in (EntrypointKind.TEST, EntrypointKind.SCRIPT) and not tree.is_file(entrypoint.target):
-            raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {entrypoint.target} in the source.")
+        named = [word.partition("::")[0] for word in entrypoint.selected] if several else entrypoint.files
+        for path in named:
+            if not tree.is_file(path) and not (several and tree.is_directory(path)):
+                raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {path} in the source.")
+
+    def _require_collected(self, entrypoint: Entrypoint, run: OriginalRun) -> None:
+        """Refuse a test that pytest did not find, unless its file has it."""
+        ids = run.run.tests if isinstance(run.run, TestsRun) else {}
+        node = entrypoint.node_id
+        if any(id != node and not id.startswith((f"{node}[", f"{node}::")) for id in ids):
+            ids = {}
+        try:
+            if ids or written_test(self.repository.tree, entrypoint.target, entrypoint.qualname) is not None:
+                return
+        except UnwrittenTestError as error:
+            raise NoGistError(NoGist.NO_SUCH_TEST, error.message) from error
+        raise NoGistError(
+            NoGist.NO_SUCH_TEST, f"{entrypoint.target} defines no {entrypoint.qualname}, and pytest finds none."
+        )
+
+    def _tests(self, entrypoint: Entrypoint, run: OriginalRun) -> GistTest | None:
+        """Return the tests that a usable run ran, with their texts; None for a program."""
         if not entrypoint.is_test:
             return None
-        source = tree.read(entrypoint.target).decode("utf-8", "replace")
         try:
-            found = find_test(parse(source), entrypoint.qualname)
-        except (SyntaxError, ValueError) as error:
-            raise NoGistError(NoGist.NO_SUCH_TEST, f"{entrypoint.target} can't be read: {error}.") from error
-        if found is None:
-            raise NoGistError(
-                NoGist.NO_SUCH_TEST,
-                f"{entrypoint.target} defines no {entrypoint.qualname}.",
-                hint="Tests that are made at run time, or inherited from another file, have no text to copy.",
-            )
-        return GistTest(entrypoint.qualname, source)
+            return found_tests(self.repository.tree, run)
+        except NamesClashError as error:
+            raise NoGistError(NoGist.NAMES_CLASH, error.message, hint=error.hint) from error
+        except (UnwrittenTestError, SyntaxError, ValueError) as error:
+            hint = error.hint if isinstance(error, UserError) else ""
+            raise NoGistError(NoGist.NO_SUCH_TEST, str(error), hint=hint) from error
 
     def _require_script(self, name: str) -> None:
         known = console_scripts(self.repository.environment.metadata)
@@ -388,7 +409,7 @@ def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tr
             ids_sha256=ids_sha256,
             seconds=answer.seconds,
             timeout_s=answer.timeout_s,
-            test_files=(entrypoint.target,) if entrypoint.is_test else (),
+            test_files=tuple(sorted({id.partition("::")[0] for id in ids})),
         ),
         environment=environment,
         limits=ToolLimits(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from gistpoint.core.kinds.gist.bench import GistJudging
@@ -12,7 +13,7 @@ from gistpoint.core.kinds.gist.failures import unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
 from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
 from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, gist_task
-from gistpoint.core.kinds.gist.original_test import guard_of, ready_text
+from gistpoint.core.kinds.gist.original_test import blocks_of_tests, guard_for, ready_text
 from gistpoint.core.kinds.gist.programs import program_text
 from gistpoint.core.kinds.gist.rates import Originals, existence_of, unfolded
 from gistpoint.core.kinds.gist.runs import GistTrial, Isolation, Watched
@@ -93,7 +94,7 @@ class GistJudge(GistJudging):
             forbidden=(str(self.task.folder.absolute()),) if self.task.folder != Path() else (),
             measure_lines=measure,
             hash_seed=seed,
-            guard=guard_of(text, test.source, test.qualname) if test else None,
+            guard=guard_for(text, test) if test else None,
             watched=watched,
             cancel=cancel,
         )
@@ -118,7 +119,9 @@ class GistJudge(GistJudging):
     def _used(self) -> tuple[str, ...]:
         """Return the names under which the test reaches modules of the codebase."""
         test = self.answer.test
-        return module_names(test.source, self.answer.owned, self.answer.modules) if test else ()
+        sources = dict.fromkeys(one.source for one in test.each) if test else {}
+        found = [module_names(source, self.answer.owned, self.answer.modules) for source in sources]
+        return tuple(dict.fromkeys(name for names in found for name in names))
 
     def watched(self, text: str) -> Watched:
         """Return the things to watch for in a run of a text."""
@@ -170,7 +173,10 @@ class _Trials:
         """Return whether the command passes even if functions return nonsense; None if none can be changed."""
         test = self.judge.answer.test
         asked = False
-        for name, mutant in vacuity_mutants(self.measured, self.executed, test.qualname if test else "", most=MUTANTS):
+        tests = blocks_of_tests(self.measured, test) if test else frozenset[str]()
+        most = MUTANTS + len(tests)
+        mutants = vacuity_mutants(self.measured, self.executed, test.qualname if test else "", most=most)
+        for name, mutant in islice(((name, mutant) for name, mutant in mutants if name not in tests), MUTANTS):
             asked = True
             trial = self._run(f"probe: {name} returns nonsense", mutant)
             if self.judge.fidelity(trial).value == 0:

@@ -43,6 +43,9 @@ class EntrypointKind(StrEnum):
     """The kind of thing that a command runs."""
 
     TEST = "test"
+    """`pytest path::test`, or a class of tests."""
+    TESTS = "tests"
+    """pytest on files, folders or several tests, or on doctests."""
     MODULE = "module"
     """`python -m package`."""
     SCRIPT = "script"
@@ -58,7 +61,8 @@ class Entrypoint:
     """A command, without the parameters of a test.
 
     `target` is the file of a test or a script, relative to the repository, or the dotted name of a module, or
-    `COMMAND_FILE`; `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a program.
+    `COMMAND_FILE`; `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a program,
+    or what pytest is to run of several tests.
     """
 
     kind: EntrypointKind
@@ -75,7 +79,30 @@ class Entrypoint:
     @property
     def is_test(self) -> bool:
         """Whether pytest runs it."""
-        return self.kind is EntrypointKind.TEST
+        return self.kind in (EntrypointKind.TEST, EntrypointKind.TESTS)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of the repository that the command names."""
+        if self.kind is EntrypointKind.TESTS:
+            paths = (word.partition("::")[0] for word in self.selected)
+            return tuple(dict.fromkeys(path for path in paths if path.endswith(".py")))
+        return (self.target,) if self.kind in (EntrypointKind.TEST, EntrypointKind.SCRIPT) else ()
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Of several tests, the files, folders and tests that pytest is to run."""
+        before = ("", *self.arguments)
+        return tuple(
+            word
+            for option, word in zip(before, self.arguments, strict=False)
+            if not word.startswith("-") and option not in _VALUED
+        )
+
+    @property
+    def doctests(self) -> bool:
+        """Whether pytest is to run doctests."""
+        return self.kind is EntrypointKind.TESTS and DOCTEST_MODULES in self.arguments
 
     @property
     def text(self) -> str:
@@ -83,6 +110,8 @@ class Entrypoint:
         match self.kind:
             case EntrypointKind.TEST:
                 words = ["pytest", self.node_id]
+            case EntrypointKind.TESTS:
+                words = ["pytest", *self.arguments]
             case EntrypointKind.CONSOLE:
                 words = [*self.own, *self.arguments]
             case EntrypointKind.CODE:
@@ -115,8 +144,8 @@ class Entrypoint:
 
 
 def parse_entrypoint(command: str) -> Entrypoint:
-    """Read a command: `pytest path::test`, `python -m package ...`, `python file.py ...`, `python -c CODE ...` or the
-    name of a console script with its arguments.
+    """Read a command: `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`, `python -m
+    package ...`, `python file.py ...`, `python -c CODE ...` or the name of a console script with its arguments.
 
     Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has that
     console script is not looked up. Raises `EntrypointError`.
@@ -140,8 +169,8 @@ def parse_entrypoint(command: str) -> Entrypoint:
         return Entrypoint(EntrypointKind.CONSOLE, COMMAND_FILE, arguments=tuple(words[1:]), own=(words[0],))
     raise EntrypointError(
         f"{command!r} is not an entrypoint.",
-        hint="Give `pytest path/test_file.py::test_name`, `python -m package ARGUMENTS`, `python file.py ARGUMENTS`, "
-        "`python -c CODE` or a console script of the package with its arguments.",
+        hint="Give `pytest path/test_file.py::test_name`, pytest with files or folders, `python -m package ARGUMENTS`, "
+        "`python file.py ARGUMENTS`, `python -c CODE` or a console script of the package with its arguments.",
     )
 
 
@@ -172,23 +201,52 @@ def with_input(entrypoint: Entrypoint, stdin: str = "", variables: Mapping[str, 
     return replace(entrypoint, stdin=stdin, variables=tuple(sorted(given.items())))
 
 
+DOCTEST_MODULES = "--doctest-modules"
+_VALUED = ("-k", "-m")
+
+
 def _test(command: str, words: list[str]) -> Entrypoint:
-    if len(words) != 1 or "::" not in words[0]:
+    arguments: list[str] = []
+    selected: list[str] = []
+    option = ""
+    for word in words:
+        if option:
+            arguments.append(word)
+            option = ""
+        elif word in _VALUED or word == DOCTEST_MODULES:
+            arguments.append(word)
+            option = word if word in _VALUED else ""
+        elif word.startswith("-"):
+            raise EntrypointError(
+                f"{command!r} has the option {word}.",
+                hint=f"A command has {DOCTEST_MODULES}, -k and -m; options of the whole suite go into --pytest-args.",
+            )
+        else:
+            selected.append(_selected(command, word))
+            arguments.append(selected[-1])
+    if not selected or option:
         raise EntrypointError(
-            f"{command!r} does not name one test.", hint="Give pytest one node id and nothing else: path::test."
+            f"{command!r} names no test.", hint="Give pytest a test, path::test, or files or folders of tests."
         )
-    path, _, rest = words[0].partition("[")[0].partition("::")
-    qualname = rest.replace("::", ".")
-    if not path.endswith(".py") or not all(part.isidentifier() for part in qualname.split(".")):
+    path, _, rest = selected[0].partition("::")
+    if len(arguments) == 1 and rest:
+        return Entrypoint(EntrypointKind.TEST, path, rest.replace("::", "."))
+    return Entrypoint(EntrypointKind.TESTS, path, arguments=tuple(arguments))
+
+
+def _selected(command: str, word: str) -> str:
+    """Return a file, a folder or the node id of a test, without parameters."""
+    path, separator, rest = word.partition("[")[0].partition("::")
+    if separator and not (path.endswith(".py") and all(part.isidentifier() for part in rest.split("::"))):
         raise EntrypointError(
-            f"{words[0]!r} is not the node id of a test.", hint="Write it as path/test_file.py::test_name."
+            f"{word!r} is not the node id of a test.", hint="Write it as path/test_file.py::test_name."
         )
-    return Entrypoint(EntrypointKind.TEST, _inside(command, path), qualname)
+    return f"{_inside(command, path)}{separator}{rest}"
 
 
 def _inside(command: str, path: str) -> str:
     parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts:
+    if parts.is_absolute() or ".." in parts.parts or not parts.parts:
         raise EntrypointError(f"{command!r} names a file outside of the repository.", hint="Give a path within it.")
     return parts.as_posix()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gistpoint.core.code.parsing import compile_module, parse
 from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.doctests import docstring_lines, docstring_sha256, documented, spliced_docstring
 from gistpoint.core.kinds.gist.lines import (
     BlockKind,
     LineBlock,
@@ -29,6 +31,59 @@ class GistTest:
 
     qualname: str
     source: str
+    defined_as: str = ""
+    """The function of `source` that is its text, if that has another name: one of a mixin, or one that makes tests."""
+    doctest: bool = False
+    """Whether its text is the docstring of `qualname`; that of the module if the name is empty."""
+    others: tuple[GistTest, ...] = ()
+    """The other tests that the command runs."""
+
+    @property
+    def each(self) -> tuple[GistTest, ...]:
+        """All tests that the command runs, this one first."""
+        return (replace(self, others=()), *self.others)
+
+    @property
+    def name(self) -> str:
+        """The name of its definition in `source`."""
+        return self.defined_as or self.qualname
+
+
+def document_of_test(test: GistTest) -> dict[str, Any]:
+    """Return the tests of a command as they are stored: each file once."""
+    document: dict[str, Any] = {"qualname": test.qualname, "source": test.source}
+    if test.defined_as:
+        document["defined_as"] = test.defined_as
+    if test.doctest:
+        document["doctest"] = True
+    if test.others:
+        files = list(dict.fromkeys(one.source for one in test.others))
+        document["files"] = files
+        document["others"] = [
+            {
+                "qualname": one.qualname,
+                "defined_as": one.defined_as,
+                "doctest": one.doctest,
+                "file": files.index(one.source),
+            }
+            for one in test.others
+        ]
+    return document
+
+
+def stored_test(document: Mapping[str, Any]) -> GistTest:
+    """Return the tests that `document_of_test` stored."""
+    others = (
+        GistTest(one["qualname"], document["files"][one["file"]], one["defined_as"], one["doctest"])
+        for one in document.get("others", ())
+    )
+    return GistTest(
+        document["qualname"],
+        document["source"],
+        document.get("defined_as", ""),
+        document.get("doctest", False),
+        tuple(others),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +116,60 @@ def missing_test(gist: str, qualname: str) -> bool:
     except (SyntaxError, ValueError):
         return False
     return find_test(tree, qualname) is None
+
+
+def missing_name(gist: str, test: GistTest) -> str:
+    """Return the first test of which a gist that parses has no definition; empty if it has all.
+
+    Of a test that is made at run time, the gist has to define what makes it.
+    """
+    try:
+        tree = parse(gist)
+    except (SyntaxError, ValueError):
+        return ""
+    return next((one.qualname for one in test.each if not _has(tree, one)), "")
+
+
+def _has(tree: ast.Module, test: GistTest) -> bool:
+    if test.doctest:
+        return documented(tree, test.qualname) is not None
+    found = find_test(tree, test.qualname)
+    return found is not None or (bool(test.defined_as) and find_test(tree, test.defined_as) is not None)
+
+
+def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
+    """Return the names of the blocks of a text that hold the tests; none for one that does not parse."""
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    written = [one for one in test.each if not one.doctest]
+    blocks = [find_test(tree, one.qualname) or find_test(tree, one.name) for one in written]
+    return frozenset({block.name for block in blocks if block is not None})
+
+
+def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
+    """Score all tests of a command, as `score_test` scores one; of a doctest, the lines of its docstring."""
+    wanted: list[str] = []
+    given: list[str] = []
+    shared = back = 0
+    try:
+        tree = parse(gist)
+    except (SyntaxError, ValueError):
+        return TestScore(0.0, 0.0)
+    for one in test.each:
+        if one.doctest:
+            original, own = docstring_lines(parse(one.source), one.qualname), docstring_lines(tree, one.qualname)
+        else:
+            original = _lines_of(one.source, one.name, owned)
+            own = _lines_of(gist, one.qualname, owned) or _lines_of(gist, one.name, owned)
+        shared += sum(text in set(own) for text in original)
+        back += sum(text in set(original) for text in own)
+        wanted += original
+        given += own
+    if not wanted or not given:
+        return TestScore(0.0, 0.0)
+    return TestScore(100 * shared / len(wanted), 100 * back / len(given))
 
 
 def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) -> TestScore:
@@ -101,6 +210,10 @@ class TestGuard:
     """Whether decorators other than pytest's marks may have wrapped it."""
     pytest_names: Mapping[str, str]
     """Names that the file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Where a command has several tests: the lines of each by qualified name."""
+    doctests: Mapping[str, str] = field(default_factory=dict)
+    """The hash of each docstring that is run, by the name of what it is on; see `docstring_sha256`."""
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
@@ -114,6 +227,37 @@ def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
     decorators = getattr(found.statements[0], "decorator_list", [])
     decorated = not all(ast.unparse(one).startswith("pytest.mark.") for one in decorators)
     return TestGuard(found.first, found.last, decorated, pytest_names(source))
+
+
+def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
+    """Return the guard of all tests of a command, put into a text; None if one of them is not there."""
+    if not test.others and not test.defined_as and not test.doctest:
+        return guard_of(spliced, test.source, test.qualname)
+    try:
+        tree = parse(spliced)
+    except (SyntaxError, ValueError):
+        return None
+    places: dict[str, tuple[int, int]] = {}
+    doctests: dict[str, str] = {}
+    names: dict[str, str] = {}
+    clashing: set[str] = set()
+    decorated = False
+    for one in test.each:
+        if one.doctest:
+            doctests[one.qualname] = docstring_sha256(documented(tree, one.qualname))
+            continue
+        found = find_test(tree, one.qualname) or find_test(tree, one.name)
+        if found is None:
+            return None
+        places[one.qualname] = (found.first, found.last)
+        decorators = getattr(found.statements[0], "decorator_list", [])
+        decorated |= not all(ast.unparse(mark).startswith("pytest.mark.") for mark in decorators)
+        for name, attribute in pytest_names(one.source).items():
+            if names.setdefault(name, attribute) != attribute:
+                clashing.add(name)
+    first, last = min(places.values(), default=(0, 0)), max(places.values(), default=(0, 0))
+    kept = {name: attribute for name, attribute in names.items() if name not in clashing}
+    return TestGuard(first[0], last[1], decorated, kept, places, doctests)
 
 
 def pytest_names(source: str) -> dict[str, str]:
@@ -147,23 +291,36 @@ class SplicedGist:
 
 
 def given_test(test: GistTest | None) -> str:
-    """Return the original test as a brief gives it; empty for a command that is not a test."""
-    return original_test(test.source, test.qualname) if test else ""
+    """Return the original tests as a brief gives them; empty for a command that is not a test, and for doctests."""
+    if test is None:
+        return ""
+    written = [one for one in test.each if not one.doctest]
+    if len(written) == 1:
+        return original_test(written[0].source, written[0].name)
+    text = ""
+    for one in written:
+        text = splice_test(text, one.source, one.name, ()).text
+    return text
 
 
-def splice_test(gist: str, original: str, qualname: str, owned: Collection[str]) -> SplicedGist:
+def splice_test(
+    gist: str, original: str, qualname: str, owned: Collection[str], *, defined_as: str = ""
+) -> SplicedGist:
     """Replace every definition of the test `qualname` in `gist` by that of the test file `original`.
 
     A function goes to the place of the gist's first definition of it, or to the end. A method goes into the gist's
     class of that name, which is created with the original's header if the gist has none. Imports of `owned` names are
-    removed from the test, which is otherwise unchanged. Raises SyntaxError for a gist that does not parse, TaskError
-    for an original without that test.
+    removed from the test, which is otherwise unchanged. `defined_as` is the name of the definition in the original, if
+    it is another. Raises SyntaxError for a gist that does not parse, TaskError for an original without that test.
     """
-    definition = _required(original, qualname)
+    definition = _required(original, defined_as or qualname)
     test = _test_text(original, definition, owned)
-    blocks = blocks_of(parse(gist))
+    tree = parse(gist)
+    blocks = blocks_of(tree)
     lines = physical_lines(gist)
-    old = [b for b in blocks if b.name == definition.name and b.kind is BlockKind.FUNCTION and not b.in_guard]
+    own = find_test(tree, qualname) if defined_as else None
+    name = own.name if own is not None else definition.name
+    old = [b for b in blocks if b.name == name and b.kind is BlockKind.FUNCTION and not b.in_guard]
     owner = definition.name.rpartition(".")[0]
     home = [b for b in blocks if b.name == owner and b.kind is BlockKind.CLASS] if owner else []
     if old:
@@ -183,6 +340,15 @@ def splice_test(gist: str, original: str, qualname: str, owned: Collection[str])
     return SplicedGist("\n".join(text for text, _ in result) + "\n", tuple(number for _, number in result))
 
 
+def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) -> SplicedGist:
+    """Replace the docstring of `name` in a gist by that of the file `original`, without its imports of `owned` names.
+
+    Raises SyntaxError for a gist that does not parse, TaskError if one of the two has no such definition.
+    """
+    lines = spliced_docstring(gist, original, name, lambda text: imports_owned(text, owned))
+    return SplicedGist("\n".join(text for text, _ in lines) + "\n", tuple(number for _, number in lines))
+
+
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
     """Return the text of a gist as it is run; None if there is nothing to run.
 
@@ -190,12 +356,19 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
     """
     if not gist.strip():
         return None
+    spliced = SplicedGist(gist, tuple(range(1, len(physical_lines(gist)) + 1)))
     if test is None:
         compile_module(gist, "<gist>")
-        return SplicedGist(gist, tuple(range(1, len(physical_lines(gist)) + 1)))
-    if missing_test(gist, test.qualname):
+        return spliced
+    if missing_name(gist, test):
         return None
-    spliced = splice_test(gist, test.source, test.qualname, owned)
+    for one in test.each:
+        if one.doctest:
+            put_in = splice_doctest(spliced.text, one.source, one.qualname, owned)
+        else:
+            put_in = splice_test(spliced.text, one.source, one.qualname, owned, defined_as=one.defined_as)
+        origin = tuple(None if number is None else spliced.origin[number - 1] for number in put_in.origin)
+        spliced = SplicedGist(put_in.text, origin)
     compile_module(spliced.text, "<gist>")
     return spliced
 
@@ -212,8 +385,11 @@ def original_test(original: str, qualname: str) -> str:
 
 def inheriting_test(test: GistTest) -> str:
     """Return the original test as a gist can hold it: with the class by which it is named, if that one inherits it."""
-    text = original_test(test.source, test.qualname)
-    if not missing_test(text, test.qualname):
+    if test.others or test.doctest:
+        documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)
+        return "\n\n".join([given_test(test), *documented_in])
+    text = original_test(test.source, test.name)
+    if not missing_name(text, test):
         return text
     heir = test.qualname.rpartition(".")[0]
     base = _required(test.source, test.qualname).name.rpartition(".")[0]

@@ -41,6 +41,8 @@ class TestRun:
     stderr: str = ""
     raised: Raised | None = None
     phase: str = ""
+    fixed: str | None = None
+    """Of a test that is made at run time, a hash of the data that it was made with; None for any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ class OriginalRun:
     """Why a run is not `FINISHED`, in a sentence."""
     output: str = ""
     """The tail of the other output, as information for people."""
+    defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """For each test, the file of the codebase that has its code, and the first line of that."""
 
 
 @dataclass(frozen=True, slots=True)

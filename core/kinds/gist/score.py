@@ -12,7 +12,14 @@ from gistpoint.core.attempts.events import SubmissionRun, SubmissionScored
 from gistpoint.core.kinds.gist.failures import ErrorCategory, GistError, gist_error, owned_imports
 from gistpoint.core.kinds.gist.fidelity import Difference, Fidelity, compare
 from gistpoint.core.kinds.gist.flags import Flags, Habits, equal_to_all, main_guard_added, mocked, moved_under_guard
-from gistpoint.core.kinds.gist.original_test import GistTest, SplicedGist, TestScore, score_test
+from gistpoint.core.kinds.gist.original_test import (
+    GistTest,
+    SplicedGist,
+    TestScore,
+    blocks_of_tests,
+    missing_name,
+    score_tests,
+)
 from gistpoint.core.kinds.gist.rates import (
     ExecutionReport,
     ExistenceReason,
@@ -75,13 +82,18 @@ def score_gist(
 ) -> GistScore:
     """Score `gist` as handed in; `made` is None if nothing could be run (no gist, or no test in it)."""
     qualname = test.qualname if test else ""
+    missing = missing_name(gist, test) if test else ""
     fidelity = compare(made.originals, made.run, made.places, made.compared_files) if made else None
     run = made.run if made else None
-    error = gist_error(gist, qualname, owned, run, fidelity)
+    error = gist_error(gist, missing, owned, run, fidelity)
     text = made.text if made else gist
-    overlap = score_test(test.source, gist, test.qualname, owned) if test else None
+    overlap = score_tests(test, gist, owned) if test else None
     existence = existence_of(text, originals, qualname)
     execution = line_execution(text, made.executed, test=qualname) if made and made.run.file_ran else None
+    if test is not None and (test.others or test.defined_as or test.doctest):
+        blocks = blocks_of_tests(text, test)
+        existence = existence and replace(existence, test_blocks=blocks)
+        execution = execution and replace(execution, test_blocks=blocks)
     contained = run is not None and run.file_ran and run.isolation.clean and not owned_imports(gist, owned)
     return GistScore(
         fidelity=fidelity,
@@ -114,10 +126,14 @@ def _flags_of(
     if test is None or overlap is None:
         return flags
     try:
-        moved = moved_under_guard(gist, test.source, test.qualname)
+        moved = any(
+            moved_under_guard(gist, one.source, one.qualname)
+            for one in test.each
+            if not one.defined_as and not one.doctest
+        )
     except (SyntaxError, ValueError):
         moved = False
-    guarded = main_guard_added(gist, test.source)
+    guarded = all(main_guard_added(gist, one.source) for one in test.each)
     return replace(flags, main_guard_added=guarded, test_moved_under_guard=moved, test_changed=overlap.changed)
 
 

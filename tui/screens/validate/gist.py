@@ -13,7 +13,7 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.gist.answer import GistAnswer, gist_answer
 from gistpoint.core.kinds.gist.check import ScoreTrial
 from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings
-from gistpoint.core.kinds.gist.original_test import original_test
+from gistpoint.core.kinds.gist.original_test import given_test
 from gistpoint.core.kinds.gist.runs import TestsRun
 from gistpoint.core.kinds.gist.score import GistVerdict, score_record
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
@@ -117,7 +117,7 @@ class GistPage(TaskPage, EditingPane):
         answer = self._answer
         if self.reference or answer is None or answer.test is None:
             return self.reference
-        return original_test(answer.test.source, answer.test.qualname)
+        return given_test(answer.test)
 
     def kept(self, name: str) -> str | None:
         """Return the kept text."""

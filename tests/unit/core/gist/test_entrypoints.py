@@ -53,14 +53,31 @@ def test_programs_keep_their_arguments() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["", "pytest", "pytest tests", "pytest a.py", "pytest a.py::b c.py::d", "pytest -k x a.py::b", "./make test",
-     "pytest ../a.py::b", "pytest /a.py::b", "python", "python -c", "bin/pkcli --x", "pytest 'a",
-     "pytest a.txt::b", "python -m"],
+    ["", "pytest", "pytest .", "pytest -k", "pytest -k x", "pytest -x a.py::b", "./make test", "pytest ../a.py::b",
+     "pytest /a.py::b", "python", "python -c", "bin/pkcli --x", "pytest 'a", "pytest a.txt::b", "python -m",
+     "pytest a.py::pkg.a.b" ],
 )  # fmt: skip
 def test_anything_else_is_no_entrypoint(command: str) -> None:
     with pytest.raises(EntrypointError) as caught:
         parse_entrypoint(command)
     assert command in caught.value.message or "None" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "files", "doctests"),
+    [
+        ("pytest tests", "pytest tests", (), False),
+        ("python -m pytest ./tests/ a.py", "pytest tests a.py", ("a.py",), False),
+        ("pytest a.py::b[1] c.py::D::e -k 'not x'", "pytest a.py::b c.py::D::e -k 'not x'", ("a.py", "c.py"), False),
+        ("pytest -m slow.py a.py", "pytest -m slow.py a.py", ("a.py",), False),
+        ("pytest --doctest-modules pk/m.py", "pytest --doctest-modules pk/m.py", ("pk/m.py",), True),
+    ],
+)
+def test_several_tests_are_an_entrypoint(command: str, text: str, files: tuple[str, ...], doctests: bool) -> None:
+    found = parse_entrypoint(command)
+    assert (found.kind, found.is_test, found.gist_file) == (EntrypointKind.TESTS, True, "test_gist.py")
+    assert (found.text, found.files, found.doctests) == (text, files, doctests)
+    assert parse_entrypoint(found.text) == found
 
 
 @pytest.mark.parametrize(

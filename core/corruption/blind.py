@@ -1,0 +1,109 @@
+"""Functions read blind: which version a reader is shown, in which order, and whether the marked line was the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.tasks.model import Answer, Mode, Target, Task
+
+NEAR = 1
+"""Lines that a mark may be off and still name the changed place."""
+_UNKNOWN = "unknown"
+
+
+class ShownVersion(StrEnum):
+    """Which version of a function a reader is shown."""
+
+    ORIGINAL = "original"
+    CORRUPTED = "corrupted"
+
+
+class BlindAnswer(StrEnum):
+    """What a reader says of a function before learning which version it was."""
+
+    FAULT = "fault"
+    DOUBTFUL = "doubtful"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class BlindItem:
+    """A corrupted function of a task as a reader may meet it: in one of its two versions, and nothing beside it."""
+
+    task: str
+    """The whole id of the task."""
+    source: str
+    """The library's name."""
+    target: Target
+    families: tuple[str, ...] = ()
+    """Of the corruption's edits, as far as the task has them."""
+
+    @property
+    def function(self) -> str:
+        """`path::qualname`."""
+        return self.target.name
+
+    def text(self, version: ShownVersion) -> str:
+        """Return the code of a version, without blanks at the ends of its lines or empty lines after it."""
+        code = self.target.original if version is ShownVersion.ORIGINAL else self.target.corrupted
+        return "\n".join(line.rstrip() for line in code.rstrip().splitlines()) + "\n"
+
+    def version(self, seed: int) -> ShownVersion:
+        """Return the version that a seed shows: each with one half, an odd seed the other one than the even before."""
+        drawn = int(sha256_of_text(f"{seed // 2}\x1f{self.task}\x1f{self.function}")[:8], 16)
+        return ShownVersion.ORIGINAL if (drawn + seed) % 2 else ShownVersion.CORRUPTED
+
+    @property
+    def changed_lines(self) -> frozenset[int]:
+        """The lines of the corrupted version that were changed; where something is missing, those around the gap."""
+        before, after = (self.text(version).splitlines() for version in (ShownVersion.ORIGINAL, ShownVersion.CORRUPTED))
+        found: set[int] = set()
+        for kind, _, _, first, last in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
+            if kind != "equal":
+                found |= set(range(first + 1, last + 1)) or {max(1, first), min(len(after), first + 1)}
+        return frozenset(found)
+
+    def is_hit(self, line: int) -> bool:
+        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one; 0 is no line."""
+        return line > 0 and any(abs(line - changed) <= NEAR for changed in self.changed_lines)
+
+
+def blind_items(task: Task, answer: Answer) -> tuple[BlindItem, ...]:
+    """Return the corrupted functions of a task; none of one that removes a body, or of another kind."""
+    if task.mode != Mode.DISCOVERY:
+        return ()
+    families = _families(answer)
+    return tuple(
+        BlindItem(task.id, task.source.name, target, families.get(target.name, (_UNKNOWN,)))
+        for target in answer.targets
+        if target.original != target.corrupted
+    )
+
+
+def _families(answer: Answer) -> dict[str, tuple[str, ...]]:
+    parts = answer.provenance.get("parts", ())
+    found: dict[str, tuple[str, ...]] = {}
+    for part in parts if isinstance(parts, list) else ():
+        match part:
+            case {"record": {"function": str(function)}, "families": list(families)}:
+                found[function] = tuple(str(family) for family in families)
+            case _:
+                continue
+    return found
+
+
+def in_order(items: Iterable[BlindItem], seed: int, reader: str, round: int = 1) -> list[BlindItem]:
+    """Return what a reader is shown in a round of a seed, in an order that is the reader's and the round's own.
+
+    A function that several tasks corrupt is shown once, for every reader in the same one of them: nobody reads it in
+    two versions in one go.
+    """
+    one_of: dict[tuple[str, str], BlindItem] = {}
+    for item in sorted(items, key=lambda item: sha256_of_text(f"{seed}\x1f{item.task}\x1f{item.function}")):
+        one_of.setdefault((item.source, item.function), item)
+    mine = f"{seed}\x1f{reader}\x1f{round}"
+    return sorted(one_of.values(), key=lambda item: sha256_of_text(f"{mine}\x1f{item.task}\x1f{item.function}"))

@@ -1,0 +1,125 @@
+"""Doctests: the docstrings of a file that hold examples, and putting one into another file."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Callable
+
+from gistpoint.core.code.parsing import DefinitionNode, parse
+from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.lines import children, is_text_only, margin_of, physical_lines
+
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+_IMPORT = re.compile(r"(?P<prompt>\s*>>> )(?P<code>(?:import|from)\s.*)")
+
+
+def documented(tree: ast.Module, name: str) -> Documented | None:
+    """Return the class or function of a qualified name, the last of several, or the module for an empty name."""
+    found: Documented = tree
+    for part in name.split(".") if name else []:
+        there = [one for one in _definitions(found) if one.name == part]
+        if not there:
+            return None
+        found = there[-1]
+    return found
+
+
+def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    found = []
+    for statement in node.body if isinstance(node, ast.Module) else children(node):
+        if isinstance(statement, DefinitionNode):
+            found.append(statement)
+        else:
+            found += _definitions(statement)
+    return found
+
+
+def docstring_sha256(node: Documented | None) -> str:
+    """Return a hash of a docstring as a run compares it: without indentation, which newer interpreters strip."""
+    text = ast.get_docstring(node, clean=False) if node is not None else None
+    lines = [line.strip() for line in (text or "").strip().splitlines()]
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def docstring_lines(tree: ast.Module, name: str) -> list[str]:
+    """Return the lines of a docstring that are not blank, without indentation; none if there is no docstring."""
+    node = documented(tree, name)
+    text = ast.get_docstring(node, clean=False) if node is not None else None
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
+def spliced_docstring(
+    gist: str, original: str, name: str, dropped: Callable[[str], bool]
+) -> list[tuple[str, int | None]]:
+    """Return the lines of a gist with the docstring of `name` as the file `original` has it.
+
+    Each line has its number in the gist, None for a line of the docstring. An import in an example becomes `pass` if
+    `dropped` says so of its text. Raises SyntaxError for a gist that does not parse, TaskError if one of the two
+    files has no such definition.
+    """
+    home, source = documented(parse(gist), name), documented(parse(original), name)
+    if home is None or source is None or not (source.body and is_text_only(source.body[0])):
+        raise TaskError(f"There is no docstring of {name or 'the module'!r} to put in.")
+    wanted = _text_of(source.body[0], physical_lines(original), dropped)
+    lines: list[tuple[str, int | None]] = [(text, number) for number, text in enumerate(physical_lines(gist), start=1)]
+    if isinstance(home, ast.Module):
+        if home.body and is_text_only(home.body[0]):
+            return _replaced(lines, home.body[0], wanted)
+        return [*((text, None) for text in wanted), *lines]
+    first = home.body[0]
+    header = lines[first.lineno - 1]
+    alone = not header[0].encode()[: first.col_offset].strip()
+    if alone and is_text_only(first):
+        return _replaced(lines, first, wanted)
+    if alone:
+        margin = margin_of(header[0])
+        at = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))]) - 1
+        put_in = [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
+        return [*lines[:at], *put_in, *lines[at:]]
+    margin = margin_of(lines[home.lineno - 1][0]) + "    "
+    head, rest = (
+        header[0].encode()[: first.col_offset].decode().rstrip(),
+        header[0].encode()[first.col_offset :].decode(),
+    )
+    number = header[1]
+    put_in = [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
+    return [
+        *lines[: first.lineno - 1],
+        (head, number),
+        *put_in,
+        (f"{margin}{rest}", number),
+        *lines[first.lineno :],
+    ]
+
+
+def _replaced(lines: list[tuple[str, int | None]], old: ast.stmt, wanted: list[str]) -> list[tuple[str, int | None]]:
+    """Return the lines with other text in the place of a docstring; what follows it on its last line stays."""
+    first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
+    before = lines[first][0].encode()[: old.col_offset].decode()
+    after = lines[last][0].encode()[old.end_col_offset :].decode()
+    put_in = [f"{before}{wanted[0]}", *wanted[1:]]
+    put_in[-1] += after
+    return [*lines[:first], *((text, None) for text in put_in), *lines[last + 1 :]]
+
+
+def _text_of(docstring: ast.stmt, lines: list[str], dropped: Callable[[str], bool]) -> list[str]:
+    """Return the lines of a docstring as they are written, from its first quote to its last."""
+    first, last = docstring.lineno - 1, (docstring.end_lineno or docstring.lineno) - 1
+    written = [line.encode() for line in lines[first : last + 1]]
+    written[-1] = written[-1][: docstring.end_col_offset]
+    written[0] = written[0][docstring.col_offset :]
+    return [_without_import(line.decode(), dropped) for line in written]
+
+
+def _without_import(line: str, dropped: Callable[[str], bool]) -> str:
+    found = _IMPORT.fullmatch(line)
+    if found is None:
+        return line
+    try:
+        statements = parse(found["code"]).body
+        goes = len(statements) == 1 and dropped(ast.unparse(statements[0]))
+    except (SyntaxError, ValueError):
+        return line
+    return f"{found['prompt']}pass" if goes else line

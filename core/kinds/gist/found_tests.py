@@ -1,0 +1,87 @@
+"""The text of each test that pytest ran: where it stands, also if another file or a program made the test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.gist.doctests import docstring_lines
+from gistpoint.core.kinds.gist.fidelity import DOCTEST, instance_key
+from gistpoint.core.kinds.gist.lines import BlockKind, blocks_of, find_test
+from gistpoint.core.kinds.gist.original_test import GistTest
+from gistpoint.core.kinds.gist.runs import OriginalRun
+from gistpoint.core.trees import SourceTree
+
+
+class UnwrittenTestError(UserError):
+    """A test has no text that a gist could have."""
+
+
+class NamesClashError(UserError):
+    """Tests of several files have names that one file can have only once."""
+
+
+def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
+    """Return the tests of a run that ended, the first one with the others.
+
+    A test that its own file does not define has the text of the function that holds its code: that of a mixin in
+    another file, or the one that makes tests while the file is imported. Raises `UnwrittenTestError` for one whose code
+    is in no file of the codebase, and `NamesClashError`.
+    """
+    found: dict[tuple[str, str], GistTest] = {}
+    keys: dict[str, str] = {}
+    owners: dict[str, str] = {}
+    for id in getattr(run.run, "tests", {}):
+        path, _, name = id.partition("::")
+        qualname = name.partition("[")[0].replace("::", ".")
+        owner = qualname.partition(".")[0]
+        if keys.setdefault(instance_key(id), id) != id or owners.setdefault(owner, path) != path:
+            raise NamesClashError(
+                f"{owner} is in {owners[owner]} and in {path}, and one file can have it only once.",
+                hint="Name the tests of one of the two files.",
+            )
+        if (path, qualname) not in found:
+            found[path, qualname] = _found(tree, path, qualname, run.defined.get(id))
+    first, *others = found.values()
+    return replace(first, others=tuple(others))
+
+
+def written_test(tree: SourceTree, path: str, qualname: str) -> GistTest | None:
+    """Return the test that a file defines itself, or inherits within the file; None if there is none."""
+    source = _text(tree, path)
+    try:
+        return GistTest(qualname, source) if find_test(parse(source), qualname) is not None else None
+    except (SyntaxError, ValueError) as error:
+        raise UnwrittenTestError(f"{path} can't be read: {error}.") from error
+
+
+def _found(tree: SourceTree, path: str, qualname: str, place: tuple[str, int] | None) -> GistTest:
+    if qualname.startswith(DOCTEST):
+        name = qualname.removeprefix(DOCTEST)
+        source = _text(tree, path)
+        if not docstring_lines(parse(source), name):
+            raise UnwrittenTestError(f"{path} has no docstring of {name}: its examples come from elsewhere.")
+        return GistTest(name, source, doctest=True)
+    written = written_test(tree, path, qualname)
+    if written is not None:
+        return written
+    if place is None or not tree.is_file(place[0]):
+        raise UnwrittenTestError(
+            f"{path} defines no {qualname}, and its code is in no file of the codebase.",
+            hint="A test that is made from a string, or by another package, has no text to copy.",
+        )
+    source = _text(tree, place[0])
+    blocks = [block for block in blocks_of(parse(source)) if block.kind is BlockKind.FUNCTION]
+    held = next((block for block in blocks if block.first <= place[1] <= block.last), None)
+    last = find_test(parse(source), held.name) if held is not None else None
+    if held is None or last is None or last.first != held.first:
+        raise UnwrittenTestError(
+            f"{path} defines no {qualname}; its code is at {place[0]}:{place[1]}, in no function that can be named.",
+            hint="A test that is made at run time needs a function that holds its text.",
+        )
+    return GistTest(qualname, source, defined_as=held.name)
+
+
+def _text(tree: SourceTree, path: str) -> str:
+    return tree.read(path).decode("utf-8", "replace")

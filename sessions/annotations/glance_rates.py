@@ -1,0 +1,165 @@
+"""How often readers see corruptions at a glance, and call untouched functions faulty: rates with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.estimates import wilson
+from gistpoint.sessions.annotations.agreement import GlanceAgreement, glance_agreement
+from gistpoint.sessions.annotations.glances import MODEL, GlanceBook, Reading
+
+PEOPLE, MODELS = "people", "models"
+
+
+@dataclass(frozen=True, slots=True)
+class GlanceShare:
+    """A share of cases with its 95 % interval (Wilson, 1927)."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """The share; None of nothing."""
+        return self.count / self.of if self.of else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its interval; 0 to 1 of nothing."""
+        return wilson(self.count, self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class GlanceRate:
+    """What readers saw of some functions."""
+
+    seen: GlanceShare
+    """Of readings of the corrupted version: the fault was named at its place, for certain."""
+    doubtful: int
+    """Readings of the corrupted version that ended in doubt, wherever."""
+    alarms: GlanceShare
+    """Of readings of the untouched version: a fault was named. A doubt is none."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return {
+            "read": self.seen.of,
+            "seen": self.seen.count,
+            "rate": self.seen.value,
+            "interval": list(self.seen.interval),
+            "doubtful": self.doubtful,
+            "untouched_read": self.alarms.of,
+            "false_alarms": self.alarms.count,
+            "false_alarm_rate": self.alarms.value,
+            "false_alarm_interval": list(self.alarms.interval),
+        }
+
+
+def rate_of(readings: Iterable[Reading]) -> GlanceRate:
+    """Return the rate of readings that count."""
+    known = list(readings)
+    corrupted = [reading for reading in known if reading.version is ShownVersion.CORRUPTED]
+    untouched = [reading for reading in known if reading.version is ShownVersion.ORIGINAL]
+    return GlanceRate(
+        GlanceShare(sum(reading.seen for reading in corrupted), len(corrupted)),
+        sum(reading.answer is BlindAnswer.DOUBTFUL for reading in corrupted),
+        GlanceShare(sum(reading.alarm for reading in untouched), len(untouched)),
+    )
+
+
+def counting(book: GlanceBook, *, models: bool) -> dict[str, list[Reading]]:
+    """Return the readings that count, of people or of models, by task.
+
+    A person's first reading of a function counts, in whatever task and version: after it the function is known. Of a
+    model all count, since it remembers none.
+    """
+    found: dict[str, list[Reading]] = {}
+    for reader in book.reviewers:
+        if reader.startswith(MODEL) != models:
+            continue
+        known: set[tuple[str, str]] = set()
+        for task, reading in sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op)):
+            if models or (reading.source, reading.function) not in known:
+                found.setdefault(task, []).append(reading)
+            known.add((reading.source, reading.function))
+    return found
+
+
+def task_rates(book: GlanceBook) -> dict[str, float]:
+    """Return the glance rate of every task that has one: of people's readings, or where there are none of models'."""
+    found: dict[str, float] = {}
+    for models in (True, False):
+        for task, readings in counting(book, models=models).items():
+            rate = rate_of(readings).seen.value
+            if rate is not None:
+                found[task] = rate
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RateRow:
+    """A line of the table."""
+
+    readers: str
+    """`people` or `models`."""
+    by: str
+    """`task`, `family` or `all`."""
+    name: str
+    """The id of the task or the name of the family."""
+    rate: GlanceRate
+
+
+def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]:
+    """Yield the rates by task, by family and over all, of people and of models apart; those without a reading not.
+
+    A corruption of several families counts for each of them.
+    """
+    chosen = list(items)
+    for readers in (PEOPLE, MODELS):
+        known = counting(book, models=readers == MODELS)
+        groups: dict[tuple[str, str], list[Reading]] = {}
+        for item in chosen:
+            own = [reading for reading in known.get(item.task, ()) if reading.function == item.function]
+            for group in (("task", item.task), *(("family", name) for name in sorted(set(item.families))), ("all", "")):
+                groups.setdefault(group, []).extend(own)
+        order = ("task", "family", "all")
+        for by, name in sorted(groups, key=lambda group: order.index(group[0])):
+            if readings := groups[by, name]:
+                yield RateRow(readers, by, name, rate_of(readings))
+
+
+def agreements(book: GlanceBook, tasks: Iterable[str]) -> list[GlanceAgreement]:
+    """Return the agreement of every two people who read the same functions, and of people with themselves."""
+    chosen = list(tasks)
+    people = [name for name in book.reviewers if not name.startswith(MODEL)]
+    pairs = [*combinations(people, 2), *((name, name) for name in people)]
+    found = (glance_agreement(book, chosen, first, second) for first, second in pairs)
+    return [agreed for agreed in found if agreed.functions or agreed.verdicts]
+
+
+RATE_COLUMNS = (
+    "readers", "by", "name", "read", "seen", "rate", "low", "high", "doubtful", "untouched_read", "false_alarms",
+    "false_alarm_rate", "false_alarm_low", "false_alarm_high",
+)  # fmt: skip
+"""Columns of the CSV."""
+
+
+def rate_values(row: RateRow) -> dict[str, Any]:
+    """Return a row as the CSV has it."""
+    values = row.rate.to_json()
+    low, high = values.pop("interval")
+    alarm_low, alarm_high = values.pop("false_alarm_interval")
+    ends = {"low": low, "high": high, "false_alarm_low": alarm_low, "false_alarm_high": alarm_high}
+    return {"readers": row.readers, "by": row.by, "name": row.name, **values, **ends}
+
+
+def rates_json(rows: Iterable[RateRow], agreed: Iterable[GlanceAgreement]) -> dict[str, Any]:
+    """Return the table as the values of a JSON document."""
+    return {
+        "rates": [{"readers": row.readers, "by": row.by, "name": row.name, **row.rate.to_json()} for row in rows],
+        "agreement": [asdict(one) for one in agreed],
+    }

@@ -1,0 +1,108 @@
+"""A reader of functions without knowing which version they are: each thing said is one operation."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.annotations.glances import (
+    CODEC,
+    MODEL,
+    GlanceBook,
+    GlanceError,
+    GlanceOperation,
+    GlanceOperationKind,
+    Glances,
+    GlanceVerdictData,
+    ReadingData,
+)
+from gistpoint.sessions.annotations.side_files import DeleteData, SideFileStore
+
+LONGEST_WORDS = 2_000
+"""Characters of a reader's words that are kept."""
+
+
+class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):
+    """The blind readings of all readers; each operation is added to its reader's file."""
+
+    def __init__(self, folder: Path, clock: TimeSource) -> None:
+        """Read the files; the folder is created at the first write."""
+        super().__init__(folder, clock, CODEC, GlanceBook)
+
+
+@dataclass(frozen=True, slots=True)
+class BlindlySaid:
+    """What a reader says of a function in sight."""
+
+    answer: BlindAnswer
+    line: int = 0
+    words: str = ""
+    looked_ms: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(slots=True)
+class GlanceReader:
+    """One reader in one round of a seed: each method is one operation, which is on the disk when it returns."""
+
+    store: GlanceStore
+    name: str
+    seed: int = 0
+    round: int = 1
+    limit_s: float = 0.0
+    by_model: bool = False
+    """Whether it is a model, whose name begins with `MODEL`; no person's does."""
+
+    def __post_init__(self) -> None:
+        self.name = CODEC.name_of(f"{MODEL}{self.name}" if self.by_model else self.name, "reader")
+        if self.name.startswith(MODEL) and not self.by_model:
+            raise GlanceError(
+                f"A name that begins with {MODEL.strip()!r} is that of a model.", hint="Take another pseudonym."
+            )
+
+    def glances(self, task: str) -> Glances:
+        """Return this reader's readings and verdicts of a task."""
+        return self.store.book.state(task, self.name)
+
+    def read(self, item: BlindItem, said: BlindlySaid, version: ShownVersion | None = None) -> GlanceOperation:
+        """Record what was said of a function, shown as its seed decides unless a version is given."""
+        shown = version or item.version(self.seed)
+        data = ReadingData(
+            function=item.function,
+            source=item.source,
+            version=shown,
+            answer=said.answer,
+            seed=self.seed,
+            round=self.round,
+            line=said.line,
+            hit=shown is ShownVersion.CORRUPTED and item.is_hit(said.line),
+            words=said.words.strip()[:LONGEST_WORDS],
+            limit_s=self.limit_s,
+            looked_ms=said.looked_ms,
+            cost_usd=said.cost_usd,
+        )
+        return self._add(item.task, GlanceOperationKind.READING, data)
+
+    def verdict(self, item: BlindItem, verdict: GlanceVerdict, words: str) -> GlanceOperation:
+        """Record a verdict on a corruption whose diff was shown."""
+        data = GlanceVerdictData(item.function, verdict, words.strip()[:LONGEST_WORDS], self.seed, self.round)
+        return self._add(item.task, GlanceOperationKind.VERDICT, data)
+
+    def take_back(self, op: str) -> GlanceOperation:
+        """Take back one's own operation. Raises `GlanceError` for any other."""
+        target = self.store.book.get(op)
+        if target is None or target.reviewer != self.name:
+            raise GlanceError("You can take back only what you said yourself.")
+        return self._add(target.subject, GlanceOperationKind.DELETE, DeleteData(op))
+
+    def _add(self, task: str, kind: GlanceOperationKind, data: msgspec.Struct) -> GlanceOperation:
+        at = self.store.next_ms(self.name)
+        operation = GlanceOperation(str(uuid.uuid4()), self.name, at, task, kind.value, msgspec.to_builtins(data))
+        self.store.append([operation])
+        return operation

@@ -1,0 +1,184 @@
+"""Functions are read blind: nothing tells the version, the code goes after its time, and the diffs come afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fakes import FakeClock
+from screens.settling import text_of, until
+
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion, in_order
+from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.model import Target
+from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore
+from gistpoint.tui.glance_app import GlanceApp
+from gistpoint.tui.screens.dialogs.ask import MessageDialog, TextDialog
+from gistpoint.tui.screens.glance.reading import GlanceScreen
+from gistpoint.tui.screens.glance.verdicts import VerdictScreen
+
+SIZES = [(80, 24), (160, 48)]
+LONG_S = 600.0
+
+
+def items(versions: str) -> list[BlindItem]:
+    """Functions of which seed 0 shows the corrupted version (c) or the original (o), in the order that ada gets."""
+    pool = []
+    for number in range(200):
+        code = f"def f{number}(x):\n    a = x + 1\n    b = a\n    [red]\n    \x1b\n    return b\n"
+        pool.append(BlindItem(f"{number:064}", "shop", Target("f.py", f"f{number}", code, code.replace("+ 1", "- 1"))))
+    chosen = []
+    for wanted in ("c", "o"):
+        version = ShownVersion.CORRUPTED if wanted == "c" else ShownVersion.ORIGINAL
+        chosen += [item for item in pool if item.version(0) is version][: versions.count(wanted)]
+    ordered = in_order(chosen, 0, "ada")
+    by_version = {version: [item for item in ordered if item.version(0) is version] for version in ShownVersion}
+    names = {"c": ShownVersion.CORRUPTED, "o": ShownVersion.ORIGINAL}
+    return [by_version[names[one]].pop(0) for one in versions]
+
+
+def at_work(tmp_path: Path, limit_s: float = 0.0) -> GlanceReader:
+    return GlanceReader(GlanceStore(tmp_path / "glances", FakeClock()), "ada", limit_s=limit_s)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, int]) -> None:
+    reader, (bad, good, second) = at_work(tmp_path), items("coc")
+    told: list[int] = []
+    app = GlanceApp(Locations.of_user(), [bad, good, second], reader, told=lambda: told.append(1))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        screen = app.screen
+        assert isinstance(screen, GlanceScreen)
+        await until(pilot, lambda: "a = x - 1" in text_of(app))
+        shown = text_of(app)
+        assert "Function 1 of 3" in shown
+        assert "[red]" in shown  # not markup
+        assert "\x1b" not in shown
+        assert bad.task[:12] not in shown
+        await pilot.press("down", "m")
+        await until(pilot, lambda: "line 2 is marked" in text_of(app))
+        assert "●" in text_of(app)
+        await pilot.press("1")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        await pilot.press(*"wrong", "enter")
+        await until(pilot, lambda: "Function 2 of 3" in text_of(app))
+        assert "a = x + 1" in text_of(app)
+        assert "is marked" not in text_of(app)
+        await pilot.press("1", "escape")  # changed her mind: nothing is kept
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("3")
+        await until(pilot, lambda: "Function 3 of 3" in text_of(app))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "Function 2 of 3" in text_of(app))
+        await pilot.press("1", "enter")
+        await until(pilot, lambda: "Function 3 of 3" in text_of(app))
+        assert not isinstance(app.screen, VerdictScreen)
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, VerdictScreen))
+        await until(pilot, lambda: "Corruption 1 of 2" in text_of(app))
+        shown = text_of(app)
+        assert "1 of 3 functions were untouched; you called 1 of them faulty" in shown
+        assert "at line 2, the changed place: wrong" in shown
+        assert "at a glance" in shown
+        assert "a = x - 1" in shown
+        await pilot.press("3", *"plain", "enter")
+        await until(pilot, lambda: "Corruption 2 of 2" in text_of(app))
+        await pilot.press("2", "enter")
+        await until(pilot, lambda: "Your verdict: borderline" in text_of(app))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "No verdict yet" in text_of(app))
+        await pilot.press("1", "enter", "b")
+        await until(pilot, lambda: "Your verdict: at a glance: plain" in text_of(app))
+        await pilot.press("q")
+    assert app.crashes == []
+    assert len(told) == 4
+    answers = [[(r.answer, r.line, r.hit) for r in reader.glances(item.task).readings] for item in (bad, good, second)]
+    assert answers == [
+        [(BlindAnswer.FAULT, 2, True)],
+        [(BlindAnswer.FAULT, 0, False)],
+        [(BlindAnswer.NOTHING, 0, False)],
+    ]
+    verdicts = [reader.glances(item.task).verdicts[-1].verdict for item in (bad, second)]
+    assert verdicts == [GlanceVerdict.AT_A_GLANCE, GlanceVerdict.GOOD]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, size: tuple[int, int]) -> None:
+    reader, (bad, good) = at_work(tmp_path, LONG_S), items("co")
+    app = GlanceApp(Locations.of_user(), [bad, good], reader)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "Press Enter to see the next function. It is shown for 600 seconds." in text_of(app))
+        await pilot.press("1", "m")  # nothing to say of what was not seen
+        assert "a = x" not in text_of(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "a = x - 1" in text_of(app))
+        assert "s left" in text_of(app)
+        await pilot.press("down", "m")
+        reader.limit_s = 0.001  # the time is over
+        await until(pilot, lambda: "The code is hidden. What did you see?" in text_of(app))
+        assert "a = x" not in text_of(app)
+        assert "line 2 is marked" in text_of(app)
+        reader.limit_s = LONG_S
+        await pilot.press("enter", "m", "2", "enter")
+        await until(pilot, lambda: "Function 2 of 2" in text_of(app))
+        assert "a = x" not in text_of(app)
+        await pilot.press("backspace")
+        await until(pilot, lambda: "The code is hidden" in text_of(app))  # it had its time
+        assert "line 2 is marked" in text_of(app)
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Press Enter to see" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "a = x + 1" in text_of(app))
+        await pilot.press("1")  # an answer hides the code: nobody reads on while writing
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        assert "a = x" not in text_of(app)
+        await pilot.press("escape", "q")
+    assert app.crashes == []
+    (reading,) = reader.glances(bad.task).readings
+    assert (reading.answer, reading.line, reading.hit) == (BlindAnswer.DOUBTFUL, 2, True)
+    assert reader.glances(good.task).readings == ()
+
+
+async def test_a_go_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp_path: Path) -> None:
+    reader, chosen = at_work(tmp_path), items("coc")
+    app = GlanceApp(Locations.of_user(), chosen, reader, at_once=True)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: "Function 1 of 3" in text_of(app))
+        await pilot.press("3")
+        await until(pilot, lambda: "This function was corrupted" in text_of(app))
+        await pilot.press("1", *"ok", "enter")
+        await until(pilot, lambda: "Function 2 of 3" in text_of(app))
+        await pilot.press("3")  # untouched: only a word about it
+        await until(pilot, lambda: "Function 3 of 3" in text_of(app))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "There is no answer" in text_of(app))
+        await pilot.press("q")
+    resumed = GlanceApp(Locations.of_user(), chosen, at_work(tmp_path), at_once=True)
+    async with resumed.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: "Function 3 of 3" in text_of(resumed))
+        await pilot.press("3")
+        await until(pilot, lambda: "This function was corrupted" in text_of(resumed))
+        await pilot.press("f")  # without a verdict
+        await until(pilot, lambda: "All 3 functions are read" in text_of(resumed))
+        await pilot.press("3", "m", "enter", "q")
+    assert app.crashes == resumed.crashes == []
+    known = at_work(tmp_path)
+    assert [len(known.glances(item.task).readings) for item in chosen] == [1, 1, 1]
+    assert [len(known.glances(item.task).verdicts) for item in chosen] == [1, 0, 0]
+
+
+async def test_what_can_not_be_kept_is_told_and_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "glances").write_text("no folder")
+    app = GlanceApp(Locations.of_user(), items("c"), at_work(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "a = x - 1" in text_of(app))
+        await pilot.press("3")
+        await until(pilot, lambda: isinstance(app.screen, MessageDialog))
+        assert "can't be kept" in text_of(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Function 1 of 1" in text_of(app))
+        await pilot.press("q")
+    assert app.crashes == []

@@ -1,0 +1,1 @@
+"""The key bindings, a module for each group of screens."""

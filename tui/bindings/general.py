@@ -1,0 +1,26 @@
+"""The keys of the program, of home and of dialogs."""
+
+from __future__ import annotations
+
+from gistpoint.tui.bindings.key import Key, KeyScope
+
+_A = KeyScope.APP
+_H = KeyScope.HOME
+_D = KeyScope.DIALOG
+
+GENERAL_KEYS: tuple[Key, ...] = (
+    Key("app.palette", "ctrl+p", "command_palette", "Palette", "Find any command by its name", "Program", _A, True),
+    Key("app.help", "f1,question_mark", "help", "Help", "Keys and explanations for this screen", "Program", _A, True),
+    Key("app.theme", "f12", "change_theme", "Theme", "Choose light, dark or the terminal's colours", "Program", _A),
+    Key("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed", "Program", _A),
+    Key("home.start", "n", "start", "New attempt", "Start an attempt of the chosen task", "Home", _H, True),
+    Key("home.resume", "r", "resume", "Resume", "Resume the chosen attempt", "Home", _H, True),
+    Key("home.open", "o", "open", "Open", "Open the chosen task or attempt, whichever way fits", "Home", _H, True),
+    Key("home.review", "v", "review", "Review", "Read the record of the chosen attempt, step by step", "Home", _H),
+    Key("home.filter", "slash", "filter", "Filter", "Show only rows that hold some words", "Home", _H, True),
+    Key("home.sort", "s", "sort", "Sort", "Sort by the next column", "Home", _H, True),
+    Key("home.reverse", "S", "reverse", "Reverse", "Turn the order round", "Home", _H),
+    Key("home.tables", "t", "tables", "Tasks/attempts", "Go to the other table", "Home", _H, True),
+    Key("home.reload", "f5", "reload", "Reload", "Read tasks and attempts again", "Home", _H),
+    Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
+)

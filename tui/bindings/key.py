@@ -1,0 +1,68 @@
+"""One key binding, and where it works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding
+
+
+class KeyScope(StrEnum):
+    """Where a binding works."""
+
+    APP = "app"
+    HOME = "home"
+    SOLVE = "solve"
+    SUMMARY = "summary"
+    DIALOG = "dialog"
+    CONSOLE = "console"
+    CODE = "code"
+    EDITOR = "editor"
+    RESULTS = "results"
+    RUNS = "runs"
+    REVIEW = "review"
+    COMPARE = "compare"
+    VALIDATE = "validate"
+    PLACES = "places"
+    FILES = "files"
+    VALIDATE_GIST = "validate_gist"
+    GIST_SOLVE = "gist_solve"
+    GIST = "gist"
+    TRACE = "trace"
+    WATCH = "watch"
+    WATCH_ATTEMPT = "watch_attempt"
+    BRIEF = "brief"
+    STUDY = "study"
+    BLIND_READING = "blind_reading"
+    GLANCE = "glance"
+    GLANCE_DIFF = "glance_diff"
+    READING = "reading"
+    """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One binding. `keys` holds alternatives, comma-separated, as Textual names them."""
+
+    id: str
+    keys: str
+    action: str
+    description: str
+    tooltip: str
+    group: str
+    scope: KeyScope
+    show: bool = False
+    priority: bool = False
+
+    def binding(self) -> Binding:
+        """Return it as Textual takes it."""
+        return Binding(
+            self.keys,
+            self.action,
+            self.description,
+            show=self.show,
+            priority=self.priority,
+            tooltip=self.tooltip,
+            id=self.id,
+        )

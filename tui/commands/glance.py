@@ -1,0 +1,207 @@
+"""`gistpoint glance`: functions read blind, and how often a fault is seen in them."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.corruption.blind import BlindItem, blind_items, in_order
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.study.reading import FILE as STUDY_FILE
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.annotations.agreement import GlanceAgreement
+from gistpoint.sessions.annotations.glance_rates import (
+    RATE_COLUMNS,
+    GlanceShare,
+    RateRow,
+    agreements,
+    rate_rows,
+    rate_values,
+    rates_json,
+)
+from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore
+from gistpoint.sessions.annotations.rows import csv_lines
+from gistpoint.sessions.studies.exposures import record_exposures
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.tasks import TaskStore, read_set
+from gistpoint.tui.commands.arguments import counted, natural, positive
+from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
+from gistpoint.tui.study_opening import open_study
+from gistpoint.tui.tables import Column
+
+_SET = (
+    "tasks by id (or its beginning), folder or .tar.zst, folders of tasks, files with an id or a path a line, "
+    "folders of studies"
+)
+
+
+def glance_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint glance`."""
+    parser.description = (
+        "Shows the corrupted functions of tasks one at a time, as they were or as they were corrupted, without telling "
+        "which: say what you see. The diffs come after the whole set. What you say is kept in a file of yours in the "
+        "data folder; --table prints how often faults were seen."
+    )
+    parser.add_argument("set", nargs="*", metavar="SET", help=_SET)
+    parser.add_argument("--all", action="store_true", help="all tasks that are here")
+    parser.add_argument("--reader", default="", metavar="NAME", help="who reads: a pseudonym (default: the login)")
+    parser.add_argument("--seconds", type=positive, metavar="S", help="hide the code after that long (no limit)")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="decides which versions are shown (0)")
+    parser.add_argument(
+        "--round", type=counted, default=1, metavar="N", help="read the same versions again, in another order (1)"
+    )
+    parser.add_argument("--reveal", action="store_true", help="show each diff at once, not after the whole set")
+    form = parser.add_argument_group("results")
+    form.add_argument("--table", action="store_true", help="print rates and agreement instead of reading")
+    form.add_argument("--json", action="store_true", help="the table as JSON")
+    form.add_argument("--csv", action="store_true", help="the rates as CSV")
+    form.add_argument("--merge", action="append", default=[], metavar="PATH", help="first take in a reader's .jsonl")
+    return glance
+
+
+def glance(options: argparse.Namespace) -> int:
+    """Open the functions for reading, or print what readers saw."""
+    chosen = _chosen(options)
+    if options.table or options.json or options.csv:
+        return _print_table(options, chosen)
+    require_terminal("reading", hint="gistpoint glance --table SET prints what readers saw.")
+    from gistpoint.tui.glance_app import GlanceApp
+
+    locations = Locations.of_user()
+    store = _store(options, locations)
+    reader = GlanceReader(
+        store, options.reader or getpass.getuser(), options.seed, options.round, options.seconds or 0.0
+    )
+    items = in_order(_items(chosen.tasks), options.seed, reader.name, options.round)
+    if not items:
+        raise UserError(
+            "None of these tasks has a corrupted function to be read.",
+            hint="Tasks in discovery mode have one: gistpoint task generate SOURCE makes them.",
+        )
+
+    def told() -> None:
+        for study in chosen.studies:
+            study.reload()
+            if study.ledger.person(reader.name).enrolled:
+                record_exposures(study, reader.name)
+
+    return GlanceApp(locations, items, reader, at_once=options.reveal, told=told).run_to_exit_code()
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The tasks of a set, and the studies that were named in it."""
+
+    tasks: tuple[Task, ...]
+    studies: tuple[StudyFolder, ...]
+
+
+def _chosen(options: argparse.Namespace) -> _Chosen:
+    if bool(options.set) == options.all:
+        raise UserError("Name the tasks to be read, or all of them with --all.", hint="gistpoint glance --all")
+    locations = Locations.of_user()
+    store = TaskStore(locations.tasks, demo=locations.demo)
+    studies = [open_study(name) for name in options.set if (path_of(name) / STUDY_FILE).is_file()]
+    names = [name for name in options.set if not (path_of(name) / STUDY_FILE).is_file()]
+    tasks: dict[str, Task] = {}
+    if names or options.all:
+        found = read_set(names, store)
+        _print_problems(found.problems)
+        tasks.update((task.id, task) for task in found.tasks)
+    for study in studies:
+        _print_problems(study.read.problems)
+        tasks.update((identity, study.task(identity)) for identity in study.tasks)
+    return _Chosen(tuple(tasks.values()), tuple(studies))
+
+
+def _items(tasks: Iterable[Task]) -> list[BlindItem]:
+    return [item for task in tasks for item in blind_items(task, read_answer(task))]
+
+
+def _store(options: argparse.Namespace, locations: Locations) -> GlanceStore:
+    store = GlanceStore(locations.glances, SystemTime())
+    if options.merge:
+        merged = store.merge(Path(path) for path in options.merge)
+        _print_problems(merged.problems)
+        print(f"{merged.added} operations added, {merged.known} were there already.", file=sys.stderr)
+    _print_problems(store.problems)
+    return store
+
+
+def _print_problems(problems: Iterable[str]) -> None:
+    for problem in problems:
+        print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
+
+
+# What readers saw
+
+
+def _print_table(options: argparse.Namespace, chosen: _Chosen) -> int:
+    book = _store(options, Locations.of_user()).book
+    rows = list(rate_rows(book, _items(chosen.tasks)))
+    if options.csv:
+        sys.stdout.writelines(for_output(csv_lines((rate_values(row) for row in rows), RATE_COLUMNS)))
+        return DONE
+    agreed = agreements(book, [task.id for task in chosen.tasks])
+    if options.json:
+        print_json("gistpoint.glance/1", rates_json(rows, agreed))
+    elif not rows:
+        print("Nobody has read any of these tasks yet: gistpoint glance SET.")
+    else:
+        print_records(_COLUMNS, rows)
+        _print_agreements(agreed)
+    return DONE
+
+
+def _share(share: GlanceShare) -> str:
+    value = share.value
+    if value is None:
+        return "-"
+    low, high = share.interval
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+_COLUMNS: tuple[Column[RateRow], ...] = (
+    Column("readers", lambda row: row.readers),
+    Column("by", lambda row: row.by),
+    Column("name", lambda row: row.name[:12] if row.by == "task" else row.name),
+    Column("read", lambda row: str(row.rate.seen.of)),
+    Column("seen", lambda row: str(row.rate.seen.count)),
+    Column("glance rate (95 %)", lambda row: _share(row.rate.seen)),
+    Column("doubtful", lambda row: str(row.rate.doubtful)),
+    Column("untouched", lambda row: str(row.rate.alarms.of)),
+    Column("false alarms (95 %)", lambda row: _share(row.rate.alarms)),
+)
+
+
+def _print_agreements(agreed: Sequence[GlanceAgreement]) -> None:
+    if agreed:
+        print_table(
+            ["reader", "and", "functions", "agreed", "kappa", "verdicts", "agreed", "kappa"],
+            [
+                [
+                    one.first,
+                    "again" if one.first == one.second else one.second,
+                    str(one.functions),
+                    str(one.agreed),
+                    _number(one.kappa),
+                    str(one.verdicts),
+                    str(one.agreed_verdicts),
+                    _number(one.kappa_verdicts),
+                ]
+                for one in agreed
+            ],
+        )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

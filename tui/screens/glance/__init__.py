@@ -1,0 +1,1 @@
+"""Functions read blind, and the verdicts on their corruptions afterwards."""

@@ -1,0 +1,252 @@
+"""Blind reading: one function at a time, as it was or as it was corrupted, and what a reader sees in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from time import monotonic
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.screen import Screen
+
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader
+from gistpoint.sessions.annotations.glances import Reading
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
+from gistpoint.tui.screens.glance.verdicts import VerdictScreen
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.plain import Plain
+
+MARK = "●"
+_TICK_S = 0.2
+ANSWERS = {BlindAnswer.FAULT: "fault seen", BlindAnswer.DOUBTFUL: "doubtful", BlindAnswer.NOTHING: "nothing seen"}
+_QUESTION = "1 I see a fault   2 something may be wrong   3 I see nothing wrong"
+
+
+class _Phase(Enum):
+    """What a reader is doing."""
+
+    WAITING = "waiting"
+    """The code has not been shown yet."""
+    LOOKING = "looking"
+    HIDDEN = "hidden"
+    """The time is over, or the answer is being given."""
+
+
+class GlanceScreen(Screen[None]):
+    """One function after the other; nothing tells which version it is. What is said is kept at once.
+
+    With a limit the code is hidden after that many seconds. The diffs follow after the whole set, or with `at_once`
+    after each answer.
+    """
+
+    CSS_PATH = "glance.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GLANCE)]
+    HELP_PAGE = "glance"
+    SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.GLANCE,)
+
+    title_line = query_one("#glance-title", Plain)
+    cover = query_one("#glance-cover", Plain)
+    words_line = query_one("#glance-words", Plain)
+    code = query_one(CodeView)
+
+    def __init__(
+        self,
+        items: Sequence[BlindItem],
+        reader: GlanceReader,
+        *,
+        at_once: bool = False,
+        told: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`items` in their order; those read before are passed over. `told` is called after each reading."""
+        super().__init__()
+        self._items, self._reader, self._at_once, self._told = tuple(items), reader, at_once, told
+        self._phase = _Phase.WAITING
+        self._begun = 0.0
+        self._looked_ms = 0
+        self._line = 0
+        self._said: list[BlindItem] = []
+        """What was read since the screen was opened, for taking back."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the title, the code or what covers it, the question, and the keys."""
+        yield Plain("", id="glance-title")
+        yield CodeView()
+        yield Plain("", id="glance-cover")
+        yield Plain("", id="glance-words")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Go to the first function that was not read yet."""
+        if self._reader.limit_s:
+            self.set_interval(_TICK_S, self._tick)
+        self._go_on()
+
+    @property
+    def _left(self) -> list[BlindItem]:
+        return [item for item in self._items if self._reading(item) is None]
+
+    @property
+    def _item(self) -> BlindItem:
+        return self._left[0]
+
+    def _reading(self, item: BlindItem) -> Reading | None:
+        found = self._reader.glances(item.task)
+        return found.reading(item.function, self._reader.seed, self._reader.round)
+
+    # What the reader does
+
+    def action_show(self) -> None:
+        """Show the function that waits."""
+        if self._left and self._phase is _Phase.WAITING:
+            self._phase, self._begun = _Phase.LOOKING, monotonic()
+            self.code.load(self._item.text(self._item.version(self._reader.seed)))
+            self._draw()
+            self.code.focus()
+
+    def action_mark(self) -> None:
+        """Mark the line at the cursor, or unmark it."""
+        if self._phase is _Phase.LOOKING:
+            here = self.code.cursor_line
+            self._line = 0 if self._line == here else here
+            self._draw()
+
+    def action_say(self, answer: str) -> None:
+        """Say what was seen; a fault and a doubt are asked for words."""
+        if not self._left or self._phase is _Phase.WAITING:
+            return
+        chosen = BlindAnswer(answer)
+        if self._phase is _Phase.LOOKING:
+            self._looked_ms = round((monotonic() - self._begun) * 1000)
+            if self._reader.limit_s:
+                self._hide()
+        if chosen is BlindAnswer.NOTHING:
+            self._keep(chosen, "")
+            return
+        where = f"line {self._line}" if self._line else "no line is marked"
+        title = "What is wrong?" if chosen is BlindAnswer.FAULT else "What may be wrong?"
+
+        def answered(words: str | None) -> None:
+            if words is not None:
+                self._keep(chosen, words)
+
+        self.app.push_screen(TextDialog(title, label=f"In a few words ({where}):", yes="Keep"), answered)
+
+    def action_take_back(self) -> None:
+        """Take back the last answer and ask again; one whose diff was shown stands."""
+        if self._at_once or not self._said:
+            self.notify("There is no answer that can be taken back.", severity="warning")
+            return
+        item = self._said.pop()
+        reading = self._reading(item)
+        if reading is None or not self._do(lambda: self._reader.take_back(reading.op)):
+            return
+        self._items = (item, *(other for other in self._items if other is not item))
+        self._begin(item, reading)
+
+    def action_leave(self) -> None:
+        """Close; everything that was said is kept."""
+        self.app.exit()
+
+    # What the screen does
+
+    def _keep(self, answer: BlindAnswer, words: str) -> None:
+        item = self._item
+        line = 0 if answer is BlindAnswer.NOTHING else self._line
+        if not self._do(lambda: self._reader.read(item, BlindlySaid(answer, line, words, self._looked_ms))):
+            return
+        self._do(self._told)
+        self._said.append(item)
+        if not self._at_once:
+            self._go_on()
+        elif item.version(self._reader.seed) is ShownVersion.ORIGINAL:
+            self.notify("That function was untouched.")
+            self._go_on()
+        else:
+            self._cover_code()
+            self.app.push_screen(VerdictScreen([item], self._reader, last=False), lambda _: self._go_on())
+
+    def _do(self, body: Callable[[], object]) -> bool:
+        try:
+            body()
+        except UserError as error:
+            show_error(self.app, error)
+            return False
+        return True
+
+    def _go_on(self) -> None:
+        if not self._left:
+            self._finish()
+            return
+        self._begin(self._item)
+
+    def _begin(self, item: BlindItem, taken_back: Reading | None = None) -> None:
+        """Show a function, or wait for Enter if its time is limited; one taken back has had its time."""
+        self._line = taken_back.line if taken_back else 0
+        self._looked_ms = taken_back.looked_ms if taken_back else 0
+        self.code.clear()
+        self._phase = _Phase.WAITING
+        if taken_back is not None and self._reader.limit_s:
+            self._hide()
+        elif self._reader.limit_s:
+            self._draw()
+        else:
+            self.action_show()
+
+    def _finish(self) -> None:
+        """Go on to the diffs of what was read corrupted; without any, close."""
+        changed = [item for item in self._items if item.version(self._reader.seed) is ShownVersion.CORRUPTED]
+        self._cover_code()
+        if changed and not self._at_once:
+            self.app.push_screen(VerdictScreen(changed, self._reader, summary=self._summary(changed)))
+            return
+        self.title_line.update(f"All {len(self._items)} functions are read")
+        self.cover.update("Thank you. Press q to leave.")
+        self.words_line.update("")
+
+    def _summary(self, changed: Sequence[BlindItem]) -> str:
+        untouched = [self._reading(item) for item in self._items if item not in changed]
+        alarms = sum(reading is not None and reading.alarm for reading in untouched)
+        return f"{len(untouched)} of {len(self._items)} functions were untouched; you called {alarms} of them faulty"
+
+    def _tick(self) -> None:
+        if self._phase is _Phase.LOOKING:
+            if monotonic() - self._begun >= self._reader.limit_s:
+                self._looked_ms = round((monotonic() - self._begun) * 1000)
+                self._hide()
+            else:
+                self._draw()
+
+    def _hide(self) -> None:
+        self._phase = _Phase.HIDDEN
+        self.code.clear()
+        self._draw()
+
+    def _cover_code(self) -> None:
+        self._phase = _Phase.WAITING
+        self.code.clear()
+        self.code.display, self.cover.display = False, True
+        self.cover.update("")
+
+    def _draw(self) -> None:
+        left, total, limit = len(self._left), len(self._items), self._reader.limit_s
+        title = f"Function {total - left + 1} of {total}"
+        looking = self._phase is _Phase.LOOKING
+        if looking and limit:
+            title += f"   {max(0, round(limit - (monotonic() - self._begun)))} s left"
+        self.title_line.update(f"{title}   line {self._line} is marked" if self._line else title)
+        self.code.display, self.cover.display = looking, not looking
+        if looking:
+            self.code.marks = {self._line: MARK} if self._line else {}
+        if self._phase is _Phase.WAITING:
+            self.cover.update(f"Press Enter to see the next function. It is shown for {limit:g} seconds.")
+            self.words_line.update("Mark a line that looks wrong with m, while you see it.")
+        else:
+            self.cover.update("The code is hidden. What did you see?")
+            self.words_line.update(_QUESTION)

@@ -1,0 +1,147 @@
+"""After a blind reading: the diff of each corruption that was read, and the reader's verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.screen import Screen
+
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.errors import UserError
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.annotations.glance_reader import GlanceReader
+from gistpoint.sessions.annotations.glances import GlanceVerdictGiven, Reading
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.plain import Plain
+
+_ANSWERS = {
+    BlindAnswer.FAULT: "you saw a fault",
+    BlindAnswer.DOUBTFUL: "you were in doubt",
+    BlindAnswer.NOTHING: "you saw nothing wrong",
+}
+
+
+def suggested(reading: Reading) -> GlanceVerdict:
+    """Return the verdict that a blind reading of a corruption suggests, if it is a fault."""
+    if reading.seen:
+        return GlanceVerdict.AT_A_GLANCE
+    return GlanceVerdict.BORDERLINE if reading.answer is not BlindAnswer.NOTHING and reading.hit else GlanceVerdict.GOOD
+
+
+class VerdictScreen(Screen[None]):
+    """The diffs one after the other. What is said is kept at once and can be said again."""
+
+    CSS_PATH = "glance.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GLANCE_DIFF)]
+    HELP_PAGE = "glance"
+    SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.GLANCE_DIFF,)
+
+    title_line = query_one("#glance-title", Plain)
+    words_line = query_one("#glance-words", Plain)
+    diff = query_one(DiffView)
+
+    def __init__(
+        self, items: Sequence[BlindItem], reader: GlanceReader, *, summary: str = "", last: bool = True
+    ) -> None:
+        """`items` were read corrupted. With `last` leaving ends the program, else it goes on to the next function."""
+        super().__init__()
+        self._items, self._reader, self._summary, self._last = tuple(items), reader, summary, last
+        self._at = next((n for n, item in enumerate(items) if self._given(item) is None), 0)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the title, the diff, what was said, and the keys."""
+        yield Plain("", id="glance-title")
+        yield DiffView()
+        yield Plain("", id="glance-words")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Show the first diff without a verdict."""
+        self._show()
+        self.diff.focus()
+
+    def action_judge(self, verdict: str) -> None:
+        """Give a verdict, with words."""
+        item, chosen = self._items[self._at], GlanceVerdict(verdict)
+        before = self._given(item)
+
+        def answered(words: str | None) -> None:
+            if words is not None:
+                self._keep(item, chosen, words)
+
+        words = before.words if before else ""
+        self.app.push_screen(TextDialog(f"Why {chosen}?", value=words, yes="Keep"), answered)
+
+    def action_take_back(self) -> None:
+        """Take back the verdict in sight."""
+        given = self._given(self._items[self._at])
+        if given is not None:
+            try:
+                self._reader.take_back(given.op)
+            except UserError as error:
+                show_error(self.app, error)
+            self._show()
+
+    def action_turn(self, step: int) -> None:
+        """Go to another diff; with one alone, forward goes on to the next function."""
+        if not self._last and step > 0:
+            self.dismiss()
+            return
+        self._at = min(max(self._at + step, 0), len(self._items) - 1)
+        self._show()
+
+    def action_leave(self) -> None:
+        """Close; everything that was said is kept."""
+        self.app.exit()
+
+    def _keep(self, item: BlindItem, verdict: GlanceVerdict, words: str) -> None:
+        try:
+            self._reader.verdict(item, verdict, words)
+        except UserError as error:
+            show_error(self.app, error)
+            return
+        if not self._last:
+            self.dismiss()
+            return
+        left = [n for n, other in enumerate(self._items) if self._given(other) is None]
+        self._at = next((n for n in left if n > self._at), left[0] if left else self._at)
+        self._show()
+        if not left:
+            self.notify("You have judged every corruption. Thank you.")
+
+    def _given(self, item: BlindItem) -> GlanceVerdictGiven | None:
+        found = self._reader.glances(item.task)
+        return found.verdict(item.function, self._reader.seed, self._reader.round)
+
+    def _show(self) -> None:
+        item = self._items[self._at]
+        place = f"Corruption {self._at + 1} of {len(self._items)}" if self._last else "This function was corrupted"
+        self.title_line.update(f"{place}   {item.function}")
+        self.diff.load(item.text(ShownVersion.ORIGINAL), item.text(ShownVersion.CORRUPTED), name=item.target.path)
+        self.words_line.update("\n".join(filter(None, (self._read(item), self._judged(item), self._summary))))
+
+    def _read(self, item: BlindItem) -> str:
+        reading = self._reader.glances(item.task).reading(item.function, self._reader.seed, self._reader.round)
+        if reading is None:
+            return ""
+        where = ""
+        if reading.line:
+            where = (
+                f" at line {reading.line}, {'the changed place' if reading.hit else 'which is not the changed place'}"
+            )
+        said = f": {visible_line(reading.words)}" if reading.words else ""
+        return f"Blind, {_ANSWERS[reading.answer]}{where}{said}. If it is a fault, that makes it: {suggested(reading)}"
+
+    def _judged(self, item: BlindItem) -> str:
+        given = self._given(item)
+        if given is None:
+            return "No verdict yet"
+        return f"Your verdict: {given.verdict}{f': {visible_line(given.words)}' if given.words else ''}"
