@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
+from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_task, demo_tasks
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_task
-from gistpoint.core.locations import path_of
+from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.journal import JOURNAL, first_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +152,27 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
     if not found:
         raise TaskError(f"{path} names no task.", hint="It holds an id or a path a line.")
     return found
+
+
+_OTHERS = frozenset({"tasks", "campaigns", "attempts", "imports"})
+"""Folders whose files may name tasks that nobody worked on, and the attempts, which are looked at separately."""
+
+
+def is_in_use(task_id: str, locations: Locations) -> bool:
+    """Whether somebody has worked on a task: it has an attempt, or a record of a run, a reader or a validator."""
+    for journal in locations.attempts.glob(f"*/{JOURNAL}"):
+        first = first_event(journal)
+        if first is not None and isinstance(first.data, AttemptStarted) and first.data.task_id == task_id:
+            return True
+    folders = [folder for folder in locations.data.glob("*") if folder.is_dir() and folder.name not in _OTHERS]
+    return any(_names(file, task_id.encode()) for folder in folders for file in folder.rglob("*.jsonl"))
+
+
+def _names(file: Path, id: bytes) -> bool:
+    with (
+        suppress(OSError, ValueError),  # an empty file can't be mapped
+        file.open("rb") as opened,
+        mmap(opened.fileno(), 0, access=ACCESS_READ) as data,
+    ):
+        return data.find(id) >= 0
+    return False

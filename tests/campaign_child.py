@@ -10,9 +10,9 @@ from gistpoint.core.generation.campaign import Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.library import learn_library
-from gistpoint.core.generation.making import write_kept
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile
+from gistpoint.core.generation.standing import WrittenSet
+from gistpoint.core.generation.verdicts import StateFile
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
@@ -45,13 +45,11 @@ def main() -> None:
         cluster_workers(options.cluster) if options.cluster else local_workers(options.workers)
     )
 
-    def accept(verdict: CandidateVerdict) -> None:
-        assert verdict.kept is not None
-        print(write_kept(library, settings, verdict.kept, folder / "tasks").id, flush=True)
-
     with crew as workers, StateFile(folder / "state.jsonl", {}) as state:
         place = Context(folder / "library", bench, settings)
-        run_campaign(place, plan(library, settings).candidates, options.count, workers, state, accept=accept)
+        tasks = WrittenSet(library, settings, folder / "tasks", state, lambda sentence: None)
+        run_campaign(place, plan(library, settings).candidates, options.count, workers, state, tasks)
+    print(*(task.id for task in tasks.standing.values()), sep="\n")
 
 
 if __name__ == "__main__":

@@ -192,6 +192,20 @@ class FakeBench:
 
 
 @dataclass
+class HeldSet:
+    """The tasks of a campaign, in memory."""
+
+    kept: list[CandidateVerdict] = field(default_factory=list)
+    settled: bool = False
+
+    def become(self, kept: Sequence[CandidateVerdict]) -> None:
+        self.kept = [*kept]
+
+    def settle(self) -> None:
+        self.settled = True
+
+
+@dataclass
 class Shop:
     """The little library in a folder, and campaigns on it."""
 
@@ -216,7 +230,7 @@ class Shop:
     ) -> tuple[Counts, list[CandidateVerdict]]:
         library = self.library()
         settings = CampaignSettings(CampaignMode(mode), **options)  # type: ignore[arg-type]
-        kept: list[CandidateVerdict] = []
+        tasks = HeldSet()
         try:
             with (
                 ThreadPoolExecutor(workers) as pool,
@@ -224,9 +238,7 @@ class Shop:
             ):
                 planned = plan(library, settings)
                 place = self.place(settings)
-                counts = run_campaign(
-                    place, planned.candidates, count, Workers(pool, workers), state, accept=kept.append
-                )
+                counts = run_campaign(place, planned.candidates, count, Workers(pool, workers), state, tasks)
         finally:
             close_contexts()
-        return counts, kept
+        return counts, tasks.kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from gistpoint.core.callgraph.calls import Calls
@@ -27,6 +28,7 @@ from gistpoint.core.callgraph.values import (
 )
 
 _MOST_PLACES = 8
+_MOST_PARTIALS = 3
 
 
 class Callables:
@@ -47,8 +49,10 @@ class Callables:
         calls.register(self._opaque, Object)
 
     def _partial(self, call: CallSite, value: Partial) -> None:
-        merged = CallSite(call.scope, call.name, call.arguments.after(value.arguments), call.result, call.found)
-        self.calls.run(merged, value.callee)
+        if value in call.partials or len(call.partials) == _MOST_PARTIALS:
+            return  # `f = partial(f, 1)` in a loop: the variable holds the partial object that calls it
+        arguments, partials = call.arguments.after(value.arguments), (*call.partials, value)
+        self.calls.run(replace(call, arguments=arguments, partials=partials), value.callee)
 
     def _wrapped(self, call: CallSite, value: Wrapped) -> None:
         self._function(call, value.function)

@@ -21,6 +21,7 @@ from gistpoint.core.callgraph.values import (
     Object,
     OpenClass,
     Outside,
+    Partial,
     Solver,
     Text,
     Value,
@@ -46,6 +47,8 @@ class CallSite:
     arguments: Arguments
     result: Variable
     found: CallEvidence | None = None
+    partials: tuple[Partial, ...] = ()
+    """The partial objects whose arguments are among these: a call passes through each of them once."""
 
     @property
     def caller(self) -> str:

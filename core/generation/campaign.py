@@ -1,18 +1,20 @@
 """The campaign: candidates are decided ahead by workers and accepted strictly in their order.
 
-So the tasks are the same for any number of workers; verdicts that were not needed stay in the state.
+So the tasks are the same for any number of workers; verdicts that were not needed stay in the state. Until the set is
+full it stands as it would if nothing else came: what is proven is there at once, and gives way to what is better.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
+from statistics import mean
 from typing import Any, Protocol
 
 from gistpoint.core.errors import InfrastructureError
-from gistpoint.core.generation.candidates import LOCATED, CorruptionCandidate
+from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.deciding import decide
 from gistpoint.core.generation.intake import LOOK
@@ -23,8 +25,6 @@ from gistpoint.core.tasks.trees import corrupted_tree
 
 MOST_SHARED = 1
 """Functions that two groups may have in common."""
-SUBTLE = 0.8
-"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
 
 
 @dataclass
@@ -39,6 +39,8 @@ class CandidateVerdicts:
     count: int
     """The number of tasks wanted."""
     verdicts: list[CandidateVerdict] = field(default_factory=list)
+    accepted: list[CandidateVerdict] = field(default_factory=list)
+    """Those that become tasks, in the order in which they were accepted."""
     _waiting: dict[int, CandidateVerdict] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
     _hidden: int = 0
@@ -49,20 +51,35 @@ class CandidateVerdicts:
         """Whether enough are kept."""
         return len(self._groups) == self.count
 
-    def take(self, verdict: CandidateVerdict) -> Iterator[CandidateVerdict]:
-        """Count a verdict, and yield those that become tasks now."""
+    def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
+        """Return what would become tasks if only `others`, which are later in the order, came after these."""
+        after = replace(
+            self,
+            verdicts=[*self.verdicts],
+            accepted=[*self.accepted],
+            _waiting=dict(self._waiting),
+            _groups=[*self._groups],
+        )
+        for verdict in others:
+            if not after.full:
+                after.take(verdict)
+        after.fill()
+        return after.accepted
+
+    def take(self, verdict: CandidateVerdict) -> None:
+        """Count a verdict, and accept it or one that waited for it, if one can be accepted."""
         self.verdicts.append(verdict)
         if verdict.kept is None:
             return
         self._waiting[len(self.verdicts) - 1] = verdict
         self._leave_out(len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE)
-        yield from self._accept_waiting(at_last=False)
+        self._accept_waiting(at_last=False)
 
-    def fill(self) -> Iterator[CandidateVerdict]:
-        """Yield as many waiting verdicts as are still wanted, once there is no other candidate."""
-        yield from self._accept_waiting(at_last=True)
+    def fill(self) -> None:
+        """Accept as many waiting verdicts as are still wanted, once there is no other candidate."""
+        self._accept_waiting(at_last=True)
 
-    def _accept_waiting(self, *, at_last: bool) -> Iterator[CandidateVerdict]:
+    def _accept_waiting(self, *, at_last: bool) -> None:
         accepted = True
         while accepted and not self.full:
             accepted = False
@@ -77,8 +94,8 @@ class CandidateVerdicts:
                     self.verdicts[place] = verdict
                     self._groups.append(names)
                     self._hidden, self._located = self._hidden + hidden, self._located + located
+                    self.accepted.append(verdict)
                     accepted = True
-                    yield verdict
                     break
 
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
@@ -100,10 +117,11 @@ def _located(verdict: CandidateVerdict) -> tuple[int, int]:
 
 
 def _subtlety(verdict: CandidateVerdict) -> float:
-    """Return the subtlety of the least subtle corruption; 1 if nothing is known of it."""
+    """Return the mean subtlety of the corruptions; 1 if nothing is known of them."""
     assert verdict.kept is not None
     parts = verdict.kept.provenance.get("parts", ())
-    return min((part["subtlety"]["value"] for part in parts if "subtlety" in part), default=1.0)
+    values = [part["subtlety"]["value"] for part in parts if "subtlety" in part]
+    return mean(values) if values else 1.0
 
 
 _AHEAD = 2
@@ -127,46 +145,94 @@ class Workers:
     size: int
 
 
+class CampaignTasks(Protocol):
+    """The tasks of a campaign as they stand, which may change until the set is full."""
+
+    def become(self, kept: Sequence[CandidateVerdict]) -> None:
+        """Let the set consist of the tasks of these verdicts, also those of an earlier run: write and withdraw."""
+        ...
+
+    def settle(self) -> None:
+        """Make the tasks that stand final."""
+        ...
+
+
+OnProgress = Callable[["CandidateVerdicts", Collection[str]], None]
+"""Is given the verdicts so far, and the keys of the candidates that workers have."""
+
+
 def run_campaign(
     context: Context,
     candidates: tuple[CorruptionCandidate, ...],
     count: int,
     workers: Workers,
     state: StateFile,
+    tasks: CampaignTasks,
     *,
-    accept: Callable[[CandidateVerdict], None],
-    on_verdict: Callable[[Counts], None] = lambda counts: None,
+    on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
-    """Decide candidates in their order until `count` are kept; `accept` writes each of these as a task.
+    """Decide candidates in their order until `count` are kept; `tasks` is told at each change which.
 
-    `accept` is called for all kept verdicts, also those of an earlier run, so it must be idempotent. Raises
-    `CancelledError`, and any error that a worker raises; earlier verdicts are kept.
+    `on_progress` is called several times a second. Raises `CancelledError`, and any error that a worker raises; earlier
+    verdicts are kept, and the tasks that stand.
     """
-    selection = CandidateVerdicts(count)
-    for verdict in _in_order(context, candidates, workers, state):
-        for accepted in selection.take(verdict):
-            accept(accepted)
-        on_verdict(Counts(selection.verdicts))
-        if selection.full:
-            break
-    for accepted in selection.fill():
-        accept(accepted)
+    selection, later = CandidateVerdicts(count), _Later(candidates, state)
+
+    def on_poll(keys: Collection[str], came: bool) -> None:
+        if came:
+            tasks.become(selection.as_if_last(later.after(len(selection.verdicts))))
+        on_progress(selection, keys)
+
+    context.board.open()
+    try:
+        for verdict in _in_order(context, candidates, workers, state, on_poll):
+            selection.take(verdict)
+            if selection.full:
+                break
+    finally:
+        context.board.close()
+    selection.fill()
+    tasks.become(selection.accepted)
+    tasks.settle()
+    on_progress(selection, ())
     return Counts(selection.verdicts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """The verdicts that came before their turn."""
+
+    candidates: tuple[CorruptionCandidate, ...]
+    state: StateFile
+
+    def after(self, place: int) -> Iterator[CandidateVerdict]:
+        """Yield the known verdicts on candidates from a place on, in their order."""
+        for candidate in self.candidates[place:]:
+            if candidate.key in self.state.verdicts:
+                yield self.state.verdicts[candidate.key]
+
+
 def _in_order(
-    context: Context, candidates: tuple[CorruptionCandidate, ...], workers: Workers, state: StateFile
+    context: Context,
+    candidates: tuple[CorruptionCandidate, ...],
+    workers: Workers,
+    state: StateFile,
+    on_poll: Callable[[Collection[str], bool], None],
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead."""
     pending = _Pending(context)
     undecided = iter([candidate for candidate in candidates if candidate.key not in state.verdicts])
+    came = bool(state.verdicts)
     try:
         for candidate in candidates:
             while candidate.key not in state.verdicts:
                 while len(pending.keys) < _AHEAD * workers.size and (following := next(undecided, None)) is not None:
                     pending.keys[workers.executor.submit(decide, context, following)] = following.key
+                on_poll(pending.keys.values(), came)
+                came = False
                 for _, verdict in pending.done():
                     state.add(verdict)
+                    came = True
             yield state.verdicts[candidate.key]
     finally:
         pending.drop()

@@ -17,6 +17,8 @@ from gistpoint.core.metrics.table import hard_set
 
 LOCATED = 5
 """Places in a spectrum-based localisation that a solver would look at first."""
+SUBTLE = 0.8
+"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.corruption.appearance.score import GlanceScorer
 from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.generation.board import TrialBoard
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.ports import ChatModel, Linter, Prober, Runner, TestMapper
@@ -101,6 +103,11 @@ class Context:
     def model(self) -> ChatModel | None:
         """The model that corrupts, if the settings name one."""
         return self.harness.model(self.settings.model) if self.settings.model else None
+
+    @cached_property
+    def board(self) -> TrialBoard:
+        """Where workers tell what they are trying; one campaign of these settings runs at a time."""
+        return TrialBoard(self.folder / "trials" / sha256_of_json(self.settings.to_json())[:16])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Context, (self.folder, self.harness, self.settings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -27,6 +29,7 @@ class NoGood(StrEnum):
     NO_TESTS = "no_tests"
     NOT_GREEN = "suite_not_green"
     TOO_SLOW = "suite_too_slow"
+    IDS_VARY = "test_ids_vary"
     COULD_NOT_RUN = "suite_could_not_run"
     TOO_FEW_FAILING = "too_few_failing_tests"
     BREAKS_COLLECTION = "breaks_collection_only"
@@ -110,6 +113,7 @@ def take_in(
     everything = set().union(*outcomes)
     flaky = sorted(id for id in everything if len({outcome.get(id) for outcome in outcomes}) > 1)
     stable = everything - set(flaky)
+    _require_lasting_ids(outcomes)
     red = sorted(id for id in stable if outcomes[0][id] in (Outcome.FAILED, Outcome.ERROR))
     if red:
         result = reports[0].results[red[0]]
@@ -126,6 +130,19 @@ def take_in(
         raise InfrastructureError(f"The suite could not be run. {protection.reason}", hint=LOOK)
     seconds = max(report.seconds for report in reports)
     return Intake(repository, frozenset(stable), passed, tuple(flaky), seconds, runs, protection=protection)
+
+
+def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
+    """Raise `NoTaskError` if every run has tests that no other one has: each later run would have unknown ones."""
+    made_anew = [sorted(id for id in ids if sum(id in other for other in runs) == 1) for ids in runs]
+    if len(runs) < 2 or not all(made_anew):
+        return
+    functions = sorted({id.partition("[")[0] for ids in made_anew for id in ids})
+    raise NoTaskError(
+        NoGood.IDS_VARY,
+        f"In every run some tests have another id, such as {made_anew[0][0]} and {made_anew[1][0]}.",
+        hint=f"Leave them out with --pytest-args: {' '.join(f'--deselect {shlex.quote(name)}' for name in functions)}",
+    )
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:

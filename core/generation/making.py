@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,12 @@ def write_proven(
     demo: bool = False,
     metrics: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    announce: Callable[[str], None] = lambda id: None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; an existing one is kept."""
+    """Write the task below `into`, in a folder named by its id, and return it; an existing one is kept.
+
+    `announce` is called with the id of a new one just before it is there.
+    """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
     into.mkdir(parents=True, exist_ok=True)
@@ -94,10 +98,27 @@ def write_proven(
         write_task(task, Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered))
         place = into / identity
         if not (place / TASK_FILE).is_file():
+            announce(identity)
             folder.rename(place)
         return read_task(place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
+    """Remove a task's folder, unless somebody uses it; return whether it is gone."""
+    if not place.is_dir():
+        return True
+    if in_use(place.name):
+        return False
+    away = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)) / place.name
+    place.rename(away)
+    if in_use(place.name):  # begun in this moment
+        away.rename(place)
+        away.parent.rmdir()
+        return False
+    shutil.rmtree(away.parent, ignore_errors=True)
+    return True
 
 
 def _sweep(into: Path) -> None:
@@ -123,8 +144,15 @@ def _header(tree: SourceTree, target: Target) -> tuple[str, str]:
     return f"{decorators}{definition.signature}:", definition.docstring or ""
 
 
-def write_kept(library: SourceLibrary, settings: CampaignSettings, kept: ProvenCorruption, into: Path) -> Task:
-    """Write the task of a proven corruption below `into`; an existing one is kept."""
+def write_kept(
+    library: SourceLibrary,
+    settings: CampaignSettings,
+    kept: ProvenCorruption,
+    into: Path,
+    *,
+    announce: Callable[[str], None] = lambda id: None,
+) -> Task:
+    """Write the task of a proven corruption below `into`; an existing one is kept. See `write_proven`."""
     return write_proven(
         library.mapped_intake,
         proof_of(library, kept),
@@ -134,6 +162,7 @@ def write_kept(library: SourceLibrary, settings: CampaignSettings, kept: ProvenC
         rules=Rules(min_failing=settings.min_failing),
         metrics=_metrics(library, kept),
         provenance=_provenance(library, settings, kept),
+        announce=announce,
     )
 
 

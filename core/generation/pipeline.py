@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,20 @@ from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.code.splice import remove_body
 from gistpoint.core.corruption.model import Round
-from gistpoint.core.errors import EnvironmentBuildError, RecordingError, SourceError
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError, RecordingError, SourceError
 from gistpoint.core.generation.by_model import ModelCorruption, corrupt_by_model
-from gistpoint.core.generation.campaign import Workers, agreement, run_campaign, run_controls
+from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, agreement, run_campaign, run_controls
 from gistpoint.core.generation.candidates import CandidatePlan, plan
 from gistpoint.core.generation.context import Context, FetchingHarness
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in, with_test_map_if_it_ends
 from gistpoint.core.generation.library import SourceLibrary, learn_library
-from gistpoint.core.generation.making import write_kept, write_proven
+from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.progress import CampaignMeter
 from gistpoint.core.generation.proof import CorruptionProof, prove
 from gistpoint.core.generation.removal import check_named, random_targets, removal_target
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
-from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, StateFile
+from gistpoint.core.generation.standing import InUse, WrittenSet
+from gistpoint.core.generation.verdicts import Counts, StateFile
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
@@ -51,7 +53,7 @@ class SourceResult:
     plan: CandidatePlan | None = None
     library: SourceLibrary | None = None
     tasks: list[str] = field(default_factory=list)
-    """Ids of the tasks, in the order of their candidates."""
+    """Ids of the tasks, in the order in which they were accepted."""
     counts: Counts = field(default_factory=Counts)
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
@@ -95,9 +97,12 @@ def generate(
     *,
     count: int,
     control: int = 0,
+    in_use: InUse = lambda id: False,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
     """Make up to `count` tasks of each source, and yield its result; a refused source is a result too.
+
+    Tasks are written as soon as they are proven; until a set is full, one that is `in_use` is not removed for a better.
 
     `control` corruptions of each source are also tried on the whole suite. Results are stored below `locations`, so
     that a later call with the same arguments resumes from there. If a single source can't be obtained, its error is
@@ -119,7 +124,7 @@ def generate(
         result.library, result.plan = context.library, plan(context.library, settings)
         run.note(f"{len(result.plan.candidates)} candidates of {result.plan.functions} functions")
         result.learning_seconds, began = time.monotonic() - started, time.monotonic()
-        _make(context, result.plan, count, control, workers, locations, result)
+        _make(context, result.plan, count, control, workers, locations, result, in_use)
         result.making_seconds = time.monotonic() - began
         yield result
 
@@ -147,37 +152,40 @@ def _make(
     workers: Workers,
     locations: Locations,
     result: SourceResult,
+    in_use: InUse,
 ) -> None:
-    library, settings, run = context.library, context.settings, context.run
-
-    def accept(verdict: CandidateVerdict) -> None:
-        assert verdict.kept is not None
-        task = write_kept(library, settings, verdict.kept, locations.tasks)
-        result.tasks.append(task.id)
-        failing = len(verdict.kept.failing) + len(verdict.kept.missing)
-        names = ", ".join(target.name for target in verdict.kept.targets)
-        run.note(f"  {task.short_id} {names}: {failing} of {len(library.intake.passed)} tests fail")
-
-    def on_verdict(counts: Counts) -> None:
-        reasons = ", ".join(f"{number} {reason}" for reason, number in counts.reasons.items())
-        run.progress(RunProgress(f"{counts.kept}/{count} kept of {counts.tried} tried; {reasons}"))
+    run = context.run
 
     def on_comparison(done: int, total: int) -> None:
         run.progress(RunProgress(f"control {done}/{total}"))
 
     with _state(context, locations) as state:
+        meter = CampaignMeter(result.spec.source, count, len(planned.candidates), state)
+        tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
+
+        def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
+            trials, kept = context.board.trials(keys), tuple(tasks.standing.values())
+            progress = meter.report(found.verdicts, len(found.accepted), kept, trials)
+            if progress is not None:
+                run.progress(progress)
+
         try:
             result.counts = run_campaign(
-                context, planned.candidates, count, workers, state, accept=accept, on_verdict=on_verdict
+                context, planned.candidates, count, workers, state, tasks, on_progress=on_progress
             )
             if control > 0:
                 verdicts = tuple(result.counts.verdicts)
                 result.comparisons = run_controls(
                     context, verdicts, control, workers, state, on_comparison=on_comparison
                 )
-        except KeyboardInterrupt:
-            run.note(f"stopped; {len(state.verdicts)} verdicts are kept, the same command goes on")
+        except (KeyboardInterrupt, SystemExit, CancelledError):
+            run.note(
+                f"stopped; {len(tasks.standing)} tasks and {len(state.verdicts)} verdicts are kept: "
+                "the same command goes on"
+            )
             raise
+        finally:
+            result.tasks = [task.id for task in tasks.standing.values()]
 
 
 def _state(context: Context, locations: Locations) -> StateFile:

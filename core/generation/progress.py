@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, StateFile
 from gistpoint.core.running import RunProgress
 
 
@@ -57,3 +61,70 @@ class CampaignProgress(RunProgress):
     """Seconds since the campaign began on this source."""
     remaining: float | None = None
     """Seconds until the set is full, from what was measured; None as long as nothing is known."""
+
+
+_WINDOW_S = 10.0
+_IDLE_S = 1.0
+
+
+class CampaignMeter:
+    """Makes the reports of a campaign from what is known, the rates from what this run of it did."""
+
+    def __init__(self, source: str, wanted: int, candidates: int, state: StateFile) -> None:
+        self._report = CampaignProgress(source=source, wanted=wanted, candidates=candidates)
+        self._state = state
+        self._began = self._reported = time.monotonic()
+        self._known = self._counted = len(state.verdicts)
+        self._tests = 0
+        self._accepted_before: int | None = None
+        self._window: deque[tuple[float, int]] = deque()
+        self._tried = -1
+
+    def report(
+        self,
+        verdicts: Sequence[CandidateVerdict],
+        accepted: int,
+        kept: tuple[KeptTask, ...],
+        trials: tuple[TrialProgress, ...],
+    ) -> CampaignProgress | None:
+        """Return what is to be reported now; None if nothing has changed for less than a second."""
+        now = time.monotonic()
+        if self._accepted_before is None:
+            self._accepted_before = accepted
+        if len(self._state.verdicts) > self._counted:
+            fresh = list(self._state.verdicts.values())[self._counted :]
+            self._counted += len(fresh)
+            self._tests += sum(verdict.cost.tests for verdict in fresh)
+        changes: dict[str, Any] = {"kept": kept, "trials": trials}
+        if len(verdicts) != self._tried:
+            self._tried, counts = len(verdicts), Counts([*verdicts])
+            changes |= {"tried": counts.tried, "dropped": counts.reasons, "corruptions": counts.fates}
+        changed = any(getattr(self._report, name) != value for name, value in changes.items())
+        if not changed and now - self._reported < _IDLE_S:
+            return None
+        self._reported = now
+        elapsed = now - self._began
+        self._report = replace(
+            self._report,
+            **changes,
+            tests_per_second=self._rate(now, self._tests + sum(trial.tests for trial in trials)),
+            elapsed=elapsed,
+            remaining=self._remaining(elapsed, accepted - self._accepted_before, accepted),
+        )
+        return self._report
+
+    def _rate(self, now: float, tests: int) -> float:
+        self._window.append((now, tests))
+        while now - self._window[0][0] > _WINDOW_S:
+            self._window.popleft()
+        began, before = self._window[0]
+        return max(0.0, (tests - before) / (now - began)) if now > began else 0.0
+
+    def _remaining(self, elapsed: float, gained: int, accepted: int) -> float | None:
+        """Return the seconds until the set is full or nothing is left to try, whichever comes first."""
+        decided = self._counted - self._known
+        if decided == 0:
+            return None
+        left = max(0, self._report.candidates - self._counted) * elapsed / decided
+        wanted = self._report.wanted - accepted
+        return min(left, wanted * elapsed / gained) if gained else left

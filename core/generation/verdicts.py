@@ -54,6 +54,8 @@ class Cost:
     confirmations: int = 0
     confirming: float = 0.0
     """Seconds of running the whole suite on corruptions that passed the probe."""
+    tests: int = 0
+    """Tests that the probes ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,8 @@ class StateFile:
         self.path = path
         self.verdicts: dict[str, CandidateVerdict] = {}
         self.controls: dict[str, dict[str, Any]] = {}
+        self.provisional: set[str] = set()
+        """Ids of the tasks that this campaign wrote and may remove again."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a+b")
         try:
@@ -225,6 +229,22 @@ class StateFile:
         self._append({"type": "control", "key": key, "comparison": dict(comparison)})
         self.controls[key] = dict(comparison)
 
+    def add_task(self, id: str) -> None:
+        """Keep that a task is about to be written."""
+        self._append({"type": "task", "id": id})
+        self.provisional.add(id)
+
+    def drop_task(self, id: str) -> None:
+        """Keep that a task was removed, or belongs to somebody else by now."""
+        self._append({"type": "dropped_task", "id": id})
+        self.provisional.discard(id)
+
+    def settle(self) -> None:
+        """Keep that the tasks that were written are final."""
+        if self.provisional:
+            self._append({"type": "settled"})
+            self.provisional.clear()
+
     def _append(self, value: Mapping[str, Any]) -> None:
         self._file.write(json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
@@ -248,6 +268,12 @@ class StateFile:
                     self.verdicts[verdict.key] = verdict
                 elif value["type"] == "control":
                     self.controls[value["key"]] = value["comparison"]
+                elif value["type"] == "task":
+                    self.provisional.add(value["id"])
+                elif value["type"] == "dropped_task":
+                    self.provisional.discard(value["id"])
+                elif value["type"] == "settled":
+                    self.provisional.clear()
             except (ValueError, KeyError, TypeError) as error:
                 raise StateFileError(
                     f"Line {number} of {self.path} can't be read: {error}.",

@@ -122,6 +122,8 @@ def _failed(
 
 
 _LEAST_START_S = 60.0
+_LEAST_PATIENCE_S = 2.0
+_TIMES = 5
 _MOST_STARTS_IN_VAIN = 2
 _MOST_CHECKS = 4
 _STOPPED = {Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY, Stop.CANCELLED: RunStatus.CANCELLED}
@@ -156,6 +158,7 @@ class SuiteProber:
         self._map = test_map
         self._passed = frozenset(passed)
         self._seconds = seconds
+        self._patience = patience(test_map)
         self._limits = limits or RunLimits()
         self._orders = Orders(tree)
         runner = SuiteRunner(backend, environments, self._limits)
@@ -268,7 +271,7 @@ class SuiteProber:
     def _bounds(self, tests: Collection[str]) -> Bounds:
         """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""
         seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
-        return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2)
+        return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2, self._patience)
 
     def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken) -> None:
         """Determine, once for each test, whether it passes in a fork of the original without the tests before it.
@@ -288,6 +291,20 @@ class SuiteProber:
         tally = Tally(suite.ids).take(suite.ask(None, new, self._bounds(new), cancel=cancel))
         self._sound |= tally.passed
         self._unsound |= set(new) - tally.passed
+
+
+def patience(test_map: TestMap) -> dict[str, float]:
+    """Return by test file the seconds of processor time after which one of its tests must be hanging.
+
+    The recorded times are several times as long as those of an ordinary run. A fixture that tests share is made in the
+    first of them, and that may be any: so the longest test of the file counts, and the longest of all.
+    """
+    longest: dict[str, float] = {}
+    for id, seconds in test_map.tests.items():
+        file = id.partition("::")[0]
+        longest[file] = max(seconds, longest.get(file, 0.0))
+    least = max([_LEAST_PATIENCE_S, *longest.values()])
+    return {file: max(least, _TIMES * seconds) for file, seconds in longest.items()}
 
 
 def _close_all(suites: list[WarmSuite]) -> None:

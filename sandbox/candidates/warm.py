@@ -136,7 +136,7 @@ class Tally:
         assert self.end is not None, "the end is the last record of a probe"
         exit_code, during = self.end.exit, f" during {self.in_flight}" if self.in_flight else ""
         if self.end.late or exit_code == -signal.SIGXCPU:
-            return RunStatus.TIMED_OUT, f"The tests were stopped at their limit of {bounds.wall:g} s{during}."
+            return RunStatus.TIMED_OUT, f"The tests were stopped{during}: they took far longer than on the original."
         hungry = next((id for id, failure in self.failed.items() if failure.error_type == "MemoryError"), "")
         if self.done and exit_code == 0 and not hungry:
             return RunStatus.FINISHED, ""
@@ -334,6 +334,8 @@ class Bounds:
 
     wall: float
     memory: int
+    patience: Mapping[str, float] = field(default_factory=dict)
+    """By test file, the seconds of processor time after which a test hangs; it may sleep for half as many more."""
 
 
 class WarmSuite:
@@ -383,11 +385,14 @@ class WarmSuite:
         """
         wanted = frozenset(tests)
         numbers = [number for number, id in enumerate(self.ids) if id in wanted]
+        if backwards:
+            numbers.reverse()
         request = {
             "files": {path: base64.b64encode(data).decode() for path, data in order.files.items()} if order else {},
             "swaps": [[swap.path, swap.line, swap.name, swap.source] for swap in order.swaps] if order else [],
             "moves": [[move.path, move.below, move.lines] for move in order.moves] if order else [],
-            "select": numbers[::-1] if backwards else numbers,
+            "select": numbers,
+            "patience": [bounds.patience.get(self.ids[n].partition("::")[0], bounds.wall) for n in numbers],
             "stop_after": stop_after or len(self.ids) + 1,
             "wall": bounds.wall,
             "memory": bounds.memory,

@@ -1,9 +1,10 @@
 """pytest plugin that collects the suite once and tries each candidate in a fork; runs in the target's interpreter.
 
 Requests come over standard input after the order, as lines of JSON: `files` (path to new content in base64), `swaps`
-and `moves` (see `code_swap`), `select` (numbers of collected tests), `stop_after`, `wall` and `memory`. Answers go over
-the pipe: `items` and `collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an
-ordinary run, `unfit` if the code can't be swapped, `done` when the tests have finished, then `end`, always last.
+and `moves` (see `code_swap`), `select` (numbers of collected tests), `patience` (for each of these, the seconds of
+processor time after which it hangs), `stop_after`, `wall` and `memory`. Answers go over the pipe: `items` and
+`collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an ordinary run, `unfit` if
+the code can't be swapped, `done` when the tests have finished, then `end`, always last.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import fcntl
 import gc
 import json
+import mmap
 import os
 import resource
 import select
@@ -42,6 +44,9 @@ else:
 
 _CHUNK = 40
 _POLL_S = 0.002
+_LOOK_S = 0.25
+_ASLEEP = 1.5
+"""How much longer than it may compute a test may sleep."""
 
 
 class Warm(Results):
@@ -56,6 +61,7 @@ class Warm(Results):
         close_input()
         self.not_passed = 0
         self.own_children: frozenset[int] = frozenset()
+        self.place = mmap.mmap(-1, 4)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
@@ -112,10 +118,11 @@ class Warm(Results):
         for path, content in request["files"].items():
             with open(self.root + path, "wb") as file:
                 file.write(base64.b64decode(content))
+        self.place[:] = bytes(4)
         child = os.fork()
         if child == 0:
             self.serve(request, session, functions)
-        ended, usage, late = _wait(child, request["wall"])
+        ended, usage, late = _wait(child, request["wall"], _Hang(child, self.place, request["patience"]))
         _end_left(child, self.own_children)
         code = -os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
         self.put("end", exit=code, late=late, memory=usage.ru_maxrss << 10)
@@ -134,6 +141,7 @@ class Warm(Results):
                 functions.move(*move)
             chosen = [session.items[number] for number in request["select"]]
             for place, item in enumerate(chosen, start=1):
+                self.place[:] = place.to_bytes(4, "little")
                 following = chosen[place] if place < len(chosen) else None
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self.not_passed >= request["stop_after"]:
@@ -160,20 +168,60 @@ def _bound(wall: float, memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
 
 
-def _wait(child: int, wall: float) -> tuple[int, resource.struct_rusage, bool]:
-    """Wait for a child, and end it if it takes longer than `wall` seconds."""
-    deadline, late = time.monotonic() + wall, False
+class _Hang:
+    """Looks now and then whether the test that a fork runs hangs: it computes, or sleeps, for far too long.
+
+    Processor time says so on a busy machine too; a process that waits for a processor neither computes nor sleeps.
+    """
+
+    def __init__(self, child: int, place: mmap.mmap, patience: list[float]) -> None:
+        self.child = child
+        self.place = place
+        self.patience = patience
+        self.test = self.looks = 0
+        self.since = self.used_before = self.used_last = 0.0
+
+    def seen(self, now: float) -> bool:
+        """Whether it hangs; to be called every `_LOOK_S` seconds."""
+        test = int.from_bytes(self.place[:], "little")
+        state, used = self._read()
+        if test != self.test:
+            self.test, self.since, self.used_before, self.looks = test, now, used, 0
+        idle, self.used_last = used == self.used_last and state == b"S", used
+        self.looks = self.looks + 1 if idle else 0
+        if not 1 <= test <= len(self.patience):
+            return False
+        patience = self.patience[test - 1]
+        asleep = self.looks * _LOOK_S >= _ASLEEP * patience and now - self.since >= _ASLEEP * patience
+        return asleep or used - self.used_before >= patience
+
+    def _read(self) -> tuple[bytes, float]:
+        try:
+            with open(f"/proc/{self.child}/stat", "rb") as file:
+                parts = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return b"", 0.0
+        ticks = os.sysconf("SC_CLK_TCK")
+        return parts[0], (int(parts[11]) + int(parts[12])) / ticks
+
+
+def _wait(child: int, wall: float, hang: _Hang) -> tuple[int, resource.struct_rusage, bool]:
+    """Wait for a child, and end it if it takes longer than `wall` seconds, or if one of its tests hangs."""
+    deadline, late, hangs, look = time.monotonic() + wall, False, False, time.monotonic() + _LOOK_S
     watched = -1
     with contextlib.suppress(OSError, AttributeError):
         watched = os.pidfd_open(child)
     while True:
         left = max(0.0, deadline - time.monotonic())
         if watched >= 0:
-            select.select([watched], [], [], left)
+            select.select([watched], [], [], min(left, _LOOK_S))
         pid, status, usage = os.wait4(child, os.WNOHANG)
         if pid == child:
             break
-        if left == 0.0:
+        if watched >= 0 or time.monotonic() >= look:
+            look = time.monotonic() + _LOOK_S
+            hangs = hang.seen(time.monotonic())
+        if left == 0.0 or hangs:
             late = True
             os.kill(child, signal.SIGKILL)
             _, status, usage = os.wait4(child, 0)

@@ -303,6 +303,7 @@ def test_enough_failures_are_enough(suite: Suite) -> None:
 
 STOPPED = [
     ("spins", "while True: pass", RunStatus.TIMED_OUT),
+    ("spins", "import threading; threading.Event().wait()", RunStatus.TIMED_OUT),
     ("eats", "data = []\n    while True: data.append(bytearray(1 << 24))", RunStatus.OUT_OF_MEMORY),
     ("leaves", "import os; os._exit(0)", RunStatus.CRASHED),
     ("leaves", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", RunStatus.CRASHED),

@@ -21,9 +21,10 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
+from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text
+from gistpoint.tui.commands.output import ProgressLine, orderly_end, print_json, print_table, print_text
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
 
@@ -179,7 +180,7 @@ def generate(options: argparse.Namespace) -> int:
     settings = _settings_of_set(options)
     harness = SandboxHarness.on(build_runner(options).backend)
     results: list[SourceResult] = []
-    with ProgressLine() as progress:
+    with ProgressLine() as progress, orderly_end():
         for spec in batch.left_out:
             progress.line(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
         with _workers(options) as workers:
@@ -191,6 +192,7 @@ def generate(options: argparse.Namespace) -> int:
                 Locations.of_user(),
                 count=options.count,
                 control=options.control,
+                in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=RunContext(progress=progress.making),
             )
     if options.json:

@@ -170,16 +170,17 @@ def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]
 
 def _rate(trial: CandidateTrial, corruption: Corruption, glance: GlanceScore, band: tuple[int, int]) -> Rated | None:
     least, most = band
+    trial.next(corruption.target.name, ", ".join(corruption.families))
     report = trial.probe((corruption.target,), stop_after=most + _MORE_TESTS)
     if report.status is not RunStatus.FINISHED:
-        trial.fates[STOPPED.get(report.status, Reason.NO_RESULT).value] += 1
+        trial.end(STOPPED.get(report.status, Reason.NO_RESULT).value)
         return None
     if len(report.failed) > most:
-        trial.fates["too_many_failing_tests"] += 1
+        trial.end("too_many_failing_tests")
         return None
     evidence = evidence_of(report, corruption.target, trial.library)
     good = is_good(evidence, least, most)
-    trial.fates["good" if good else fault(evidence, least)] += 1
+    trial.end("good" if good else fault(evidence, least))
     return Rated(corruption, report, evidence, subtlety(evidence, least, most), glance, good)
 
 

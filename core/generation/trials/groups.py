@@ -5,13 +5,16 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from gistpoint.core.generation.candidates import LEAST, in_reach
+from gistpoint.core.generation.candidates import LEAST, SUBTLE, in_reach
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.trials.discovery import Rated, good_corruptions
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Target
+
+_SPARE = 1
+"""Parts found beyond those wanted, so that the worst can be left out."""
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
@@ -41,7 +44,7 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
     parts: list[Rated] = []
     for name in (candidate.name, *candidate.partners):
-        if len(parts) == candidate.size:
+        if len(parts) == candidate.size + _SPARE:
             break
         if not in_reach(library, name, [part.target.name for part in parts]):
             continue
@@ -58,7 +61,21 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
             raise CandidateDropped(Reason.NONE_GOOD, name)
     if len(parts) < LEAST:
         raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
-    return parts
+    return best_parts(parts, candidate.size)
+
+
+def best_parts(parts: list[Rated], size: int) -> list[Rated]:
+    """Return up to `size` of the parts, the best ones, and of weak ones only as many as make a group.
+
+    A part can only be left out if each of the others still adds a failing test.
+    """
+    chosen = [*parts]
+    for worst in sorted(parts, key=lambda part: part.subtlety.value):
+        others = [part for part in chosen if part is not worst]
+        unwanted = len(chosen) > size or worst.subtlety.value < SUBTLE
+        if len(chosen) > LEAST and unwanted and all(_adds(p, [q for q in others if q is not p]) for p in others):
+            chosen = others
+    return chosen[:size]
 
 
 def _adds(item: Rated, parts: list[Rated]) -> bool:

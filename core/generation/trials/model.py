@@ -76,6 +76,7 @@ class _Probing:
         self.evidence: dict[str, Evidence] = {}
 
     def __call__(self, target: Target) -> ModelTrial:
+        self._trial.next(target.name, self._trial.settings.model)
         report = self._trial.probe((target,))
         if report.status is not RunStatus.FINISHED:
             hangs = STOPPED.get(report.status) is Reason.HANGS

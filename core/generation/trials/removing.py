@@ -13,13 +13,18 @@ from gistpoint.core.outcomes import RunStatus
 
 
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on deleting the body of the candidate."""
+    """Return the verdict on deleting the body of the candidate.
+
+    Every test that can see it is run, although fewer would do: one that hangs costs the whole suite its time limit.
+    """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
         target = removal_target(library.intake.repository.tree, name, library.test_files)
     except (NoTaskError, SourceError, CodeError) as error:
         raise CandidateDropped(Reason.NOT_REMOVABLE, str(error)) from error
-    report = trial.probe((target,), stop_after=needed)
+    trial.next(name, remove_body.__name__)
+    trial.refuse_leak((target,))
+    report = trial.probe((target,))
     if report.status in STOPPED:
         raise CandidateDropped(STOPPED[report.status])
     if report.status is RunStatus.FINISHED and len(report.failed) < needed:

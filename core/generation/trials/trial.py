@@ -6,6 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gistpoint.core.code.parsing import CodeError
@@ -13,12 +14,14 @@ from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.candidates import CorruptionCandidate
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.intake import LOOK, NoGood, NoTaskError
+from gistpoint.core.generation.progress import TrialProgress
 from gistpoint.core.generation.proof import CorruptionProof, prove
 from gistpoint.core.generation.verdicts import CandidateVerdict, Cost, ProvenCorruption, Reason, Specimen
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.leaks import leaks_of
 from gistpoint.core.tasks.model import Target, ToolLimits
+from gistpoint.core.tasks.trees import corrupted_tree
 
 REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.TOO_FEW_FAILING: Reason.TOO_FEW_FAILING,
@@ -27,6 +30,8 @@ REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.COULD_NOT_RUN: Reason.NO_RESULT,
     NoGood.NOT_REMOVABLE: Reason.NOT_REMOVABLE,
 }
+WHOLE_SUITE = "the whole suite"
+"""What is told in the place of a family while the whole suite runs."""
 STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
 
 
@@ -46,13 +51,33 @@ class CandidateTrial:
         self.library, self.settings, self.candidate = context.library, context.settings, candidate
         self.fates: Counter[str] = Counter()
         self.context = context
+        self._began = time.monotonic()
+        self._progress = TrialProgress("", candidate.name)
         self._probes: list[float] = []
+        self._tests = 0
+        self._clean: set[tuple[Target, ...]] = set()
         self._warm = 0
         self._confirmations, self._confirming = 0, 0.0
         self._specimen: Specimen | None = None
         self.record: Mapping[str, Any] | None = None
         """The model's rounds on the candidate, for the verdict if nothing is kept."""
         self._chance = random.Random(f"specimen {candidate.key}")
+        self._tell()
+
+    def next(self, function: str, family: str) -> None:
+        """Tell that another corruption is tried, of `function`."""
+        attempt = self._progress.attempt + 1 if function == self._progress.function else 1
+        self._tell(function=function, attempt=attempt, family=family)
+
+    def end(self, fate: str) -> None:
+        """Count the end of the corruption that was tried last."""
+        self.fates[fate] += 1
+        self._tell(latest=fate)
+
+    def _tell(self, **changes: Any) -> None:
+        seconds = round(time.monotonic() - self._began, 2)
+        self._progress = replace(self._progress, tests=self._tests, seconds=seconds, **changes)
+        self.context.board.post(self.candidate.key, self._progress)
 
     def probe(self, targets: tuple[Target, ...], stop_after: int | None = None) -> ProbeReport:
         """Run the tests that can see the targets, until `stop_after` of them have failed."""
@@ -66,6 +91,7 @@ class CandidateTrial:
         if report.status is RunStatus.INFRASTRUCTURE:
             raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)
         self._probes.append(round(time.perf_counter() - started, 4))
+        self._tests += report.ran
         self._warm += report.how == "warm"
         if self._chance.random() < 1 / len(self._probes):
             cut_short = stop_after is not None and len(report.failed) >= stop_after and report.ran < len(select)
@@ -74,6 +100,8 @@ class CandidateTrial:
 
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
         """Run the whole suite; raises `CandidateDropped` if it makes no task or its original is left in the tree."""
+        self.refuse_leak(targets)
+        self._tell(family=WHOLE_SUITE)
         started = time.perf_counter()
         try:
             proof = prove(
@@ -88,10 +116,16 @@ class CandidateTrial:
         finally:
             self._confirmations += 1
             self._confirming += time.perf_counter() - started
-        leak = next(leaks_of(proof.tree, targets), None)
+        return proof
+
+    def refuse_leak(self, targets: tuple[Target, ...]) -> None:
+        """Raise `CandidateDropped` if the original of one of the targets is left elsewhere in the tree."""
+        if targets in self._clean:
+            return
+        leak = next(leaks_of(corrupted_tree(self.library.intake.repository.tree, targets), targets), None)
         if leak is not None:
             raise CandidateDropped(Reason.LEAKS, leak)
-        return proof
+        self._clean.add(targets)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:
         """Return the verdict on a candidate that makes no task."""
@@ -113,7 +147,7 @@ class CandidateTrial:
     def _verdict(
         self, names: tuple[str, ...], reason: Reason, detail: str, kept: ProvenCorruption | None
     ) -> CandidateVerdict:
-        cost = Cost(tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3))
+        cost = Cost(tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3), self._tests)
         record = self.record if kept is None else None
         return CandidateVerdict(
             self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen, record

@@ -50,6 +50,11 @@ CASES = {
         "def f(): ...\ndef g(x, h): h()\ndef w(*a, **k): g(*a, **k)\nw(1, f)",
         {"<module> > w", "w > g", "g > f"},
     ),
+    "a partial object of itself": (
+        "from functools import partial\ndef f(*a): ...\nclass C:\n    h = f\n"
+        "def g(x):\n    C.h = partial(C.h, x)\n    C.h()",
+        {"g > f"},
+    ),
     "a nested function": ("def f():\n    def g(): ...\n    g()", {"f > f.<locals>.g"}),
     "a closure": ("def f(h):\n    def g(): h()\n    return g\ndef t(): ...\nf(t)()", {
         "<module> > f", "<module> > f.<locals>.g", "f.<locals>.g > t",

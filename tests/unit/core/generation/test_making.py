@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,15 @@ from builders import CHECKS, GOOD, write_files
 from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import RecordingError
-from gistpoint.core.generation.intake import STEP, Intake, take_in, with_test_map
+from gistpoint.core.generation.intake import STEP, Intake, NoGood, NoTaskError, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.outcomes import Outcome, SuiteReport, TestResult
 from gistpoint.core.pins import EnvironmentPins
-from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.model import Mode, Source, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
@@ -25,12 +28,32 @@ from gistpoint.core.trees import SourceTree
 DISCOUNT = "shop/prices.py::discount"
 
 
+def repository(folder: Path) -> Repository:
+    write_files(GOOD, folder)
+    tree = SourceTree.open(folder / "workspace" / "tree.tar")
+    return Repository(Source("folder", "shop", "1"), tree, EnvironmentPins())
+
+
 @pytest.fixture
 def intake(tmp_path: Path) -> Intake:
-    write_files(GOOD, tmp_path)
-    tree = SourceTree.open(tmp_path / "workspace" / "tree.tar")
-    repository = Repository(Source("folder", "shop", "1"), tree, EnvironmentPins())
-    return take_in(repository, FakeRunner(CHECKS))
+    return take_in(repository(tmp_path), FakeRunner(CHECKS))
+
+
+class Clocked(FakeRunner):
+    """Its suite has a test with the present in its id."""
+
+    def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
+        report = super().run(request, run=run)
+        id = f"tests/test_prices.py::test_day[{self.runs} o'clock]"
+        return replace(report, results={**report.results, id: TestResult(id, Outcome.PASSED)})
+
+
+def test_a_suite_with_other_ids_in_every_run_is_refused_with_what_to_leave_out(tmp_path: Path) -> None:
+    with pytest.raises(NoTaskError) as refused:
+        take_in(repository(tmp_path), Clocked(CHECKS))
+    assert refused.value.reason is NoGood.IDS_VARY
+    assert "test_day[1 o'clock] and " in refused.value.message
+    assert refused.value.hint.endswith("--deselect tests/test_prices.py::test_day")
 
 
 def written(intake: Intake, into: Path) -> Task:
@@ -44,7 +67,8 @@ def test_what_a_killed_program_left_is_swept_away_and_what_is_under_way_is_not(i
     for name, age in ((".making-killed", 7200), (".making-another", 5)):
         (into / name / "workspace").mkdir(parents=True)
         (into / name / "workspace" / "tree.tar").write_bytes(b"half")
-        os.utime(into / name, (time.time() - age,) * 2)
+        then = time.time() - age
+        os.utime(into / name, (then, then))
     task = written(intake, into)
     assert {path.name for path in into.iterdir()} == {task.id, ".making-another"}
 

@@ -24,7 +24,7 @@ DIGESTS = {6: "9ad0eaa8c3b433be"}
 def rules() -> str:
     numbers = (
         [candidates.HIDEABLE, candidates.USUAL, candidates.DEAR, candidates.LOCATED, candidates.REACH],
-        [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, campaign.SUBTLE],
+        [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, candidates.SUBTLE],
         [FEW_FAILING, MORE_FAILING, sorted(WEIGHTS.items())],
         [(operator.family, operator.prior) for operator in BUILT_IN],
     )

@@ -18,12 +18,17 @@ def verdict(names: str, *ranks: float | None, subtle: tuple[float, ...] = ()) ->
 def taken(count: int, *verdicts: CandidateVerdict) -> tuple[str, CandidateVerdicts]:
     """The keys of the accepted ones in the order in which they were, those that filled it up behind a bar."""
     selection = CandidateVerdicts(count)
-    told = ""
     for item in verdicts:
-        told += "".join(accepted.key for accepted in selection.take(item))
+        selection.take(item)
         if selection.full:
-            return told, selection
-    return told + "|" + "".join(accepted.key for accepted in selection.fill()), selection
+            return keys(selection.accepted), selection
+    at_once = len(selection.accepted)
+    selection.fill()
+    return keys(selection.accepted[:at_once]) + "|" + keys(selection.accepted[at_once:]), selection
+
+
+def keys(verdicts: list[CandidateVerdict]) -> str:
+    return "".join(verdict.key for verdict in verdicts)
 
 
 def test_what_has_no_rank_is_taken_as_it_comes() -> None:
@@ -51,7 +56,7 @@ def test_places_are_filled_with_those_that_wait_when_nothing_else_is_left() -> N
 
 
 def test_what_is_not_subtle_enough_waits_until_nothing_else_is_left_and_the_most_subtle_fills_first() -> None:
-    weak = [verdict("a", 9, subtle=(0.6,)), verdict("b", 9, subtle=(0.79,)), verdict("cd", 9, 9, subtle=(0.9, 0.7))]
+    weak = [verdict("a", 9, subtle=(0.6,)), verdict("b", 9, subtle=(0.79,)), verdict("cd", 9, 9, subtle=(0.8, 0.7))]
     fine = [verdict("e", 9, subtle=(0.8,)), verdict("f", 9, subtle=(0.95,)), verdict("gh", 9, 9, subtle=(0.9, 0.9))]
     assert taken(9, *weak, *fine)[0] == "efgh|bcda"
     told, selection = taken(3, *weak, *fine)

@@ -1,0 +1,37 @@
+"""Of the parts that were found for a group, the best ones that together still make one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gistpoint.core.generation.trials.discovery import Rated
+from gistpoint.core.generation.trials.groups import best_parts
+
+
+def part(name: str, value: float, failed: str) -> Rated:
+    """A part with the tests that fail on it alone, a letter each."""
+    made: Any = SimpleNamespace(
+        name=name, subtlety=SimpleNamespace(value=value), report=SimpleNamespace(failed=dict.fromkeys(failed))
+    )
+    return cast("Rated", made)
+
+
+@pytest.mark.parametrize(
+    ("size", "parts", "chosen"),
+    [
+        (3, [("a", 0.9, "xy"), ("b", 0.85, "yz"), ("c", 0.8, "zx")], "abc"),
+        (2, [("a", 0.82, "xy"), ("b", 0.85, "yz"), ("c", 0.9, "zw")], "bc"),
+        (3, [("a", 0.9, "xy"), ("b", 0.5, "yz"), ("c", 0.9, "zw")], "ac"),
+        (2, [("a", 0.5, "xy"), ("b", 0.6, "yz")], "ab"),
+        (3, [("a", 0.5, "xy"), ("b", 0.6, "yz"), ("c", 0.7, "zw")], "bc"),
+    ],
+    ids=["all are good", "the worst of too many", "a weak one", "no group without the weak", "the better of the weak"],
+)
+def test_a_weak_part_is_left_out_where_a_group_remains(
+    size: int, parts: list[tuple[str, float, str]], chosen: str
+) -> None:
+    found = best_parts([part(*each) for each in parts], size)
+    assert "".join(cast("Any", each).name for each in found) == chosen

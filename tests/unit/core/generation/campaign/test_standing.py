@@ -1,0 +1,200 @@
+"""The tasks of a campaign while it goes on: there at once, replaced by better ones, never those that are worked on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_benches import HeldSet, Shop
+
+from gistpoint.core.generation.board import TrialBoard
+from gistpoint.core.generation.campaign import Workers, run_campaign
+from gistpoint.core.generation.candidates import plan
+from gistpoint.core.generation.context import close_contexts
+from gistpoint.core.generation.library import SourceLibrary
+from gistpoint.core.generation.progress import CampaignMeter, CampaignProgress, TrialProgress
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.standing import WrittenSet
+from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile
+
+SETTINGS = CampaignSettings(CampaignMode.DISCOVERY, min_failing=2)
+
+
+class Bench:
+    """The library with its verdicts, and sets of its tasks in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.shop = Shop(folder)
+        self.verdicts = self.shop.campaign("discovery", min_failing=2)[1]
+        self.library: SourceLibrary = self.shop.library()
+        self.folder = folder / "tasks"
+        self.state = folder / "tasks.jsonl"
+        self.notes: list[str] = []
+        self.used: set[str] = set()
+
+    def set(self, state: StateFile) -> WrittenSet:
+        return WrittenSet(self.library, SETTINGS, self.folder, state, self.notes.append, self.used.__contains__)
+
+    def there(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def ids(tasks: WrittenSet) -> list[str]:
+    return [task.id for task in tasks.standing.values()]
+
+
+def test_a_task_that_gave_way_is_gone(bench: Bench) -> None:
+    first, second, third = bench.verdicts
+    with StateFile(bench.state, {}) as state:
+        tasks = bench.set(state)
+        tasks.become([first, second])
+        (_, other) = before = ids(tasks)
+        assert bench.there() == sorted(before)
+        tasks.become([first, third])
+        assert bench.there() == sorted(ids(tasks))
+        assert tasks.standing[third.key].replaces == other
+        assert f"instead of {other[:12]}" in bench.notes[-1]
+
+
+def test_a_task_that_is_worked_on_stays_without_being_one_of_the_set(bench: Bench) -> None:
+    first, second, _ = bench.verdicts
+    with StateFile(bench.state, {}) as state:
+        tasks = bench.set(state)
+        tasks.become([first])
+        bench.used.update(ids(tasks))
+        tasks.become([second])
+        assert bench.there() == sorted({*ids(tasks), *bench.used})
+        assert "stays" in bench.notes[-1]
+        told = len(bench.notes)
+        tasks.become([second])
+        assert len(bench.notes) == told
+
+
+def test_what_a_killed_run_left_goes_with_the_next_one(bench: Bench) -> None:
+    first, second, _ = bench.verdicts
+    with StateFile(bench.state, {}) as state:
+        bench.set(state).become([first])
+    with StateFile(bench.state, {}) as state:
+        tasks = bench.set(state)
+        tasks.become([second])
+        assert bench.there() == ids(tasks)
+
+
+def test_tasks_of_a_finished_run_and_of_others_are_never_removed(bench: Bench) -> None:
+    first, second, third = bench.verdicts
+    with StateFile(bench.state, {}) as state:
+        tasks = bench.set(state)
+        tasks.become([first])
+        tasks.settle()
+    with StateFile(bench.folder / "other.jsonl", {}) as other, StateFile(bench.state, {}) as state:
+        bench.set(other).become([first])
+        bench.set(other).become([])
+        tasks = bench.set(state)
+        tasks.become([second, third])
+        tasks.become([second])
+        assert [len(name) == 64 for name in bench.there()].count(True) == 2
+
+
+class Backwards:
+    """An executor whose first candidate is decided last."""
+
+    def __init__(self, pool: ThreadPoolExecutor, others: int) -> None:
+        self.pool = pool
+        self.others = threading.Semaphore(0)
+        self.count = others
+        self.first: Future[Any] | None = None
+
+    def submit(self, fn: Any, /, *args: Any) -> Future[Any]:
+        if self.first is None:
+            self.first = self.pool.submit(self._late, fn, *args)
+            return self.first
+        future = self.pool.submit(fn, *args)
+        future.add_done_callback(lambda _: self.others.release())
+        return future
+
+    def _late(self, fn: Any, *args: Any) -> Any:
+        for _ in range(self.count):
+            assert self.others.acquire(timeout=120)
+        return fn(*args)
+
+
+class Watched(HeldSet):
+    """Remembers each state of the set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.states: list[list[str]] = []
+
+    def become(self, kept: Sequence[CandidateVerdict]) -> None:
+        super().become(kept)
+        self.states.append([verdict.key for verdict in kept])
+
+
+def test_what_is_proven_stands_before_its_turn_and_the_end_is_the_same(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    library = shop.library()
+    candidates = plan(library, SETTINGS).candidates
+    ends = []
+    for late in (False, True):
+        tasks = Watched()
+        try:
+            with ThreadPoolExecutor(2) as pool, StateFile(tmp_path / f"{late}.jsonl", {}) as state:
+                executor = Backwards(pool, len(candidates) - 1) if late else pool
+                run_campaign(shop.place(SETTINGS), candidates, 2, Workers(executor, 2), state, tasks)
+        finally:
+            close_contexts()
+        assert tasks.settled
+        ends.append(tasks.states[-1])
+        if late:
+            assert any(state and candidates[0].key not in state for state in tasks.states)
+    assert ends[0] == ends[1]
+
+
+def test_reports_tell_what_is_tried_and_what_became_of_it(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    library = shop.library()
+    candidates = plan(library, SETTINGS).candidates
+    reports: list[CampaignProgress] = []
+    place = shop.place(SETTINGS)
+    try:
+        with ThreadPoolExecutor(1) as pool, StateFile(tmp_path / "state.jsonl", {}) as state:
+            meter = CampaignMeter("shop", 9, len(candidates), state)
+
+            def on_progress(found: Any, keys: Any) -> None:
+                report = meter.report(found.verdicts, len(found.accepted), (), place.board.trials(keys))
+                if report is not None:
+                    reports.append(report)
+
+            run_campaign(place, candidates, 9, Workers(pool, 1), state, HeldSet(), on_progress=on_progress)
+    finally:
+        close_contexts()
+    last = reports[-1]
+    assert (last.tried, last.candidates, last.wanted) == (3, 3, 9)
+    assert sum(last.corruptions.values()) > 0
+    assert last.remaining == 0
+    assert not list(place.folder.glob("trials/*"))
+
+
+def test_of_a_candidate_the_newest_line_counts_and_of_others_none(tmp_path: Path) -> None:
+    board = TrialBoard(tmp_path / "trials" / "one")
+    board.post("a", TrialProgress("", "m.py::f"))
+    assert board.trials({"a"}) == ()
+    board.open()
+    board.post("a", TrialProgress("", "m.py::f", 1))
+    thread = threading.Thread(target=board.post, args=("a", TrialProgress("", "m.py::f", 2)))
+    thread.start()
+    thread.join()
+    (board.folder / "torn.json").write_text("{")
+    assert board.trials({"b"}) == ()
+    assert board.trials({"a"}) == (TrialProgress("1", "m.py::f", 2),)
+    board.close()
+    assert board.trials({"a"}) == ()
