@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from small_trees import tree_of
 
 from gistpoint.core.callgraph import ObservedCall
 from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.generation.campaign import Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
@@ -91,6 +91,7 @@ ENTERED = {
 @dataclass
 class FakeMapper:
     entered: Mapping[str, Collection[str]]
+    observed: tuple[ObservedCall, ...] = ()
     ran: int = 0
 
     def record(
@@ -103,17 +104,17 @@ class FakeMapper:
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
         self.ran += 1
         entered = {name: frozenset(tests) for name, tests in self.entered.items()}
-        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), ()
+        return TestMap(entered, tests=dict.fromkeys(ids, 0.01)), self.observed
 
 
 @dataclass
-class FakeLinter:
-    """Finds the same number of things wrong with each text but the first, which is the original."""
+class FakeScorer:
+    """Predicts the same of every corruption."""
 
-    number: int = 0
+    value: float
 
-    def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
-        return [Counter({"X1": self.number * (place > 0)}) for place in range(len(texts))]
+    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+        return [GlanceScore(self.value, {"size": 1.0}) for _ in targets]
 
 
 @dataclass
@@ -164,8 +165,9 @@ class FakeBench:
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
-    findings: int = 0
-    """How many findings a linter has in each corruption."""
+    glance: float = 0.2
+    """The score of each corruption: how likely it is seen at a glance."""
+    observed: tuple[ObservedCall, ...] = ()
     runners: list[FakeRunner] = field(default_factory=list)
     mappers: list[FakeMapper] = field(default_factory=list)
 
@@ -174,11 +176,11 @@ class FakeBench:
         return self.runners[-1]
 
     def mapper(self) -> FakeMapper:
-        self.mappers.append(FakeMapper(self.entered))
+        self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
 
-    def linter(self) -> FakeLinter:
-        return FakeLinter(self.findings)
+    def scorer(self, library: SourceLibrary) -> FakeScorer:
+        return FakeScorer(self.glance)
 
     def prober(self, library: SourceLibrary) -> FakeProber:
         return FakeProber(library.intake, self.checks, self.wish)
@@ -238,7 +240,9 @@ class Shop:
             ):
                 planned = plan(library, settings)
                 place = self.place(settings)
-                counts = run_campaign(place, planned.candidates, count, Workers(pool, workers), state, tasks)
+                counts = run_campaign(
+                    place, planned.candidates, count, Workers(pool, workers), state, tasks, strata=planned.strata
+                )
         finally:
             close_contexts()
         return counts, tasks.kept

@@ -17,6 +17,7 @@ from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -55,7 +56,7 @@ def make_help(
         with tempfile.TemporaryDirectory(prefix="gistpoint-help-") as scratch:
             gist = write_gist_task(repository, entrypoint, made, Path(scratch))
             judge = GistJudge(gist, gist_answer(read_answer(gist)), runner)
-            found = ReferenceMaker(judge, clock, seconds, cancel=run.cancel).make()
+            found = reference_of(judge, lambda given: ReferenceMaker(given, clock, seconds, cancel=run.cancel))
         if not found.faithful:
             reason = f"{entrypoint.text}: {found.reason}"
         elif leaked := leaked_line(found.text, tree, answer):

@@ -1,13 +1,12 @@
-"""Faults of several edits: one fault at each place where an expression stands, and faults in rewritten code."""
+"""Faults of several edits: one made at each place where the same text stands, and faults in rewritten code."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TypeAlias
 
-from gistpoint.core.corruption.edits import TextEdit, apply, edits_between
+from gistpoint.core.corruption.edits import apply, edits_between
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.operators.rewrites import REWRITES
 from gistpoint.core.corruption.subject import CorruptionTarget, read_text
@@ -18,46 +17,28 @@ Fault: TypeAlias = tuple[Edits, tuple[str, ...], float]
 MOST_REWRITTEN = 8
 """Most faults in rewritten code of one function."""
 _MOST_PLACES = 4
+_LEAST = 3
+"""Shorter texts are alike by chance."""
 _BONUS = 1.2
 """The prior of a fault that is made consistently, by that of one alone."""
 
 
 def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]) -> Iterator[Fault]:
-    """Yield one fault made wherever the same expression stands: no place contradicts another.
+    """Yield one fault made wherever the same text can be changed in the same way: no place contradicts another.
 
     For example a key that is no longer lowered, neither where it is written nor where it is read.
     """
-    groups: dict[tuple[str, str, tuple[str, ...]], list[tuple[Operator, Edits]]] = {}
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:
-        low, high = edits[0].start, max(edit.end for edit in edits)
-        whole = _enclosing(subject, low, high)
-        if whole is None:
-            continue
-        start, end = whole
-        inside = tuple(TextEdit(edit.start - start, edit.end - start, edit.text) for edit in edits)
-        key = operator.family, subject.text[start:end], tuple(map(repr, inside))
-        groups.setdefault(key, []).append((operator, edits))
+        change = tuple((subject.text[edit.start : edit.end], edit.text) for edit in edits)
+        if max(len(old) for old, _ in change) >= _LEAST:
+            groups.setdefault((operator.family, change), []).append((operator, edits))
     for group in groups.values():
         if 2 <= len(group) <= _MOST_PLACES:
             operator = group[0][0]
             edits = tuple(sorted(chain.from_iterable(edits for _, edits in group)))
             if all(one.end <= two.start for one, two in pairwise(edits)):
                 yield edits, (operator.family, "consistent"), min(_BONUS * operator.prior, 0.9)
-
-
-def _enclosing(subject: CorruptionTarget, low: int, high: int) -> tuple[int, int] | None:
-    """Return the offsets of the smallest expression around some text; None if there is none on one line."""
-    best: tuple[int, int] | None = None
-    if "\n" in subject.text[low:high]:
-        return None
-    for start, end in _spans(subject):
-        if start <= low and high <= end and (best is None or end - start < best[1] - best[0]):
-            best = start, end
-    return best
-
-
-def _spans(subject: CorruptionTarget) -> Sequence[tuple[int, int]]:
-    return [subject.span(node) for node in subject.of(ast.expr) if node.lineno == node.end_lineno]
 
 
 def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> Iterator[Fault]:

@@ -48,5 +48,10 @@ def changed_lines(before: str, after: str) -> int:
 
     A line that moved counts twice, once at its old place and once at its new one.
     """
+    return sum(max(i2 - i1, j2 - j1) for i1, i2, j1, j2 in hunks(before, after))
+
+
+def hunks(before: str, after: str) -> list[tuple[int, int, int, int]]:
+    """Return the hunks of a diff: from one line of `before` to another, and likewise of `after`, counted from 0."""
     matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
-    return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal")
+    return [(i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]

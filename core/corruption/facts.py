@@ -18,9 +18,11 @@ from types import CodeType
 
 from gistpoint.core.code.parsing import CodeError, compile_module, parse, parse_expression
 from gistpoint.core.code.snippet import read_snippet
+from gistpoint.core.corruption.absence import unguarded
 from gistpoint.core.corruption.flow import blocks_of, unbound_reads, unreachable
 from gistpoint.core.corruption.giveaways import heeded, is_empty_collection, oddities
-from gistpoint.core.corruption.naming import identifiers
+from gistpoint.core.corruption.liveness import dead_stores
+from gistpoint.core.corruption.naming import identifiers, words
 from gistpoint.core.corruption.subject import FunctionNode, bound_names
 
 _BRACKETED = re.compile(r"(?:\b(?:if|elif|while|return|and|or|not|in|is)|[=+\-*/%<>,(])\s*\(\s*[\w.]+\s*\)")
@@ -42,6 +44,15 @@ class ScopeFacts:
 
         A comment describes that line, so a line that is missing or does another thing stands out.
         """
+        return [(comment, line) for _, comment, line in self._noted]
+
+    @cached_property
+    def remarks(self) -> list[tuple[int, str]]:
+        """Each comment with its line, counted from 0."""
+        return [(row, comment) for row, comment, _ in self._noted]
+
+    @cached_property
+    def _noted(self) -> list[tuple[int, str, str]]:
         return _comments(self.text)
 
     @cached_property
@@ -130,6 +141,48 @@ class ScopeFacts:
         return self.bound - {item.id for item in names} | ((one_way & self.bound) - elsewhere)
 
     @cached_property
+    def dead(self) -> Counter[str]:
+        """The assignments whose value nobody reads, counted by variable."""
+        return dead_stores(self.node)
+
+    @cached_property
+    def unguarded(self) -> frozenset[str]:
+        """The values that may be absent, are used, and are never asked for."""
+        return unguarded(self.node, self.nodes)
+
+    @cached_property
+    def twins(self) -> Counter[str]:
+        """The simple statements of some length, without the names of their variables, and the conditions."""
+        return Counter(text for node in self.nodes if (text := _twin(node)))
+
+    @cached_property
+    def options(self) -> Counter[str]:
+        """How often each function is called with each keyword."""
+        calls = (item for item in self.nodes if isinstance(item, ast.Call) and item.keywords)
+        return Counter(
+            f"{ast.unparse(call.func).rpartition('.')[2]} {given.arg}" for call in calls for given in call.keywords
+        )
+
+    @cached_property
+    def spoken(self) -> frozenset[str]:
+        """The words of its names and texts."""
+        texts = (*self.identifiers, *(text for text in self.strings if isinstance(text, str)))
+        return frozenset(word for text in texts for word in words(text))
+
+    @cached_property
+    def said(self) -> frozenset[str]:
+        """The words of its name, docstring and comments."""
+        texts = (self.node.name, self.docstring or "", *(comment for _, comment in self.remarks))
+        return frozenset(word for text in texts for word in words(text))
+
+    @cached_property
+    def converted(self) -> int:
+        """How many results are converted to the type that the function is annotated with."""
+        kind = ast.unparse(self.node.returns) if self.node.returns is not None else ""
+        values = (item.value for item in self.nodes if isinstance(item, ast.Return))
+        return sum(isinstance(value, ast.Call) and ast.unparse(value.func) == kind for value in values)
+
+    @cached_property
     def unbound(self) -> frozenset[str]:
         """The variables that may be read before they are bound."""
         return unbound_reads(self.node)
@@ -182,25 +235,25 @@ def _explains(block: list[ast.stmt]) -> bool:
     )
 
 
-def _comments(text: str) -> list[tuple[str, str]]:
+def _comments(text: str) -> list[tuple[int, str, str]]:
     if "#" not in text:
         return []
-    found: list[tuple[str, str]] = []
-    waiting: list[str] = []
+    found: list[tuple[int, str, str]] = []
+    waiting: list[tuple[int, str]] = []
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text, newline="\n").readline))
     except (tokenize.TokenError, SyntaxError):
-        return [(text, "")]
+        return [(0, text, "")]
     for item in tokens:
         if item.type == tokenize.COMMENT:
             if item.line.lstrip().startswith("#"):
-                waiting.append(item.string)
+                waiting.append((item.start[0] - 1, item.string))
             else:
-                found.append((item.string, item.line))
+                found.append((item.start[0] - 1, item.string, item.line))
         elif waiting and item.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
-            found += [(comment, item.line) for comment in waiting]
+            found += [(row, comment, item.line) for row, comment in waiting]
             waiting = []
-    return found + [(comment, "") for comment in waiting]
+    return found + [(row, comment, "") for row, comment in waiting]
 
 
 _FILLING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "remove", "setdefault", "update"})
@@ -314,6 +367,14 @@ def _rows_of(nodes: Iterable[ast.AST]) -> NeighbourForms:
                 alike += same
                 twins += same and "" != _outline(one) == _outline(two)
     return NeighbourForms(alike, found, twins)
+
+
+def _twin(node: ast.AST) -> str:
+    if isinstance(node, ast.If | ast.While):
+        return f"if {ast.unparse(node.test)}" if len(_form(node.test)) >= _LEAST else ""
+    if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.Return) or len(_form(node)) <= _LEAST:
+        return ""
+    return _outline(node)
 
 
 def _outline(node: ast.AST) -> str:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.corruption.edits import changed_lines
+from gistpoint.core.corruption.edits import hunks
 from gistpoint.core.corruption.facts import ScopeFacts, facts_of, same_code
 from gistpoint.core.corruption.naming import (
     comparison_alone,
@@ -15,12 +15,15 @@ from gistpoint.core.corruption.naming import (
     given_away_by_docstring,
     given_away_by_name,
     given_away_by_variable,
+    of_one_stem,
 )
+from gistpoint.core.corruption.remarks import told
 from gistpoint.core.corruption.subject import BUILTINS, NamesInReach
 from gistpoint.core.tasks.model import Target
 
 MOST_CHANGED_LINES = 8
 _LINE_LENGTH = 79
+_LEAST_WORD = 4
 
 
 class GateRefusal(StrEnum):
@@ -68,6 +71,7 @@ class Gate:
         self._scope = scope
         self._most_lines = most_lines
         self._longest = max(_longest(original), scope.longest if scope else 0, _LINE_LENGTH)
+        self._around = scope.around if scope else ()
         self._before = _facts(original)
 
     def check(self, corrupted: str) -> GateRefusal | None:
@@ -75,14 +79,17 @@ class Gate:
         before = self._before
         if before is None:
             return GateRefusal.UNREADABLE
-        if self._most_lines is not None and changed_lines(before.text, corrupted) > self._most_lines:
+        changed = hunks(before.text, corrupted)
+        if self._most_lines is not None and sum(max(b - a, d - c) for a, b, c, d in changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
         if after is None:
             return GateRefusal.DOES_NOT_PARSE
-        return _kept(before, after) or self._names(before, after) or _code(before, after) or self._shown(before, after)
+        refusal = _kept(before, after) or self._names(before, after) or _code(before, after)
+        refusal = refusal or self._shown(before, after)
+        return GateRefusal.TOLD if refusal is None and _told(before, after, changed) else refusal
 
     def _names(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
         known = self._scope.known if self._scope else BUILTINS
@@ -93,7 +100,7 @@ class Gate:
     def _shown(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
         if after.unbound - before.unbound:
             return GateRefusal.UNBOUND
-        if after.unused - before.unused:
+        if after.unused - before.unused or after.dead - before.dead:
             return GateRefusal.UNUSED
         if after.unreachable > before.unreachable:
             return GateRefusal.UNREACHABLE
@@ -101,11 +108,15 @@ class Gate:
             return GateRefusal.ODD
         if (after.idle and not before.idle) or _unheeded(before, after) or _one_result(before, after):
             return GateRefusal.ODD
-        if _turned(before.conditions, after.conditions):
+        if _turned(before.conditions, after.conditions) or after.unguarded - before.unguarded:
+            return GateRefusal.ODD
+        if _unlike_others(before, after) or before.converted > after.converted:
             return GateRefusal.ODD
         if self._orphans(before, after):
             return GateRefusal.ORPHANED
-        if _named(before, after):
+        if _named(before, after) or any(
+            given_away_by_name(name, before.identifiers, after.identifiers) for name in self._around
+        ):
             return GateRefusal.NAMED
         return GateRefusal.TOLD if before.explained != after.explained or before.comments != after.comments else None
 
@@ -149,6 +160,21 @@ def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
     return any(asked_now[value] >= asked[value] for value in read - read_now)
 
 
+def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
+    """Whether a statement changes that stands elsewhere in the function too, and stays there."""
+    if any(after.options[name] for name in before.options - after.options):
+        return True
+    if before.twins.total() != after.twins.total():
+        return False
+    return any(before.twins[text] > 1 and after.twins[text] for text in before.twins - after.twins)
+
+
+def _told(before: ScopeFacts, after: ScopeFacts, changed: list[tuple[int, int, int, int]]) -> bool:
+    fresh = after.text.split("\n")
+    new = [line for _, _, first, last in changed for line in fresh[first:last]]
+    return told(before.text.split("\n"), before.remarks, [(first, last) for first, last, _, _ in changed], new)
+
+
 def _one_result(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether several statements that returned different constants all return the same one."""
     (were, _), (are, number) = before.results, after.results
@@ -164,6 +190,9 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
     if given_away_by_variable(before.nodes, after.nodes):
         return True
     if denied(name, after.nodes) > denied(name, before.nodes):
+        return True
+    gone = {word for word in before.spoken - after.spoken if len(word) >= _LEAST_WORD}
+    if of_one_stem(gone, (word for word in before.said if len(word) >= _LEAST_WORD)):
         return True
     spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
     return given_away_by_docstring(before.docstring, *spoken)

@@ -131,6 +131,8 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
         yield "statement without effect"
     elif isinstance(node, ast.Try):
         yield from _of_handlers(node)
+    if isinstance(node, ast.For | ast.AsyncFor | ast.While) and node.orelse and not _broken(node.body):
+        yield "else of a loop that is never left"
     for block in blocks_of(node):
         yield from _turned_returns(block)
         yield from _same_returns(block)
@@ -140,6 +142,18 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
             yield "statement repeated"
         left = [item.test for item in block if isinstance(item, ast.If) and isinstance(item.body[-1], ast.Return)]
         yield from _repeated(list(left), "left twice for one reason")
+
+
+def _broken(body: list[ast.stmt]) -> bool:
+    """Whether a `break` leaves the loop that has this body."""
+    for node in body:
+        if isinstance(node, ast.Break):
+            return True
+        inner = [node.orelse] if isinstance(node, ast.For | ast.AsyncFor | ast.While) else blocks_of(node)
+        inner += [part.body for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
+        if any(map(_broken, inner)):
+            return True
+    return False
 
 
 def _of_cases(node: ast.If) -> Iterator[str]:

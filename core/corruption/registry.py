@@ -23,11 +23,12 @@ _MODULES = (
     "copies",
     "iteration",
     "defaults",
-    "siblings",
     "guards",
     "matching",
     "fallbacks",
     "scopes",
+    "omissions",
+    "idioms",
 )
 """The modules of gistpoint's operators; a new one is a file with `OPERATORS`, with its name at the end of this list.
 

@@ -266,6 +266,8 @@ class NamesInReach:
     uses: Mapping[str, int] = field(default_factory=dict, repr=False)
     longest: int = 0
     """The longest line that does not stand out in its file; 0 if unknown."""
+    around: tuple[str, ...] = ()
+    """The names of the functions around it."""
 
     def defines(self, name: str) -> bool:
         """Whether a name is defined or imported by the file, or belongs to the class."""
@@ -292,7 +294,8 @@ class Vocabulary:
         if definition.parent is not None:
             own = self._with_bases(names, definition.parent)
         known = BUILTINS | names.names | around
-        return NamesInReach(known, names.functions, own, names.uses, names.longest)
+        outer = tuple(part.rpartition(".")[2] for part in parts[:-1])
+        return NamesInReach(known, names.functions, own, names.uses, names.longest, outer)
 
     def _with_bases(self, names: FileNames, qualname: str) -> ClassNames:
         methods: dict[str, Arity] = {}

@@ -7,6 +7,7 @@ full it stands as it would if nothing else came: what is proven is there at once
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCand
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.deciding import decide
 from gistpoint.core.generation.intake import LOOK
+from gistpoint.core.generation.strata import Strata
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
@@ -33,7 +35,8 @@ class CandidateVerdicts:
 
     A corruption that is not subtle enough waits until there is no other candidate. Of the corruptions in a set, more
     than half must not be among the first that a spectrum-based localisation names: one that is among them waits until
-    enough others came. Remaining places then go to those that wait, the most subtle first.
+    enough others came. Remaining places then go to those that wait, the most subtle first. In a stratified set none is
+    accepted beyond the share of its stratum, and those that wait get their places once their stratum has no other.
     """
 
     count: int
@@ -41,6 +44,11 @@ class CandidateVerdicts:
     verdicts: list[CandidateVerdict] = field(default_factory=list)
     accepted: list[CandidateVerdict] = field(default_factory=list)
     """Those that become tasks, in the order in which they were accepted."""
+    strata: Strata = field(default_factory=Strata)
+    stratum: Mapping[str, str] = field(default_factory=dict)
+    """The stratum of each candidate, by its key."""
+    left: Counter[str] = field(default_factory=Counter)
+    """The candidates of each stratum whose verdict is not here yet."""
     _waiting: dict[int, CandidateVerdict] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
     _hidden: int = 0
@@ -51,6 +59,15 @@ class CandidateVerdicts:
         """Whether enough are kept."""
         return len(self._groups) == self.count
 
+    def wants(self, stratum: str) -> bool:
+        """Whether another task of this stratum may be accepted, and so whether to try its candidates."""
+        if not self.strata.names:
+            return not self.full
+        waiting = {self.stratum.get(verdict.key, "") for verdict in self._waiting.values()}
+        exhausted = {name for name in self.strata.names if not self.left[name] and name not in waiting}
+        kept = Counter(self.stratum.get(verdict.key, "") for verdict in self.accepted)
+        return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
+
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
         """Return what would become tasks if only `others`, which are later in the order, came after these."""
         after = replace(
@@ -59,6 +76,7 @@ class CandidateVerdicts:
             accepted=[*self.accepted],
             _waiting=dict(self._waiting),
             _groups=[*self._groups],
+            left=Counter(self.left),
         )
         for verdict in others:
             if not after.full:
@@ -69,7 +87,10 @@ class CandidateVerdicts:
     def take(self, verdict: CandidateVerdict) -> None:
         """Count a verdict, and accept it or one that waited for it, if one can be accepted."""
         self.verdicts.append(verdict)
+        self.left[self.stratum.get(verdict.key, "")] -= 1
         if verdict.kept is None:
+            if self.strata.names:
+                self._accept_waiting(at_last=False)  # a stratum may have lost its last candidate
             return
         self._waiting[len(self.verdicts) - 1] = verdict
         self._leave_out(len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE)
@@ -77,6 +98,7 @@ class CandidateVerdicts:
 
     def fill(self) -> None:
         """Accept as many waiting verdicts as are still wanted, once there is no other candidate."""
+        self.left.clear()
         self._accept_waiting(at_last=True)
 
     def _accept_waiting(self, *, at_last: bool) -> None:
@@ -84,12 +106,19 @@ class CandidateVerdicts:
         while accepted and not self.full:
             accepted = False
             for place, verdict in self._in_turn(at_last=at_last):
+                if not self.wants(self.stratum.get(verdict.key, "")):
+                    continue
                 names = frozenset(verdict.names)
                 hidden, located = _located(verdict)
                 if any(len(names & group) > MOST_SHARED for group in self._groups):
                     del self._waiting[place]
                     self._leave_out(place, Reason.OVERLAPS)
-                elif at_last or not located or self._located + located < self._hidden + hidden:
+                elif (
+                    at_last
+                    or self._has_run_out(verdict)
+                    or not located
+                    or self._located + located < self._hidden + hidden
+                ):
                     del self._waiting[place]
                     self.verdicts[place] = verdict
                     self._groups.append(names)
@@ -98,11 +127,21 @@ class CandidateVerdicts:
                     accepted = True
                     break
 
+    def _may_be_located(self, hidden: int, located: int) -> bool:
+        """Whether most corruptions stay hard to locate with as many more that are and that are not."""
+        return not located or self._located + located < self._hidden + hidden
+
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their places, in the order to try them."""
         if at_last:
             return sorted(self._waiting.items(), key=lambda item: -_subtlety(item[1]))
-        return [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
+        subtle = [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
+        others = [item for item in self._waiting.items() if _subtlety(item[1]) < SUBTLE and self._has_run_out(item[1])]
+        return subtle + sorted(others, key=lambda item: -_subtlety(item[1]))
+
+    def _has_run_out(self, verdict: CandidateVerdict) -> bool:
+        """Whether its stratum, in a stratified set, has no candidate left that could be preferred to it."""
+        return bool(self.strata.names) and self.left[self.stratum.get(verdict.key, "")] <= 0
 
     def _leave_out(self, place: int, reason: Reason) -> None:
         self.verdicts[place] = replace(self.verdicts[place], reason=reason, kept=None)
@@ -169,23 +208,28 @@ def run_campaign(
     state: StateFile,
     tasks: CampaignTasks,
     *,
+    strata: Strata | None = None,
     on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
     """Decide candidates in their order until `count` are kept; `tasks` is told at each change which.
 
+    Candidates of a stratum that has its share are passed over, and have their turn if its share grows.
+
     `on_progress` is called several times a second. Raises `CancelledError`, and any error that a worker raises; earlier
     verdicts are kept, and the tasks that stand.
     """
-    selection, later = CandidateVerdicts(count), _Later(candidates, state)
+    stratum = {candidate.key: candidate.stratum for candidate in candidates}
+    selection = CandidateVerdicts(count, strata=strata or Strata(), stratum=stratum, left=Counter(stratum.values()))
+    turns = _Turns(list(candidates), state, selection)
 
     def on_poll(keys: Collection[str], came: bool) -> None:
         if came:
-            tasks.become(selection.as_if_last(later.after(len(selection.verdicts))))
+            tasks.become(selection.as_if_last(turns.known()))
         on_progress(selection, keys)
 
     context.board.open()
     try:
-        for verdict in _in_order(context, candidates, workers, state, on_poll):
+        for verdict in _in_order(context, turns, workers, state, on_poll):
             selection.take(verdict)
             if selection.full:
                 break
@@ -199,35 +243,50 @@ def run_campaign(
 
 
 @dataclass(frozen=True, slots=True)
-class _Later:
-    """The verdicts that came before their turn."""
+class _Turns:
+    """The candidates whose turn has not come, in their order."""
 
-    candidates: tuple[CorruptionCandidate, ...]
+    left: list[CorruptionCandidate]
     state: StateFile
+    selection: CandidateVerdicts
 
-    def after(self, place: int) -> Iterator[CandidateVerdict]:
-        """Yield the known verdicts on candidates from a place on, in their order."""
-        for candidate in self.candidates[place:]:
-            if candidate.key in self.state.verdicts:
-                yield self.state.verdicts[candidate.key]
+    def pop(self) -> CorruptionCandidate | None:
+        """Return the next candidate that is wanted, whose turn it is now; None if there is none."""
+        found = next(self._wanted(), None)
+        if found is not None:
+            self.left.remove(found)
+        return found
+
+    def ahead(self, busy: Collection[str]) -> CorruptionCandidate | None:
+        """Return the next one that is wanted as far as is known, has no verdict, and that no worker is `busy` with."""
+        return next((c for c in self._wanted() if c.key not in self.state.verdicts and c.key not in busy), None)
+
+    def known(self) -> Iterator[CandidateVerdict]:
+        """Yield the verdicts that came before their turn, in the order of the candidates."""
+        return (self.state.verdicts[candidate.key] for candidate in self.left if candidate.key in self.state.verdicts)
+
+    def _wanted(self) -> Iterator[CorruptionCandidate]:
+        open_to = {name: self.selection.wants(name) for name in {candidate.stratum for candidate in self.left}}
+        return (candidate for candidate in self.left if open_to[candidate.stratum])
 
 
 def _in_order(
     context: Context,
-    candidates: tuple[CorruptionCandidate, ...],
+    turns: _Turns,
     workers: Workers,
     state: StateFile,
     on_poll: Callable[[Collection[str], bool], None],
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead."""
     pending = _Pending(context)
-    undecided = iter([candidate for candidate in candidates if candidate.key not in state.verdicts])
     came = bool(state.verdicts)
     try:
-        for candidate in candidates:
+        while (candidate := turns.pop()) is not None:
             while candidate.key not in state.verdicts:
-                while len(pending.keys) < _AHEAD * workers.size and (following := next(undecided, None)) is not None:
+                following = candidate if candidate.key not in pending.keys.values() else turns.ahead(pending.busy)
+                while following is not None and len(pending.keys) < _AHEAD * workers.size:
                     pending.keys[workers.executor.submit(decide, context, following)] = following.key
+                    following = turns.ahead(pending.busy)
                 on_poll(pending.keys.values(), came)
                 came = False
                 for _, verdict in pending.done():
@@ -244,6 +303,11 @@ class _Pending:
     def __init__(self, context: Context) -> None:
         self._run = context.run
         self.keys: dict[Future[Any], str] = {}
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """The keys of the work that workers have."""
+        return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:
         """Wait a moment; yield the results that came in, with their keys. Raises `CancelledError`."""

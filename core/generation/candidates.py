@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.index import Definition
+from gistpoint.core.generation.choice import GroupRules
+from gistpoint.core.generation.choosing import beyond, cells, meeting, require_defined
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.removal import MIN_LINES, definitions
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.strata import Strata
-from gistpoint.core.metrics.table import hard_set
+from gistpoint.core.generation.strata import Strata, in_turns
 
 LOCATED = 5
 """Places in a spectrum-based localisation that a solver would look at first."""
@@ -54,11 +56,11 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
 
 LEAST_CODE_LINES = 6
 """Functions with fewer code lines are corrupted only when the others are used up: a fault in them is seen at once."""
-REACH = 4
-"""Most calls, in either direction, between any two functions of a group."""
 LEAST, MOST = 2, 4
-"""Least and most functions of a group."""
+"""Least and most functions of a group whose size is not asked for."""
 _TRIED_PARTNERS = 8
+_TRIED_A_PLACE = 4
+"""Partners tried for each place of a group whose size is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,42 +86,86 @@ class CandidatePlan:
     too_short: int
     seen_by_too_few: int
     not_hard: int
+    not_chosen: int = 0
     strata: Strata = field(default_factory=Strata)
 
     @property
     def left_out(self) -> dict[str, int]:
         """Functions that are not candidates, by reason."""
-        return {
+        reasons = {
             "too_short": self.too_short,
             "seen_by_too_few_tests": self.seen_by_too_few,
             "not_in_the_hard_set": self.not_hard,
         }
+        return {**reasons, "not_chosen": self.not_chosen} if self.not_chosen else reasons
+
+    def filled(self, kept: Iterable[str] = ()) -> list[tuple[str, int, int]]:
+        """Return the strata by name, each with how many candidates it has and how many of the `kept` keys."""
+        keys = frozenset(kept)
+        offered = Counter(candidate.stratum for candidate in self.candidates)
+        taken = Counter(candidate.stratum for candidate in self.candidates if candidate.key in keys)
+        return [(name, offered[name], taken[name]) for name in sorted(self.strata.names)]
 
 
 def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
-    """Return the candidates: functions of some length, seen by enough tests, with `hard` the hard set of these.
+    """Return the candidates: functions of some length, seen by enough tests, and among these the chosen ones.
 
     Except for removals, functions of few code lines come after the others. Functions that run while modules are
     imported come last: each corruption of them costs a run of every test in a separate process, and its faults show at
-    once.
+    once. In a stratified set both hold within each stratum. Raises `UserError` if a function that is named is unknown.
     """
-    tree = library.intake.repository.tree
-    known = [str(d.ref) for d in definitions(tree, library.test_files) if _substantial(d)]
-    total = sum(1 for _ in definitions(tree, library.test_files))
+    choice = settings.choice
+    found = list(definitions(library.intake.repository.tree, library.test_files))
+    require_defined(choice, {str(definition.ref) for definition in found})
+    listed = [definition for definition in found if not choice.functions or str(definition.ref) in choice.functions]
+    known = [str(definition.ref) for definition in listed if _substantial(definition, named=bool(choice.functions))]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
     seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
-    names = seen
-    if settings.hard:
-        rows = [row for name in seen if (row := library.by_name.get(name)) is not None]
-        names = [row.function for row in hard_set(rows)]
-    names = _shuffled(library, names, random.Random(settings.seed))
+    met = meeting(library, seen, choice)
+    hard = beyond(library, met, settings.bars, choice.percentile)
+    cell = cells(library, hard, choice)
+    names = _shuffled(library, [name for name in hard if name in cell], random.Random(settings.seed))
     if settings.mode is not CampaignMode.REMOVE:
         names = _roomy_first(library, names)
-    if settings.mode.in_groups:
-        candidates = tuple(_group(library, settings, name, seen) for name in names)
-    else:
-        candidates = tuple(CorruptionCandidate(name, _key(library, settings, name)) for name in names)
-    return CandidatePlan(candidates, total, total - len(known), len(known) - len(seen), len(seen) - len(names))
+    strata = _strata(library, settings, {name: cell[name] for name in names}, pool=seen)
+    order = list(strata)
+    if choice.plane:
+        random.Random(f"strata {settings.seed}").shuffle(order)
+    sizes = {
+        _size_told(size): count for size, count in zip(settings.groups.sizes, settings.groups.wanted, strict=False)
+    }
+    stratified = bool(choice.plane or settings.groups.sizes)
+    return CandidatePlan(
+        tuple(in_turns(strata[name] for name in order)),
+        len(found),
+        too_short=len(listed) - len(known),
+        seen_by_too_few=len(known) - len(seen),
+        not_hard=len(met) - len(hard),
+        not_chosen=len(found) - len(listed) + len(seen) - len(met) + len(hard) - len(names),
+        strata=Strata(tuple(order), sizes, choice.equal) if stratified else Strata(),
+    )
+
+
+def _strata(
+    library: SourceLibrary, settings: CampaignSettings, cell: Mapping[str, str], pool: Sequence[str]
+) -> dict[str, list[CorruptionCandidate]]:
+    """Return the candidates by stratum: one for each function, or one for each size asked for that it can reach."""
+    strata: dict[str, list[CorruptionCandidate]] = {}
+    for size in settings.groups.sizes or (0,):
+        for name in cell:
+            if settings.mode.in_groups and size != 1:
+                candidate = _group(library, settings, name, pool, size)
+            else:
+                candidate = CorruptionCandidate(name, _key(library, settings, name))
+            stratum = ", ".join(filter(None, (cell[name], _size_told(size))))
+            offered = strata.setdefault(stratum, [])
+            if len(candidate.partners) >= size - 1:
+                offered.append(replace(candidate, stratum=stratum))
+    return strata
+
+
+def _size_told(size: int) -> str:
+    return f"{size} {'function' if size == 1 else 'functions'}" if size else ""
 
 
 def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Random) -> list[str]:
@@ -135,24 +181,26 @@ def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
     return sorted(names, key=lambda name: (name in library.test_map.at_import, name in short))
 
 
-def _substantial(definition: Definition) -> bool:
-    long_enough = definition.end_line - definition.def_line >= MIN_LINES
+def _substantial(definition: Definition, *, named: bool) -> bool:
+    """Whether there is enough to corrupt; a function that is named may be as short as it likes."""
+    long_enough = named or definition.end_line - definition.def_line >= MIN_LINES
     return long_enough and not any("overload" in text for text in definition.decorators)
 
 
 def _key(library: SourceLibrary, settings: CampaignSettings, *names: str | int) -> str:
-    decided_by = settings.to_json()
-    decided_by.pop("hard")
-    return sha256_of_json([library.key, decided_by, __version__, list(names)])
+    return sha256_of_json([library.key, settings.deciding(), __version__, list(names)])
 
 
-def _group(library: SourceLibrary, settings: CampaignSettings, name: str, pool: Sequence[str]) -> CorruptionCandidate:
-    """Return a group that begins with `name`: its size and the order of its partners depend on seed and name alone."""
+def _group(
+    library: SourceLibrary, settings: CampaignSettings, name: str, pool: Sequence[str], asked: int
+) -> CorruptionCandidate:
+    """Return a group that begins with `name`; its partners' order, and a size not asked for, depend on the seed."""
     chance = random.Random(f"{settings.seed} {name}")
-    size = chance.randint(LEAST, MOST)
-    near = library.reach.steps(name, REACH)
+    size, rules = chance.randint(LEAST, MOST), settings.groups
+    size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
+    near = library.reach.steps(name, rules.distance * (size - 1) if rules.chain else rules.distance)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
-    chosen = tuple(_roomy_first(library, _shuffled(library, partners, chance))[:_TRIED_PARTNERS])
+    chosen = tuple(_roomy_first(library, _shuffled(library, partners, chance))[:most])
     return CorruptionCandidate(name, _key(library, settings, name, size, *chosen), chosen, size)
 
 
@@ -161,7 +209,9 @@ def nested(one: str, other: str) -> bool:
     return one == other or other.startswith(f"{one}.<locals>.") or one.startswith(f"{other}.<locals>.")
 
 
-def in_reach(library: SourceLibrary, name: str, others: Sequence[str]) -> bool:
-    """Whether `name` may join `others`: near enough to each, and nested in none of them."""
-    near = library.reach.steps(name, REACH)
-    return all(other in near and not nested(name, other) for other in others)
+def in_reach(library: SourceLibrary, rules: GroupRules, name: str, others: Sequence[str]) -> bool:
+    """Whether `name` may join `others`: nested in none, and near enough to each, in a chain to the last one."""
+    near = library.reach.steps(name, rules.distance)
+    return all(other in near for other in (others[-1:] if rules.chain else others)) and not any(
+        nested(name, other) for other in others
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,15 +11,24 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.corruption.appearance.score import GlanceScorer
+from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.board import TrialBoard
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
-from gistpoint.core.ports import ChatModel, Linter, Prober, Runner, TestMapper
+from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.model import Target
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
+
+
+class CorruptionScorer(Protocol):
+    """Predicts what a reader sees of corruptions."""
+
+    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+        """Return the scores of corruptions of one function, from their texts and, where known, their families."""
+        ...
 
 
 class Harness(Protocol):
@@ -33,8 +42,8 @@ class Harness(Protocol):
         """Return a recorder of which tests enter which functions."""
         ...
 
-    def linter(self) -> Linter:
-        """Return a linter, which reads code and runs none."""
+    def scorer(self, library: SourceLibrary) -> CorruptionScorer:
+        """Return what predicts whether a corruption of this library is seen at a glance."""
         ...
 
     def model(self, name: str) -> ChatModel:
@@ -94,10 +103,9 @@ class Context:
         return self.harness.prober(self.library)
 
     @cached_property
-    def scorer(self) -> GlanceScorer:
+    def scorer(self) -> CorruptionScorer:
         """What predicts whether a corruption of the library is seen at a glance."""
-        library = self.library
-        return GlanceScorer(library.intake.repository.tree, library.test_files, self.harness.linter())
+        return self.harness.scorer(self.library)
 
     @cached_property
     def model(self) -> ChatModel | None:

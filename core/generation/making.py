@@ -159,7 +159,7 @@ def write_kept(
         settings.mode.of_tasks,
         library.backend,
         into,
-        rules=Rules(min_failing=settings.min_failing),
+        rules=Rules(tell_count=settings.groups.tell_count, min_failing=settings.min_failing),
         metrics=_metrics(library, kept),
         provenance=_provenance(library, settings, kept),
         announce=announce,

@@ -63,6 +63,11 @@ class SourceResult:
         """How many candidates became a task."""
         return self.counts.kept
 
+    @property
+    def strata(self) -> list[tuple[str, int, int]]:
+        """The strata of the set, each with its candidates and those that became a task."""
+        return [] if self.plan is None else self.plan.filled(v.key for v in self.counts.verdicts if v.kept is not None)
+
     def to_json(self) -> dict[str, Any]:
         """Return the result as a JSON value."""
         left_out = {} if self.plan is None else self.plan.left_out
@@ -73,6 +78,7 @@ class SourceResult:
             "functions": 0 if self.plan is None else self.plan.functions,
             "left_out": left_out,
             "candidates": 0 if self.plan is None else len(self.plan.candidates),
+            "strata": [dict(zip(("stratum", "candidates", "kept"), row, strict=True)) for row in self.strata],
             "tried": self.counts.tried,
             "kept": self.kept,
             "tasks": self.tasks,
@@ -129,6 +135,20 @@ def generate(
         yield result
 
 
+def choose(
+    specs: Iterable[SourceSpec],
+    settings: CampaignSettings,
+    harness: FetchingHarness,
+    locations: Locations,
+    *,
+    run: RunContext = UNATTENDED,
+) -> Iterator[SourceResult]:
+    """Yield the candidates of each source in their order, and try none. Raises as `generate` does for one source."""
+    for spec in specs:
+        library = _learned(spec, settings, harness, locations, run).library
+        yield SourceResult(spec, library=library, plan=plan(library, settings))
+
+
 def _learned(
     spec: SourceSpec, settings: CampaignSettings, harness: FetchingHarness, locations: Locations, run: RunContext
 ) -> Context:
@@ -171,7 +191,14 @@ def _make(
 
         try:
             result.counts = run_campaign(
-                context, planned.candidates, count, workers, state, tasks, on_progress=on_progress
+                context,
+                planned.candidates,
+                count,
+                workers,
+                state,
+                tasks,
+                strata=planned.strata,
+                on_progress=on_progress,
             )
             if control > 0:
                 verdicts = tuple(result.counts.verdicts)

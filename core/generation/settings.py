@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -13,11 +13,13 @@ import msgspec
 from gistpoint.core.corruption.evidence import FEW_FAILING, band
 from gistpoint.core.corruption.model import LoopSettings
 from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
+from gistpoint.core.metrics.bars import HARD, MetricBar
 from gistpoint.core.tasks.fields import Count, Fields
 from gistpoint.core.tasks.model import Mode
 
-RECIPE = 6
+RECIPE = 7
 """Version of the rules by which a candidate is decided: verdicts of other versions are not reused."""
 
 
@@ -51,8 +53,16 @@ class CampaignSettings:
     """The model that corrupts; empty for corruptions without one. With a model, a seed decides only the order."""
     loop: LoopSettings | None = None
     """The limits of each conversation with it."""
+    choice: Choice = field(default_factory=Choice)
+    groups: GroupRules = field(default_factory=GroupRules)
 
     def __post_init__(self) -> None:
+        if self.groups != GroupRules() and not self.mode.in_groups:
+            raise UserError(
+                f"Sizes and distances are those of groups, and {self.mode} makes none.", hint="Add --mode multi."
+            )
+        if self.groups.wanted and self.choice.plane:
+            raise UserError("A number of tasks of each size, and tasks spread over a plane, exclude each other.")
         if self.model and self.mode is not CampaignMode.DISCOVERY:
             raise UserError(f"A model corrupts in discovery mode, not in {self.mode}.", hint="Leave --model out.")
         if self.min_failing < 1:
@@ -68,12 +78,31 @@ class CampaignSettings:
         """The least and the most failing tests of one corruption among several, which count together."""
         return min(FEW_FAILING[0], self.min_failing), self.band[1]
 
+    @property
+    def bars(self) -> tuple[MetricBar, ...]:
+        """The metrics of which candidates must be at one end."""
+        return self.choice.bars or (HARD if self.hard else ())
+
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as a JSON value."""
+        """Return the settings as a JSON value, without parts that are not asked for."""
         values = {**msgspec.to_builtins(self), "recipe": RECIPE}
         if not self.model:
             del values["model"], values["loop"]
-        return values
+        parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
+        values = {key: value for key, value in values.items() if key not in parts}
+        return values | {key: value for key, value in parts.items() if value}
+
+    def deciding(self) -> dict[str, Any]:
+        """Return what the verdict on a candidate depends on: nothing of how candidates are chosen."""
+        values = self.to_json()
+        for key in ("hard", "choice", "groups"):
+            values.pop(key, None)
+        groups = self.groups.to_json()
+        for key in ("wanted", "tell_count", "sizes"):
+            groups.pop(key, None)
+        if self.groups.sizes:
+            groups["exact"] = True
+        return values | {"groups": groups} if groups else values
 
 
 _HINT = "Each source is a table [[source]] with the key 'source', such as \"toolz==1.2.0\", and may have {keys}."

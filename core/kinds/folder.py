@@ -6,6 +6,7 @@ open the second.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -111,6 +112,19 @@ def write_task(task: Task, answer: Answer) -> None:
     write_entered(task.folder, answer.entered, CANARY)
     for baseline in answer.baselines:
         write_baseline(task.folder, baseline)
+
+
+def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
+    """Add entries to the provenance in a task's answer, which is no part of its id; those that are there stay.
+
+    Raises `TaskError` if the answer is absent or broken.
+    """
+    file = task.folder / ANSWER_FILE
+    document = dict(read_document(file).values)
+    document["provenance"] = {**entries, **document.get("provenance", {})}
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    partial.write_text(json_text(document), encoding="utf-8")
+    partial.replace(file)
 
 
 @dataclass(frozen=True, slots=True)

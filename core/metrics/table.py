@@ -1,4 +1,4 @@
-"""Every function with its metrics, as rows: sorted, written as CSV; and the hard functions among them."""
+"""Every function with its metrics, as rows: sorted, and written as CSV."""
 
 from __future__ import annotations
 
@@ -172,21 +172,3 @@ def percentile(values: Iterable[float], percent: float) -> float:
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
-def hard_set(
-    candidates: Sequence[FunctionMetrics], *, first: str = "cyclomatic", second: str = "degree", percent: float = 90
-) -> list[FunctionMetrics]:
-    """Return the candidates at or above the percentile in both metrics, in their order.
-
-    The percentile is taken only among the candidates (the Breakpoint paper's figure: cyclomatic complexity and degree,
-    90th). Candidates without a value of either metric are never hard.
-    """
-    known = [row for row in candidates if row.cell(first) is not None and row.cell(second) is not None]
-    if not known:
-        return []
-    least_first = percentile((_number(row.cell(first)) for row in known), percent)
-    least_second = percentile((_number(row.cell(second)) for row in known), percent)
-    return [
-        row for row in known if _number(row.cell(first)) >= least_first and _number(row.cell(second)) >= least_second
-    ]

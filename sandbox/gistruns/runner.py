@@ -139,6 +139,7 @@ class GistRunner:
                 files |= _started(entrypoint, environment)
                 _write(base / "files", files)
                 lay_out(tree, base / "codebase")
+                _remove_data_of_tests(tree, base / "codebase")
                 folders["codebase"] = base / "codebase"
             else:
                 lay_out(tree.with_files(_started(entrypoint, environment)), base / "files")
@@ -455,6 +456,13 @@ def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, by
     for folder in ("" if name == "." else name for name in above):
         taken |= {posixpath.join(folder, name) for name in _taken_along(tree, folder)}
     return {path: tree.read(path) for path in sorted(taken)}, entrypoint
+
+
+def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
+    """Remove what only a checkout has: files of the tests that are no code, which no gist can read."""
+    for path in tree.files():
+        if not path.endswith(".py") and is_test_path(posixpath.join(posixpath.dirname(path), "module.py")):
+            (folder / path).unlink(missing_ok=True)
 
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:

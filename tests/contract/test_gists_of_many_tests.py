@@ -13,6 +13,8 @@ from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.kinds.gist.reference_judge import reference_of
+from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
@@ -103,6 +105,11 @@ FILES = {
     "tests/__init__.py": "",
     "tests/base.py": BASE,
     "tests/test_core.py": TESTS,
+    "tests/eight.txt": "8",
+    "tests/test_data.py": (
+        "from pathlib import Path\n\nimport tests\nfrom pkg.core import double\n\n\n"
+        "def test_data():\n    assert double(4) == int((Path(tests.__file__).parent / 'eight.txt').read_text())\n"
+    ),
     "tests/test_more.py": "from pkg.core import double\n\n\ndef test_more():\n    assert double(5) == 10\n",
     "tests/test_clash.py": "from pkg.core import Box\n\n\ndef test_box():\n    assert Box().get()\n",
 }
@@ -162,7 +169,15 @@ def judge_of(command: str, examination: Examination, folder: Path) -> GistJudge:
             "pytest tests/test_core.py::MadeTest::test_three",
             MADE,
             {"self.assertEqual(double(given), wanted)": "pass"},
-            {"(3, 6)": "(0, 0)", "return 2 * x": "return 3", '"three"': '"four"'},
+            {
+                "(3, 6)": "(0, 0)",
+                "return 2 * x": "return 3",
+                '"three"': '"four"',
+                'MadeTest.load({"three": (3, 6)})': (
+                    'MadeTest.load({"three": (3, 6)})\nright = MadeTest.test_three\n'
+                    'MadeTest.load({"three": (0, 0)})\nMadeTest.test_three.__wrapped__ = right\n'
+                ),
+            },
             id="made at run time",
         ),
         pytest.param(
@@ -183,7 +198,7 @@ def judge_of(command: str, examination: Examination, folder: Path) -> GistJudge:
             {
                 "return 2 * x": "return 3",
                 "class Box": "class Bag",
-                "return 7": "return 7\n\n\nBox.get.__doc__ = ''",
+                "return 7": "return 7\n\n\nBox.get.__doc__ = '>>> 1\\n1\\n'",
             },
             id="doctests",
         ),
@@ -209,12 +224,21 @@ def test_a_gist_is_faithful_and_changed_tests_do_not_help(
         assert judge.judge(gist.replace(old, new), thorough=False).score.execution_fidelity == 0, new
 
 
+def test_a_reference_of_a_test_that_its_file_does_not_define_is_tried(examination: Examination, tmp_path: Path) -> None:
+    judge = judge_of("pytest tests/test_core.py::InheritingTest::test_zero", examination, tmp_path)
+    found = reference_of(judge, lambda given: ReferenceMaker(given, lambda: 0.0, 0.0))
+    assert found.faithful, found.reason
+    assert "self.assertEqual(double(0), self.ZERO)" in found.text
+    assert judge.judge(found.text, thorough=False).score.execution_fidelity == 1
+
+
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
         ("pytest tests/test_core.py::test_from_a_string", NoGist.NO_SUCH_TEST),
         ("pytest tests/test_core.py tests/test_clash.py -k box", NoGist.NAMES_CLASH),
         ("pytest tests/none", NoGist.NO_SUCH_TEST),
+        ("pytest tests/test_data.py", NoGist.DEPENDS_ON_ITS_PLACE),
     ],
 )
 def test_what_has_no_text_or_no_name_of_its_own_is_refused(

@@ -15,12 +15,12 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.generation.library import SourceLibrary, find_learned
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.conditions import filter_rows
-from gistpoint.core.metrics.table import Cell, FunctionMetrics, measure_functions, rows_to_csv, sort_rows
+from gistpoint.core.metrics.table import FunctionMetrics, measure_functions, rows_to_csv, sort_rows
+from gistpoint.tui.commands.choosing import CONDITION_HELP
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text
+from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text, spelled
 
 SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out", "pagerank", "betweenness")
-CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name (several must all hold)"
 
 
 def code_options(parser: argparse.ArgumentParser) -> Handler:
@@ -95,7 +95,7 @@ def _print(graph: CallGraph, rows: list[FunctionMetrics], most: int, library: So
     headings = SHOWN if library is None else (*SHOWN, "observed")
     table = []
     for row in rows[:most]:
-        cells = [_spelled(row.cell(column)) for column in SHOWN]
+        cells = [spelled(row.cell(column)) for column in SHOWN]
         table.append(cells if library is None else [*cells, f"{least}{observed[row.function]}/{row.centrality.degree}"])
     print_table(headings, table)
     if len(rows) > most:
@@ -140,9 +140,3 @@ def _named(graph: CallGraph, name: str) -> str:
         return found[0]
     listed = f": {', '.join(found[:10])}" if found else ""
     raise UserError(f"{name} names {len(found)} functions{listed}.", hint="Name one as path::qualname.")
-
-
-def _spelled(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint import __version__
-from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
@@ -30,6 +30,7 @@ from gistpoint.core.kinds.gist.model import (
     with_settings,
 )
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent, toml_lines
+from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.kinds.gist.trace import TOP
@@ -176,7 +177,10 @@ def new(options: argparse.Namespace) -> int:
             run=RunContext(cancel, progress.making),
         )
         making = _Making(examination, settings, options, progress, record, cancel)
-        making.make(named)
+        try:
+            making.make(named)
+        except CancelledError:
+            progress.line("Stopped. The tasks that were made are kept.")
     _print(making, options, one=len(named) == 1)
     return DONE if making.made else NEGATIVE
 
@@ -337,26 +341,26 @@ class _Making:
         return True
 
     def _reference(self, task: Task) -> ReferenceGist:
-        """Try to make the reference gist of a task and store the outcome; one that is there already is kept."""
+        """Try to make the reference gist of a task and store the outcome; a faithful one that is there is kept."""
         answer = read_answer(task)
         known = gist_answer(answer)
-        if known.reference is not None:
+        if known.reference is not None and known.reference.faithful:
             return known.reference
         self.progress.making(RunProgress(step=f"reference gist of {task.short_id}"))
         judge = GistJudge(task, known, self.examination.runner)
-        maker = ReferenceMaker(
-            judge,
-            time.monotonic,
-            self.options.seconds,
-            lambda query, lines: self.progress.detail(f"run {query}: {lines} lines"),
-            self.cancel,
-        )
+
+        def maker(given: GistJudge) -> ReferenceMaker:
+            return ReferenceMaker(given, time.monotonic, self.options.seconds, self._tell, self.cancel)
+
         try:
-            found = maker.make()
+            found = reference_of(judge, maker)
         except InfrastructureError as error:
             found = ReferenceGist("", False, reason=str(error))
         write_task(task, replace(answer, of_kind=replace(known, reference=found)))
         return found
+
+    def _tell(self, query: int, lines: int) -> None:
+        self.progress.detail(f"run {query}: {lines} lines")
 
 
 def _settings(options: argparse.Namespace) -> GistSettings:

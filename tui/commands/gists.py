@@ -19,6 +19,7 @@ from gistpoint.core.kinds.gist.model import (
     is_gist,
 )
 from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
+from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.score import (
     GistJudgement,
@@ -61,24 +62,26 @@ def reference(options: argparse.Namespace) -> int:
     """Make the reference gist of a task and write it into the answer."""
     task, answer, judge = _judge(options)
     with ProgressLine() as progress, interruptible() as cancel:
+        runs = 0
 
         def tell(query: int, lines: int) -> None:
+            nonlocal runs
+            runs = query
             progress.detail(f"run {query}: {lines} lines")
 
         progress.making(RunProgress(step=f"reference gist of {task.short_id}"))
-        maker = ReferenceMaker(judge, time.monotonic, options.seconds, tell, cancel)
-        found = maker.make()
+        found = reference_of(judge, lambda given: ReferenceMaker(given, time.monotonic, options.seconds, tell, cancel))
     write_task(task, replace(answer, of_kind=replace(judge.answer, reference=found)))
     values = {key: value for key, value in asdict(found).items() if key != "text"}
     if options.json:
         text = {"text": found.text} if options.show else {}
-        print_json("gistpoint.gist-reference/1", {"id": task.id, "runs": maker.queries, **values, **text})
+        print_json("gistpoint.gist-reference/1", {"id": task.id, "runs": runs, **values, **text})
     else:
         if options.show:
             sys.stdout.writelines(for_output(found.text.splitlines(keepends=True)))
         rates = f"execution {found.line_execution or 0:.1f}, existence {found.line_existence or 0:.1f}"
         told = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
-        summary = f"{task.short_id}: {told} ({maker.queries} runs, {found.seconds:.0f} s)"
+        summary = f"{task.short_id}: {told} ({runs} runs, {found.seconds:.0f} s)"
         print(visible_line(summary), file=sys.stderr if options.show else sys.stdout)
     return DONE if found.faithful else NEGATIVE
 

@@ -34,6 +34,13 @@ def print_text(text: str) -> None:
     print(visible(text))
 
 
+def spelled(value: str | float | None) -> str:
+    """Return a value as a cell of a table: a number with four digits, nothing if it is unknown."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 _READABLE, _GAP = 12, 3
 """Cells that a column needs at least if its content has as many, and the cells between two columns."""
 

@@ -31,11 +31,12 @@ from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
 MOST_BYTES = 512 << 20
+_ELSEWHERE = "If the repository is elsewhere, say where with --sources."
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """The outcome of a record: `imported`, `here already`, `refused`, `damaged` or `waits`."""
+    """The outcome of a record: `imported`, `marked`, `here already`, `refused`, `damaged` or `waits`."""
 
     line: int
     function: str
@@ -113,7 +114,10 @@ class Importer:
             try:
                 spec = self.sources.spec_of(group[0])
                 intake = self._taken_in(spec, Path(scratch))
-            except (SourceError, EnvironmentBuildError) as error:
+            except SourceError as error:
+                self._wait(group, f"{error.message} {_ELSEWHERE}")
+                return
+            except EnvironmentBuildError as error:
                 self._wait(group, str(error))
                 return
             except NoTaskError as refusal:
@@ -138,15 +142,21 @@ class Importer:
 
     def _record(self, record: BreakpointRecord, intake: Intake) -> None:
         try:
-            task = import_record(
+            made = import_record(
                 record, intake, self._running(), Locations.of_user().tasks, min_failing=self.options.min_failing,
                 provenance={"gistpoint": __version__}, run=RunContext(progress=self.progress.making),
             )  # fmt: skip
         except (RefusedRecordError, NoTaskError) as refusal:
             self._refuse(record, refusal.reason.value, refusal.message)
             return
-        self.ledger.settle(imported={record.id: task.id})
-        self._note(record, "imported", task=task.id, detail=f"{len(task.brief.failing)} tests fail")
+        self.ledger.settle(imported={record.id: made.task.id})
+        failing = f"{len(made.task.brief.failing)} tests fail"
+        if not made.marked:
+            self._note(record, "imported", task=made.task.id, detail=failing)
+            return
+        costs = "cost an attempt" if made.task.rules.refused_costs_attempt else "cost no attempt"
+        detail = f"{failing}; it was made here before, and keeps its rules: refused submissions {costs}"
+        self._note(record, "marked", task=made.task.id, detail=detail)
 
     def _refuse(self, record: BreakpointRecord, reason: str, detail: str) -> None:
         self.ledger.settle(refused=[record.id])
@@ -221,12 +231,15 @@ def _report(options: argparse.Namespace, outcomes: list[ImportOutcome]) -> int:
     else:
         print_table(
             ["line", "function", "outcome", "reason", "task or detail"],
-            [
-                [str(item.line), item.function, item.outcome, item.reason, item.task[:12] or item.detail]
-                for item in outcomes
-            ],
+            [[str(item.line), item.function, item.outcome, item.reason, _told(item)] for item in outcomes],
         )
     return NEGATIVE if any(item.outcome in ("refused", "damaged", "waits") for item in outcomes) else DONE
+
+
+def _told(item: ImportOutcome) -> str:
+    if item.outcome == "marked":
+        return f"{item.task[:12]}: {item.detail}"
+    return item.task[:12] or item.detail
 
 
 def _listed(options: argparse.Namespace, ledger: ImportLedger) -> int:

@@ -14,17 +14,20 @@ from gistpoint.core.corruption.model import Keep, LoopSettings
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.campaign import Workers
+from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.generation.pipeline import SourceResult
 from gistpoint.core.generation.settings import Batch, CampaignMode, CampaignSettings, read_batch
 from gistpoint.core.locations import Locations
+from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
+from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, orderly_end, print_json, print_table, print_text
+from gistpoint.tui.commands.output import ProgressLine, orderly_end, print_json, print_table, print_text, spelled
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
 
@@ -154,10 +157,9 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
         "--mode",
         choices=[mode.value for mode in CampaignMode],
         default=CampaignMode.DISCOVERY.value,
-        help="a body deleted, a function subtly corrupted, or 2 to 4 near to each other (default: discovery)",
+        help="a body deleted, a function subtly corrupted, or several near to each other (default: discovery)",
     )
-    parser.add_argument("--count", type=counted, default=20, metavar="N", help="tasks of each source (default: 20)")
-    parser.add_argument("--hard", action="store_true", help="only complex and well-connected functions")
+    parser.add_argument("--count", type=counted, metavar="N", help="tasks of each source (default: 20)")
     parser.add_argument("--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (5)")
     parser.add_argument("--seed", type=int, default=0, help="of the order and of the corruptions (default: 0)")
     parser.add_argument("--workers", type=counted, metavar="N", help="processes (default: one per core)")
@@ -166,6 +168,8 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
         "--control", type=natural, default=0, metavar="N", help="candidates to try on the whole suite as well"
     )
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
+    parser.add_argument("--list", action="store_true", help="only print the candidates in their order, and try none")
+    add_choice(parser)
     add_suite(parser)
     add_model_options(parser)
     add_isolation(parser)
@@ -178,7 +182,12 @@ def generate(options: argparse.Namespace) -> int:
 
     batch = _batch(options)
     settings = _settings_of_set(options)
+    count = tasks_wanted(options.count, settings.choice, settings.groups)
+    if settings.choice.functions and len(batch.sources) > 1:
+        raise UserError("--functions lists the functions of one source.", hint="Name one source.")
     harness = SandboxHarness.on(build_runner(options).backend)
+    if options.list:
+        return _listed(options, settings, batch, harness)
     results: list[SourceResult] = []
     with ProgressLine() as progress, orderly_end():
         for spec in batch.left_out:
@@ -190,7 +199,7 @@ def generate(options: argparse.Namespace) -> int:
                 harness,
                 workers,
                 Locations.of_user(),
-                count=options.count,
+                count=count,
                 control=options.control,
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=RunContext(progress=progress.making),
@@ -199,16 +208,59 @@ def generate(options: argparse.Namespace) -> int:
         print_json("gistpoint.generate/1", results_json(settings, batch, results))
     else:
         print_results(results)
-    return DONE if results and all(result.kept >= options.count for result in results) else NEGATIVE
+    return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
+
+
+def _listed(options: argparse.Namespace, settings: CampaignSettings, batch: Batch, harness: FetchingHarness) -> int:
+    """Print the candidates of each source with their metrics, and the strata."""
+    with ProgressLine() as progress:
+        run = RunContext(progress=progress.making)
+        results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=run))
+    if options.json:
+        print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
+        return DONE
+    for result in results:
+        assert result.plan is not None
+        table = [
+            [candidate.name, candidate.stratum, *(spelled(cell) for cell in _cells_of(result, candidate.name))]
+            for candidate in result.plan.candidates
+        ]
+        print_table(("function", "stratum", *_METRICS), table)
+        left_out = ", ".join(f"{count} {reason}" for reason, count in result.plan.left_out.items())
+        print_text(f"{result.spec.source}: {len(table)} candidates of {result.plan.functions} functions; {left_out}")
+    _print_strata(results)
+    return DONE
+
+
+_METRICS = ("code_lines", "cyclomatic", "degree", "harmonic_out")
+
+
+def _cells_of(result: SourceResult, name: str) -> list[Cell]:
+    assert result.library is not None
+    row = result.library.by_name.get(name)
+    return [None if row is None else row.cell(column) for column in _METRICS]
+
+
+def _candidates_json(result: SourceResult) -> dict[str, Any]:
+    assert result.plan is not None
+    candidates = [
+        {
+            "function": candidate.name,
+            "stratum": candidate.stratum,
+            "size": candidate.size,
+            **dict(zip(_METRICS, _cells_of(result, candidate.name), strict=True)),
+        }
+        for candidate in result.plan.candidates
+    ]
+    left_out = {"functions": result.plan.functions, "left_out": result.plan.left_out}
+    return {"source": result.spec.source, **left_out, "candidates": candidates}
 
 
 def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
     """Return the settings; the model's configuration is validated before any costly work."""
-    mode = CampaignMode(options.mode)
-    if not options.model:
-        return CampaignSettings(mode, options.seed, options.min_failing, options.hard)
-    loop = model_of(options)[1]
-    return CampaignSettings(mode, options.seed, options.min_failing, options.hard, options.model, loop)
+    mode, choice, groups = CampaignMode(options.mode), choice_of(options), groups_of(options)
+    model, loop = (options.model, model_of(options)[1]) if options.model else ("", None)
+    return CampaignSettings(mode, options.seed, options.min_failing, hard(options), model, loop, choice, groups)
 
 
 def _batch(options: argparse.Namespace) -> Batch:
@@ -259,6 +311,7 @@ COLUMNS = (
 def print_results(results: Sequence[SourceResult]) -> None:
     """Print the table of sources, the reasons why candidates and corruptions were dropped, and the task ids."""
     print_table(COLUMNS, [_row(result) for result in results])
+    _print_strata(results)
     dropped = [
         [result.spec.source, what, reason, str(count)]
         for result in results
@@ -276,6 +329,16 @@ def print_results(results: Sequence[SourceResult]) -> None:
     for result in results:
         for id in result.tasks:
             print(id)
+
+
+def _print_strata(results: Sequence[SourceResult]) -> None:
+    rows = [
+        [result.spec.source, name, str(offered), str(kept)]
+        for result in results
+        for name, offered, kept in result.strata
+    ]
+    if rows:
+        print_table(("source", "stratum", "candidates", "kept"), rows)
 
 
 def _row(result: SourceResult) -> list[str]:

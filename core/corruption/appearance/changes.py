@@ -15,7 +15,7 @@ from gistpoint.core.corruption.flow import blocks_of
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class ReplacedLines:
     """Lines that are replaced, counted from 1: of the original, and of the corrupted text; one side may be empty."""
 
     before: range
@@ -96,11 +96,11 @@ class Change:
     after: Version
 
     @cached_property
-    def hunks(self) -> tuple[Hunk, ...]:
+    def hunks(self) -> tuple[ReplacedLines, ...]:
         """The replaced lines, in order."""
         matcher = difflib.SequenceMatcher(None, self.before.lines, self.after.lines, autojunk=False)
         return tuple(
-            Hunk(range(i1 + 1, i2 + 1), range(j1 + 1, j2 + 1))
+            ReplacedLines(range(i1 + 1, i2 + 1), range(j1 + 1, j2 + 1))
             for tag, i1, i2, j1, j2 in matcher.get_opcodes()
             if tag != "equal"
         )

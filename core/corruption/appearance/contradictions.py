@@ -58,6 +58,11 @@ class SaidAround:
         return dict(_comments(self.version.facts.text))
 
     @cached_property
+    def spoken(self) -> frozenset[str]:
+        """All words of names, docstring, comments and signature."""
+        return self.docstring.union(self.names, said(self.version.facts.header[1]), *self.comments.values())
+
+    @cached_property
     def number_of_words(self) -> int:
         """How much is said in docstring and comments."""
         return len(self.docstring) + sum(map(len, self.comments.values()))

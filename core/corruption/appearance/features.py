@@ -20,6 +20,7 @@ from gistpoint.core.corruption.appearance.contradictions import (
 )
 from gistpoint.core.corruption.appearance.naturalness import FunctionModel, mean_bits
 from gistpoint.core.corruption.appearance.symmetry import LineCounts, pair_broken
+from gistpoint.core.corruption.naming import of_one_stem, words
 
 _BOUNDS = frozenset(("<", "<=", ">", ">="))
 _TURNED = frozenset(("not", "==", "!=", "is", "in"))
@@ -59,6 +60,7 @@ class FunctionReading:
             "idle": idle(change),
             "doubled_names": doubled_names(change),
             **_kinds(change),
+            **_lost(change, around.spoken),
             **_place(change),
             "said": math.log2(1 + around.number_of_words),
         }
@@ -108,12 +110,14 @@ def _kinds(change: Change) -> Mapping[str, float]:
     lost, added = change.tokens
     gone, new = set(change.lost), set(change.added)
     swapped = (lost | added).keys()
-    numbers = {token for token in gone | new if token[:1].isdigit() or token in _FIXED}
+    numbers = {token for token in gone | new if token[:1].isdigit()}
     names = [{token for token in side if token.isidentifier() and not keyword.iskeyword(token)} for side in (gone, new)]
     steps = _BOUNDS & gone and _BOUNDS & new
     return {
         "swap": float(bool(names[0] and names[1])),
         "constant": float(bool(numbers and gone and new)),
+        "flag": float(bool(_FIXED & gone and _FIXED & new)),
+        "none_test": float(("None" in gone) != ("None" in new) and "is" in gone | new),
         "negation": float(bool(_TURNED & (gone ^ new)) and not steps),
         "boundary": float(bool(steps) or swapped <= {"+", "-", "1"}),
         "logic": float(bool({"and", "or"} & gone and {"and", "or"} & new)),
@@ -121,6 +125,37 @@ def _kinds(change: Change) -> Mapping[str, float]:
         "moved": float(not gone and not new),
         "foreign": float(len(names[1] - set(change.before.facts.words))),
     }
+
+
+def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
+    """Return what kind of code is gone without another in its place, and how much of it is still spoken of."""
+    whole = [] if change.new else [item for item in change.before.depths if item.lineno in change.gone]
+    after = change.after.facts
+    reads = Counter(item.id for item in after.nodes if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load))
+    names = {token for token in change.lost if token.isidentifier() and not keyword.iskeyword(token)}
+    texts = {word for text in after.strings if isinstance(text, str) for word in words(text)}
+    return {
+        "call_gone": float(any(isinstance(item, ast.Expr) for item in whole)),
+        "store_gone": float(any(isinstance(item, ast.Assign | ast.AugAssign) for item in whole)),
+        "case_gone": float(any(isinstance(item, ast.If) for item in whole)),
+        "part_gone": float(bool(change.lost) and not change.added and not whole),
+        "left_over": sum(1 / (1 + reads[name]) for name in names & after.bound - {"self", "cls"}),
+        "mention": float(sum(of_one_stem(words(token), spoken | texts) for token in change.lost if words(token))),
+        "forgotten": -float(len(names - set(after.words))),
+        "fixed": float(len(constants_alone(change.after) - constants_alone(change.before))),
+    }
+
+
+def constants_alone(version: Version) -> frozenset[str]:
+    """Return the places of a function that are assigned nothing but one constant, by `=` alone."""
+    values: dict[str, set[str]] = {}
+    for node in version.facts.nodes:
+        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) or node.value is None:
+            continue
+        plain = isinstance(node.value, ast.Constant) and not isinstance(node, ast.AugAssign)
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            values.setdefault(ast.unparse(target), set()).update([ast.unparse(node.value)] if plain else ["", "?"])
+    return frozenset(name for name, found in values.items() if len(found) == 1)
 
 
 def _place(change: Change) -> Mapping[str, float]:

@@ -41,8 +41,14 @@ class GlanceWeights(msgspec.Struct, frozen=True):
     threshold: float
     """The score above which a corruption is not kept."""
     weights: dict[str, Weight]
+    families: dict[str, float] = {}
+    """By family, how much more likely one is seen than others: the difference of log odds, drawn towards 0."""
     truth_sha256: str = ""
     """The hash of the readings on which it was fitted; empty if the weights were set by hand."""
+
+    def of_family(self, families: Iterable[str]) -> float:
+        """Return the feature of the families of one corruption: that of the likeliest seen; 0 if none is known."""
+        return max((self.families[name] for name in families if name in self.families), default=0.0)
 
     def score(self, features: Mapping[str, float]) -> GlanceScore:
         """Return the score of a corruption with these features, which it keeps; others than weighted don't count."""
@@ -95,7 +101,10 @@ class GlanceScorer:
         return LineCounts(self._texts)
 
     def features(self, targets: Sequence[Target]) -> list[dict[str, float]]:
-        """Return the features of corruptions of one function. Raises `CodeError` if one can't be read."""
+        """Return the features of corruptions of one function, but for that of their families.
+
+        Raises `CodeError` if one can't be read.
+        """
         original = Version(facts_of(targets[0].original))
         model = self._model.of_function(original.facts.text)
         reading = FunctionReading(original, targets[0].qualname, model, self._lines)
@@ -105,14 +114,19 @@ class GlanceScorer:
             for target, number in zip(targets, found, strict=True)
         ]
 
-    def scores(self, targets: Sequence[Target]) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function; 1 for a text that can't be read by itself."""
+    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+        """Return the scores of corruptions of one function, whose families can be given; 1 for an unreadable text."""
         if not targets:
             return []
+        weights = glance_weights()
         try:
-            return [glance_weights().score(item) for item in self.features(targets)]
+            found = self.features(targets)
         except CodeError:
             return [GlanceScore(1.0, {}) for _ in targets]
+        own = families or [()] * len(found)
+        return [
+            weights.score({**item, "family": weights.of_family(names)}) for item, names in zip(found, own, strict=True)
+        ]
 
     def _findings(self, targets: Sequence[Target]) -> Iterable[int]:
         first, *rest = self.linter.findings([targets[0].original, *(target.corrupted for target in targets)])

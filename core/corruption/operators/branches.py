@@ -57,60 +57,11 @@ def _replaces(choice: ast.If) -> bool:
     )
 
 
-def separate_if(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`if` for `elif`, so that both can happen; `elif` for `if`, so that only one can."""
-    for choice in subject.of(ast.If):
-        start = subject.span(choice)[0]
-        if _keyword(subject, choice) == "elif":
-            parent = subject.parent(choice)
-            if isinstance(parent, ast.If) and not isinstance(parent.body[-1], _LEAVING):
-                yield (TextEdit(start, start + len("elif"), "if"),)
-    for block in subject.blocks:
-        for first, second in zip(block.statements, block.statements[1:], strict=False):
-            if isinstance(first, ast.If) and isinstance(second, ast.If) and not first.orelse:
-                start = subject.span(second)[0]
-                between = subject.text[subject.span(first)[1] : start]
-                if between.count("\n") == 1 and not isinstance(first.body[-1], _LEAVING):
-                    yield (TextEdit(start, start + len("if"), "elif"),)
-
-
 def break_continue(subject: CorruptionTarget) -> Iterator[Edits]:
     """`break` for `continue`, and back."""
     for node in subject.nodes:
         if isinstance(node, ast.Break | ast.Continue):
             yield subject.replaced(node, "continue" if isinstance(node, ast.Break) else "break")
-
-
-def wrong_block(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The last line of a block moved out of it, or the line after a block moved into it."""
-    for block in subject.blocks:
-        for place, node in enumerate(block.statements):
-            follower = block.statements[place + 1] if place + 1 < len(block.statements) else None
-            last = _open_end(node)
-            if last is None:
-                continue
-            if follower is not None and not isinstance(follower, _LEAVING):
-                yield from _indented(subject, follower, last[-1])
-            if len(last) > 1 and not isinstance(last[-1], _LEAVING):
-                yield from _indented(subject, last[-1], node)
-
-
-def _open_end(node: ast.stmt) -> list[ast.stmt] | None:
-    """Return the statements of the last block of a compound statement, if the next line could belong to it."""
-    if isinstance(node, (ast.If, *_LOOPS)):
-        return None if node.orelse else node.body
-    return node.body if isinstance(node, ast.With | ast.AsyncWith) else None
-
-
-def _indented(subject: CorruptionTarget, statement: ast.stmt, like: ast.stmt) -> Iterator[Edits]:
-    """Yield the edit that gives one line the indentation of another statement."""
-    lines = subject.lines(statement)
-    margin = subject.lines(like) or (subject.text.rfind("\n", 0, subject.span(like)[0]) + 1, 0)
-    if lines is None or "\n" in subject.text[slice(*lines)]:
-        return
-    space = subject.text[margin[0] : subject.span(like)[0]]
-    if not space.strip():
-        yield (TextEdit(lines[0], subject.span(statement)[0], space),)
 
 
 def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
@@ -157,9 +108,7 @@ def blocks_of_function(subject: CorruptionTarget) -> Iterator[StatementBlock]:
 
 
 OPERATORS = (
-    Operator("lost case", 0.2, lost_case),
-    Operator("lost guard", 0.15, lost_guard),
-    Operator("separate if", 0.22, separate_if),
-    Operator("break for continue", 0.2, break_continue, in_rewritten=True),
-    Operator("wrong block", 0.07, wrong_block, in_rewritten=True),
+    Operator("lost case", 0.35, lost_case),
+    Operator("lost guard", 0.08, lost_guard),
+    Operator("break for continue", 0.03, break_continue),
 )

@@ -39,6 +39,9 @@ def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
     for node in subject.of(ast.Compare):
         if len(node.ops) != 1 or not _is_none(node.comparators[0]) or not _in_condition(subject, node):
             continue
+        parent = subject.parent(node)
+        if isinstance(parent, ast.IfExp) and ast.unparse(node.left) in map(ast.unparse, (parent.body, parent.orelse)):
+            continue
         operand = subject.text[slice(*subject.operand(node.left))]
         if isinstance(node.ops[0], ast.IsNot):
             yield subject.replaced(node, operand)
@@ -68,6 +71,8 @@ def _is_flag(subject: CorruptionTarget, value: ast.expr) -> bool:
     if _FLAG.match(name):
         return True
     given = subject.node.args
+    if name in {item.arg for item in (given.vararg, given.kwarg) if item is not None}:
+        return True
     names = [item.arg for item in [*given.posonlyargs, *given.args]][::-1]
     defaults = dict(zip(names, given.defaults[::-1], strict=False))
     defaults |= {item.arg: value for item, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}
@@ -98,6 +103,6 @@ def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
 
 
 OPERATORS = (
-    Operator("boundary", 0.26, boundary, in_rewritten=True),
-    Operator("sentinel", 0.08, sentinel, in_rewritten=True),
+    Operator("boundary", 0.03, boundary, in_rewritten=True),
+    Operator("sentinel", 0.3, sentinel, in_rewritten=True),
 )

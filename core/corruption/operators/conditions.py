@@ -17,11 +17,18 @@ def part_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
         if len(spans) == 2:
             if not isinstance(node.values[1], ast.Constant):
                 yield from bare(subject, node, node.values[0])
-                yield from bare(subject, node, node.values[1])
+                if not _indexed(node.values[0], node.values[1]):
+                    yield from bare(subject, node, node.values[1])
             continue
         for place, (start, end) in enumerate(spans):
             edit = TextEdit(start, spans[1][0], "") if place == 0 else TextEdit(spans[place - 1][1], end, "")
             yield (edit,)
+
+
+def _indexed(value: ast.expr, by: ast.expr) -> bool:
+    """Whether a condition takes an item of a value that another one finds not empty."""
+    text = ast.unparse(value)
+    return any(isinstance(item, ast.Subscript) and ast.unparse(item.value) == text for item in ast.walk(by))
 
 
 def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
@@ -55,7 +62,7 @@ def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("weakened condition", 0.14, part_dropped, in_rewritten=True),
-    Operator("weakened condition", 0.14, filter_dropped, in_rewritten=True),
-    Operator("and for or", 0.25, and_or, in_rewritten=True),
+    Operator("weakened condition", 0.2, part_dropped, in_rewritten=True),
+    Operator("weakened condition", 0.2, filter_dropped, in_rewritten=True),
+    Operator("and for or", 0.02, and_or),
 )

@@ -47,6 +47,6 @@ def _is_shared(node: ast.expr) -> bool:
 
 
 OPERATORS = (
-    Operator("lost copy", 0.03, lost_copy),
-    Operator("shallow copy", 0.17, shallow_copy),
+    Operator("lost copy", 0.2, lost_copy),
+    Operator("shallow copy", 0.3, shallow_copy),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -40,12 +39,9 @@ def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def option_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A keyword argument not passed on, unless a like call of the function passes it on as well."""
-    given = Counter((ast.unparse(node.func), item.arg) for node in subject.of(ast.Call) for item in node.keywords)
+    """A keyword argument not passed on."""
     for node in subject.of(ast.Call):
         for keyword in node.keywords:
-            if given[ast.unparse(node.func), keyword.arg] > 1:
-                continue
             if keyword.arg is not None and keyword.arg not in ("key", "reverse"):
                 yield from argument_dropped(subject, node, keyword)
 
@@ -58,12 +54,14 @@ def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
         elif len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             useless = isinstance(subject.parent(node), ast.Expr) or isinstance(node.args[0], ast.GeneratorExp)
+            if name in _FUNCTIONS and isinstance(subject.parent(node), ast.BinOp):
+                continue
             if (name in _FUNCTIONS or _NORMALISING.search(name.lower())) and not useless:
                 yield subject.replaced(node, subject.source(node.args[0]))
 
 
 OPERATORS = (
-    Operator("wrong default", 0.09, wrong_default),
-    Operator("dropped option", 0.18, option_dropped),
-    Operator("skipped normalisation", 0.09, skipped_normalisation),
+    Operator("wrong default", 0.15, wrong_default),
+    Operator("dropped option", 0.45, option_dropped, in_rewritten=True),
+    Operator("skipped normalisation", 0.3, skipped_normalisation, in_rewritten=True),
 )

@@ -69,9 +69,9 @@ def else_into_try(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("narrowed exception", 0.07, narrowed),
-    Operator("narrowed exception", 0.07, part_of_error),
-    Operator("widened exception", 0.14, widened),
-    Operator("swallowed exception", 0.26, swallowed),
-    Operator("widened exception", 0.14, else_into_try),
+    Operator("narrowed exception", 0.25, narrowed),
+    Operator("narrowed exception", 0.25, part_of_error),
+    Operator("widened exception", 0.1, widened),
+    Operator("swallowed exception", 0.1, swallowed),
+    Operator("widened exception", 0.1, else_into_try),
 )

@@ -61,45 +61,6 @@ def _stands(subject: CorruptionTarget, node: ast.expr) -> bool:
     return isinstance(parent, _ALONE) and node is not getattr(parent, "func", None)
 
 
-def other_precedence(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The second of two sources before the first: `b or a`, `{**b, **a}`, a copy of `b` updated by `a`."""
-    parameters = {item.arg for item in ast.walk(subject.node.args) if isinstance(item, ast.arg)}
-    for choice in subject.of(ast.BoolOp):
-        two = isinstance(choice.op, ast.Or) and len(choice.values) == 2 and _stands(subject, choice)
-        given = [isinstance(value, ast.Name) and value.id in parameters for value in choice.values]
-        if two and given[0] == given[1] and all(isinstance(value, _PLAIN) for value in choice.values):
-            yield _swapped(subject, *choice.values)
-    for node in subject.of(ast.Dict):
-        if len(node.keys) == 2 and node.keys == [None, None]:
-            yield _swapped(subject, *node.values)
-    for block in subject.blocks:
-        for first, second in zip(block.statements, block.statements[1:], strict=False):
-            pair = _merged(first, second)
-            if pair is not None:
-                yield _swapped(subject, *pair)
-
-
-def _merged(first: ast.stmt, second: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
-    """Return `a` and `b` of `x = dict(a)` or `x = a.copy()`, followed by `x.update(b)`."""
-    if not (isinstance(first, ast.Assign) and isinstance(first.value, ast.Call) and isinstance(second, ast.Expr)):
-        return None
-    made, call = first.value, second.value
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "update"):
-        return None
-    if len(call.args) != 1 or call.keywords or ast.unparse(call.func.value) != ast.unparse(first.targets[0]):
-        return None
-    if isinstance(made.func, ast.Name) and made.func.id == "dict" and len(made.args) == 1 and not made.keywords:
-        return made.args[0], call.args[0]
-    if isinstance(made.func, ast.Attribute) and made.func.attr == "copy" and isinstance(call.args[0], _PLAIN):
-        return made.func.value, call.args[0]
-    return None
-
-
-def _swapped(subject: CorruptionTarget, first: ast.expr, second: ast.expr) -> Edits:
-    one, two = subject.span(first), subject.span(second)
-    return TextEdit(*one, subject.text[slice(*two)]), TextEdit(*two, subject.text[slice(*one)])
-
-
 def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
     """Of several values for one key the first kept instead of the last, and back."""
     mappings = _mappings(subject)
@@ -162,8 +123,7 @@ def lost_clamp(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("falsy default", 0.2, falsy_default, in_rewritten=True),
-    Operator("other precedence", 0.25, other_precedence),
-    Operator("first wins", 0.25, first_wins, in_rewritten=True),
-    Operator("lost clamp", 0.25, lost_clamp, in_rewritten=True),
+    Operator("falsy default", 0.4, falsy_default, in_rewritten=True),
+    Operator("first wins", 0.1, first_wins),
+    Operator("lost clamp", 0.1, lost_clamp),
 )

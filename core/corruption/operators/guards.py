@@ -108,7 +108,7 @@ def added_guard(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("case order", 0.3, case_order),
-    Operator("narrowed condition", 0.25, narrowed_condition, in_rewritten=True),
-    Operator("added guard", 0.2, added_guard),
+    Operator("case order", 0.05, case_order),
+    Operator("narrowed condition", 0.03, narrowed_condition),
+    Operator("added guard", 0.05, added_guard),
 )

@@ -65,7 +65,7 @@ def _called(node: ast.Call) -> str:
 
 
 OPERATORS = (
-    Operator("keys for values", 0.17, keys_values),
-    Operator("sort key", 0.13, sort_key),
-    Operator("other order", 0.2, other_order),
+    Operator("keys for values", 0.05, keys_values),
+    Operator("sort key", 0.15, sort_key),
+    Operator("other order", 0.15, other_order),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
@@ -58,30 +57,6 @@ def slice_bound(subject: CorruptionTarget) -> Iterator[Edits]:
                 yield subject.replaced(bound, "2" if _is_whole(bound, 1) else "1")
 
 
-def end_index(subject: CorruptionTarget) -> Iterator[Edits]:
-    """The first element for the last one, and back, if it is read once: elsewhere the right one would be read."""
-    reads = Counter(subject.source(node) for node in subject.of(ast.Subscript))
-    for node in subject.of(ast.Subscript):
-        index = node.slice
-        if not isinstance(node.ctx, ast.Load):
-            continue
-        if reads[subject.source(node)] > 1:
-            continue
-        if _is_whole(index, 0):
-            yield subject.replaced(index, "-1")
-        elif isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) and _is_whole(index.operand, 1):
-            yield subject.replaced(index, "0")
-
-
-def counting_start(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A name that is counted up or down later starts one off."""
-    counted = {node.target.id for node in subject.of(ast.AugAssign) if isinstance(node.target, ast.Name)}
-    for node in subject.of(ast.Assign):
-        target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id in counted and _is_whole(node.value, 0, 1):
-            yield subject.replaced(node.value, "1" if _is_whole(node.value, 0) else "0")
-
-
 def rounding(subject: CorruptionTarget) -> Iterator[Edits]:
     """`/` for `//`, and back."""
     yield from _exchanged(subject, _ROUNDING)
@@ -109,12 +84,10 @@ def _is_text(node: ast.BinOp) -> bool:
 
 
 OPERATORS = (
-    Operator("off by one", 0.23, dropped_one, in_rewritten=True),
-    Operator("off by one", 0.23, range_end, in_rewritten=True),
-    Operator("slice bound", 0.11, slice_bound, in_rewritten=True),
-    Operator("end index", 0.2, end_index, in_rewritten=True),
-    Operator("counting start", 0.19, counting_start),
-    Operator("rounding", 0.25, rounding),
+    Operator("off by one", 0.03, dropped_one),
+    Operator("off by one", 0.03, range_end),
+    Operator("slice bound", 0.02, slice_bound),
+    Operator("rounding", 0.05, rounding),
 )
 ARITHMETIC = Operator("arithmetic", 0.25, arithmetic)
 """Seen at a glance, so not among the operators that make tasks; for those who undo corruptions."""

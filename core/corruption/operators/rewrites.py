@@ -239,6 +239,8 @@ def _as_choice(subject: CorruptionTarget, node: ast.If) -> str:
         return ""
     if any(isinstance(value, ast.IfExp | ast.Lambda | ast.Tuple | ast.Yield | ast.BoolOp) for value in values):
         return ""
+    if all(isinstance(value, ast.Constant) and isinstance(value.value, bool) for value in values):
+        return ""
     return f"{before} {subject.source(values[0])} if {subject.source(node.test)} else {subject.source(values[1])}"
 
 
@@ -311,16 +313,6 @@ def else_after_return(subject: CorruptionTarget) -> Iterator[Edits]:
                     yield (TextEdit(body[1], span[1], f"\n{text}"),)
 
 
-def split_chain(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`a <= x and x < b` for `a <= x < b`."""
-    for node in subject.of(ast.Compare):
-        if len(node.ops) != 2 or not isinstance(node.comparators[0], ast.Name | ast.Attribute):
-            continue
-        if is_one_line(subject, node) and isinstance(subject.parent(node), ast.If | ast.While | ast.Return):
-            middle = subject.span(node.comparators[0])
-            yield (TextEdit(middle[1], middle[1], f" and {subject.text[slice(*middle)]}"),)
-
-
 REWRITES: tuple[tuple[str, Rewrite], ...] = (
     ("any as a loop", any_as_loop),
     ("comprehension as a loop", comprehension_as_loop),
@@ -332,6 +324,5 @@ REWRITES: tuple[tuple[str, Rewrite], ...] = (
     ("early continue", early_continue),
     ("inlined variable", inlined),
     ("else after return", else_after_return),
-    ("split chain", split_chain),
 )
 """The rewrites with their names; each keeps the meaning of a function."""

@@ -192,10 +192,10 @@ def _calls_own(statement: ast.stmt) -> bool:
 
 
 OPERATORS = (
-    Operator("early reset", 0.25, early_reset),
-    Operator("lost break", 0.3, lost_break),
-    Operator("lost finally", 0.15, lost_finally),
-    Operator("wider try", 0.12, wider_try),
-    Operator("other time", 0.15, other_time),
-    Operator("stale value", 0.25, stale_value),
+    Operator("early reset", 0.05, early_reset),
+    Operator("lost break", 0.2, lost_break),
+    Operator("lost finally", 0.2, lost_finally),
+    Operator("wider try", 0.1, wider_try),
+    Operator("other time", 0.03, other_time),
+    Operator("stale value", 0.04, stale_value),
 )

@@ -23,6 +23,7 @@ from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING, prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.generation.settings import SOURCE_KEYS, SourceSpec, read_source
+from gistpoint.core.kinds.folder import add_provenance, read_answer
 from gistpoint.core.ports import Runner
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.fields import Fields
@@ -188,6 +189,15 @@ def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definitio
 DATA_SET = "breakpoint"
 
 
+@dataclass(frozen=True, slots=True)
+class ImportedRecord:
+    """The task of a record."""
+
+    task: Task
+    marked: bool = False
+    """Whether the task was here, made by other means, and got the record as a mark; its rules stay as they are."""
+
+
 def import_record(
     record: BreakpointRecord,
     intake: Intake,
@@ -197,11 +207,13 @@ def import_record(
     min_failing: int = DEFAULT_MIN_FAILING,
     provenance: Mapping[str, Any] | None = None,
     run: RunContext = UNATTENDED,
-) -> Task:
+) -> ImportedRecord:
     """Prove a record and write its task below `into`.
 
     Refused submissions cost an attempt, as in the paper. The record is kept verbatim in the answer, beside the failing
-    tests found by our own run. Raises `RefusedRecordError`, and `NoTaskError` if the tests do not confirm it.
+    tests found by our own run. An id leaves out rules, so a task that is here with the same corruption keeps its own
+    and gets the record as a mark, unless it has one. Raises `RefusedRecordError`, and `NoTaskError` if the tests do not
+    confirm it.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))
     proof = prove(intake, (found.target,), runner, min_failing=min_failing, run=run)
@@ -218,7 +230,7 @@ def import_record(
         "marks": marks,
         "record": record.text,
     }
-    return write_proven(
+    task = write_proven(
         intake,
         proof,
         record.mode,
@@ -227,3 +239,7 @@ def import_record(
         rules=Rules(refused_costs_attempt=True, min_failing=min_failing),
         provenance={"import": origin, **(provenance or {})},
     )
+    if "import" in read_answer(task).provenance:
+        return ImportedRecord(task)
+    add_provenance(task, {"import": {**origin, "marks": [*marks, "made_here_before"]}})
+    return ImportedRecord(task, marked=True)

@@ -146,7 +146,7 @@ def _singles(trial: CandidateTrial, name: str) -> tuple[tuple[Corruption, ...], 
 
 def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Read]:
     """Return the corruptions that a reader does not see at a glance, with their scores; count the others."""
-    scores = trial.context.scorer.scores([item.target for item in corruptions])
+    scores = trial.context.scorer.scores([item.target for item in corruptions], [item.families for item in corruptions])
     unseen = [
         (item, score)
         for item, score in zip(corruptions, scores, strict=True)

@@ -39,15 +39,19 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def _parts(trial: CandidateTrial) -> list[Rated]:
-    candidate, library = trial.candidate, trial.library
+    candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
     if not candidate.partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
     parts: list[Rated] = []
-    for name in (candidate.name, *candidate.partners):
-        if len(parts) == candidate.size + _SPARE:
+    least = candidate.size if rules.sizes else LEAST
+    most = candidate.size if rules.chain else candidate.size + _SPARE
+    left = [candidate.name, *candidate.partners]
+    while len(parts) < most:
+        names = [part.target.name for part in parts]
+        name = next((name for name in left if in_reach(library, rules, name, names)), None)
+        if name is None:
             break
-        if not in_reach(library, name, [part.target.name for part in parts]):
-            continue
+        left.remove(name)
         try:
             found = good_corruptions(trial, name, trial.settings.part_band)
         except CandidateDropped:
@@ -59,13 +63,13 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
             parts.append(fitting)
         elif not parts:
             raise CandidateDropped(Reason.NONE_GOOD, name)
-    if len(parts) < LEAST:
+    if len(parts) < least:
         raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
-    return best_parts(parts, candidate.size)
+    return parts if rules.chain else best_parts(parts, candidate.size, least)
 
 
-def best_parts(parts: list[Rated], size: int) -> list[Rated]:
-    """Return up to `size` of the parts, the best ones, and of weak ones only as many as make a group.
+def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
+    """Return up to `size` of the parts, the best ones, and of weak ones only as many as make a group of `least`.
 
     A part can only be left out if each of the others still adds a failing test.
     """
@@ -73,7 +77,7 @@ def best_parts(parts: list[Rated], size: int) -> list[Rated]:
     for worst in sorted(parts, key=lambda part: part.subtlety.value):
         others = [part for part in chosen if part is not worst]
         unwanted = len(chosen) > size or worst.subtlety.value < SUBTLE
-        if len(chosen) > LEAST and unwanted and all(_adds(p, [q for q in others if q is not p]) for p in others):
+        if len(chosen) > least and unwanted and all(_adds(p, [q for q in others if q is not p]) for p in others):
             chosen = others
     return chosen[:size]
 

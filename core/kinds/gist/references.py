@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.failures import gist_error
-from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
+from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.model import EntrypointKind
 from gistpoint.core.kinds.gist.reference import (
     Codebase,
@@ -49,7 +49,7 @@ class ReferenceMaker:
         began = self.clock()
         answer = self.judge.answer
         tree = SourceTree.open(self.judge.task.tree_path)
-        codebase = Codebase(sources_of(tree), read_trace(answer.trace), frozenset(answer.owned))
+        codebase = Codebase(self.judge.sources(), read_trace(answer.trace), frozenset(answer.owned))
         try:
             found = make_reference(
                 codebase,

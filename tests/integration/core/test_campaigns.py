@@ -145,7 +145,7 @@ def test_discovery_keeps_only_good_corruptions_and_their_record_replays(shop: Sh
 
 
 def test_what_is_seen_at_a_glance_is_not_tried(tmp_path: Path) -> None:
-    counts, kept = Shop(tmp_path, FakeBench(findings=40)).campaign("discovery", min_failing=2)
+    counts, kept = Shop(tmp_path, FakeBench(glance=0.99)).campaign("discovery", min_failing=2)
     assert not kept
     assert set(counts.reasons) == {Reason.AT_A_GLANCE}
     assert counts.fates[Reason.AT_A_GLANCE] > 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,14 @@ from typing import Any
 import pytest
 from gist_tasks import FILES, TRACE, FakeEntrypoints, build_gist_task
 
+from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.drawing import EntrypointCandidate
+from gistpoint.core.kinds.gist.intake import Examination
+from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.kinds.gist.runs import OriginalRun
+from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source, Task
 from gistpoint.core.tasks.repository import Repository
@@ -78,7 +83,7 @@ def test_a_draw_goes_on_to_the_end_of_the_suite_and_tells_what_was_refused(
     assert refused.split("\t") == ["no_such_test", "1", "pytest tests/test_prices.py::test_none"]
 
 
-def test_a_reference_is_tried_once_and_its_outcome_stored(home: Path, capsys: Captured) -> None:
+def test_a_reference_is_tried_and_its_outcome_stored(home: Path, capsys: Captured) -> None:
     new = ["gist", "new", "shop", "--entrypoint", "pytest tests/test_prices.py::test_total", "--seconds", "1"]
     (made,) = printed(capsys, *new)["made"]
     stored = gist_answer(read_answer(read_task(home / made["id"]))).reference
@@ -87,7 +92,19 @@ def test_a_reference_is_tried_once_and_its_outcome_stored(home: Path, capsys: Ca
     assert made["reference"]["seconds"] == stored.seconds
     assert stored.faithful or stored.reason
     again = printed(capsys, *new)["made"][0]["reference"]
-    assert again == made["reference"]
+    assert {**again, "seconds": 0} == {**made["reference"], "seconds": 0}
+
+
+def test_what_was_made_and_refused_before_a_stop_is_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def stopped(examination: Examination, *_: object) -> Iterator[EntrypointCandidate]:
+        refused = parse_entrypoint("pytest tests/test_prices.py::test_none")
+        yield EntrypointCandidate(refused, Difficulty(1, 1, 1, 1, 0.5))
+        raise CancelledError("Stopped at your request.")
+
+    monkeypatch.setattr(gist_making, "candidates", stopped)
+    assert printed(capsys, "gist", "new", "shop", "--sample", "5", code=1)["reasons"] == {"no_such_test": 1}
 
 
 @pytest.fixture

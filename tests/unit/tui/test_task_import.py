@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
 from gistpoint.core.generation.settings import SourceSpec
-from gistpoint.core.kinds.folder import read_answer, read_task, verify_identity
+from gistpoint.core.kinds.folder import read_answer, read_task, verify_identity, write_task
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.kinds.repair.brief import REFUSALS_COST, TEMPLATES
 from gistpoint.core.kinds.repair.judge import RepairJudge
@@ -89,7 +90,7 @@ def test_records_become_tasks_that_their_originals_solve(tmp_path: Path, world: 
         judge, tree = RepairJudge(task, answer, world.runner), SourceTree.open(task.tree_path)
         assert judge.judge(tree).score.value == 0.0
         assert judge.judge(repaired_tree(tree, answer.targets)).solved
-        assert task.mode.value == mode
+        assert task.mode == mode
         assert task.rules.refused_costs_attempt
         origin = answer.provenance["import"]
         assert json.loads(origin["record"])["repo"]["commit"] == COMMIT
@@ -163,7 +164,8 @@ def test_records_wait_for_their_repository_and_are_tried_again(
     assert [(row["outcome"], row["reason"]) for row in rows] == [("waits", "repository_not_here")] * 2
     assert cli.main(["task", "import", "breakpoint", "--pending", "--json"]) == 0
     pending = json.loads(capsys.readouterr().out)["pending"]
-    assert [item["reason"] for item in pending] == [str(missing)] * 2
+    assert all(item["reason"].startswith(str(missing)) for item in pending)
+    assert all(("--sources" in item["reason"]) == isinstance(missing, SourceError) for item in pending)
     assert json.loads(pending[0]["text"]) == made()
     assert cli.main(["task", "import", "breakpoint", "--pending"]) == 0
     assert COMMIT[:12] in capsys.readouterr().out
@@ -185,6 +187,48 @@ def test_what_is_here_is_not_proven_again(tmp_path: Path, world: World, capsys: 
     shutil.rmtree(tmp_path / "home" / "data" / "tasks" / row["task"])
     _, (row,) = imported(tmp_path, capsys, made())
     assert row["outcome"] == "imported"
+
+
+def test_a_task_that_was_made_here_is_marked_and_keeps_its_rules(
+    tmp_path: Path, world: World, capsys: Captured
+) -> None:
+    _, (row,) = imported(tmp_path, capsys, made())
+    folder = tmp_path / "home" / "data" / "tasks" / row["task"]
+    task = read_task(folder)
+    answer = read_answer(task)
+    generated = replace(task, rules=replace(task.rules, refused_costs_attempt=False))
+    write_task(generated, replace(answer, provenance={"campaign": {"seed": 3}}))
+    (tmp_path / "home" / "data" / "imports" / "breakpoint.json").unlink()
+
+    code, (row,) = imported(tmp_path, capsys, made())
+    assert (code, row["outcome"], row["task"]) == (0, "marked", folder.name)
+    assert "refused submissions cost no attempt" in row["detail"]
+    marked = read_task(folder)
+    assert not marked.rules.refused_costs_attempt
+    found = read_answer(marked)
+    verify_identity(marked, found)
+    assert found.provenance["campaign"] == {"seed": 3}
+    origin = found.provenance["import"]
+    assert json.loads(origin["record"])["repo"]["commit"] == COMMIT
+    assert origin["marks"] == ["not_from_the_commit", "made_here_before"]
+    assert (found.targets, found.entered) == (answer.targets, answer.entered)
+
+    _, (row,) = imported(tmp_path, capsys, made())
+    assert row["outcome"] == "here already"
+
+
+def test_gits_own_words_are_told(
+    tmp_path: Path, world: World, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(task_import, "build_runner", lambda options: world.runner)
+    record = {**made(), "repo": {**made()["repo"], "url": "https://127.0.0.1:1/someone/shop.git"}}
+    code, (row,) = imported(tmp_path, capsys, record)
+    assert (code, row["outcome"]) == (1, "waits")
+    assert "fatal: unable to access 'https://127.0.0.1:1/someone/shop" in row["detail"]
+    assert "name==version" not in row["detail"]
+    assert "--sources" in row["detail"]
 
 
 def test_sources_of_the_user_are_asked_first(tmp_path: Path, world: World, capsys: Captured) -> None:

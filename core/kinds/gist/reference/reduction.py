@@ -23,7 +23,7 @@ from gistpoint.core.kinds.gist.lines import (
 KEPT = "_kept"
 """Suffix of the names under which glue keeps an object that a rival's definition hides for a while."""
 
-UNNAMED, NAMED, ALIVE = 0.01, 0.4, 0.9
+UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 """The risk of a cut: nothing that ran names what is cut; a class or the interpreter may; a line that ran does."""
 
 
@@ -77,6 +77,7 @@ class CutFinder:
         self.seen = sorted(executed)
         self.test = test
         self.rejected = frozenset(rejected)
+        self._classes: set[str] = set()
         self._heirs: set[str] = set()
         self._live_words = self._words(only_live=True)
 
@@ -123,7 +124,8 @@ class CutFinder:
                 yield from self._each(statement.body, f"{prefix}{statement.name}.")
             if (prefix and len(body) == 1) or self._is_test(statement, prefix) or self._is_needed(statement):
                 continue
-            named = not self._words_beside(statement).isdisjoint(_bound_names(statement))
+            names = {*_bound_names(statement)} - {"__name__"}
+            named = not self._words_beside(statement).isdisjoint(names)
             yield replace(self._deletion(statement, prefix), risk=ALIVE if named else NAMED)
 
     def _is_needed(self, statement: ast.stmt) -> bool:
@@ -226,7 +228,7 @@ class CutFinder:
             alike = [s for s in body if isinstance(s, type_of_function) and s.name == statement.name]
             if any(self._ran(*_code(s.body)) or s.body[0].lineno == s.lineno for s in alike):
                 return None
-            if statement.name in self._live_words and not prefix:
+            if statement.name in self._live_words and prefix not in self._classes:
                 return None
             spans = tuple(self._span(s) for s in alike if self._whole(s))
             inherited = prefix in self._heirs or statement.name.startswith("__")
@@ -259,8 +261,9 @@ class CutFinder:
         inner = f"{prefix}{name}." if name else prefix
         if isinstance(statement, ast.For | ast.While | ast.Try):
             yield from self._untried([self._otherwise(statement, inner)])
-        if isinstance(statement, ast.ClassDef) and statement.bases:
-            self._heirs.add(inner)
+        if isinstance(statement, ast.ClassDef):
+            self._classes.add(inner)
+            self._heirs |= {inner} if statement.bases else set()
         if isinstance(statement, type_of_function) and not self._ran(*_code(statement.body)):
             yield from self._untried([self._emptied(statement, inner)])
             return
@@ -370,10 +373,15 @@ class Reducer:
     _rejected: set[str] = field(default_factory=set)
 
     def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself."""
+        """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself.
+
+        What nothing names is cut even if there is no time left: that is one query, and most of the reduction.
+        """
         self._rejected.clear()
-        while not self.out_of_time():
+        while True:
             text, verdict = self._without_unnamed(text, verdict)
+            if self.out_of_time():
+                break
             finder = self._finder(text, verdict.executed)
             cuts = [*finder.idle(), *finder.unused(), *finder.restored()] or finder.statements()
             if not cuts or self.out_of_time():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.code.index import index_source
+from gistpoint.core.corruption.facts import facts_of
 from gistpoint.core.corruption.gates import GateRefusal, gate
 from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.tasks.model import Target
@@ -31,7 +32,7 @@ class Shop(Base):
         if old is None:
             raise ValueError("give the other one")
         found = re.match(text, old) or once(old)
-        # The size grows with each.
+        # It grows with each.
         self.size += len(text)
         self.count = self.size + 1
         if self.count:
@@ -76,8 +77,8 @@ def test_reason(reason: GateRefusal | None, old: str, new: str) -> None:
     assert original.count(old) == 1
     corrupted = original.replace(old, new)
     if reason is GateRefusal.UNUSED:
-        corrupted = corrupted.replace("len(text)", "len(other)").replace("# The size grows with each.\n    ", "")
-        original = original.replace("# The size grows with each.\n    ", "")
+        corrupted = corrupted.replace("len(text)", "len(other)").replace("# It grows with each.\n    ", "")
+        original = original.replace("# It grows with each.\n    ", "")
     assert gate(Target("m.py", "Shop.f", original, corrupted), SCOPE) is reason
 
 
@@ -317,3 +318,87 @@ def test_a_boundary_in_a_function_of_one_comparison_is_hidden_well_enough() -> N
 def test_a_value_that_the_branch_binds_itself_is_no_turned_guard() -> None:
     original = "def f(a, b):\n    if a:\n        for a in b:\n            b.c(a.d if b.x else 1)\n    return b"
     assert gate(Target("m.py", "f", original, original.replace("if a", "if not a"))) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("for x in a:\n        if x:\n            break\n    else:\n        b.c()\n    return b",
+         "for x in a:\n        if x:\n            continue\n    else:\n        b.c()\n    return b"),
+        ("c = a or []\n    c.extend(b or [])\n    return c", "c = a or []\n    c.extend(b)\n    return c"),
+        ("c = a.get(b)\n    if c is None:\n        return 1\n    return c.d", "c = a.get(b)\n    return c.d"),
+        ("a.b(a.c(1), d=b)\n    a.b(a.e(2), d=b)\n    return a", "a.b(a.c(1))\n    a.b(a.e(2), d=b)\n    return a"),
+        ("try:\n        a.x()\n    except KeyError as e:\n        b.add((a, 1, str(e)))\n"
+         "    try:\n        a.y()\n    except KeyError as f:\n        b.add((a, 1, str(f)))",
+         "try:\n        a.x()\n    except KeyError as e:\n        b.add((a, 1, e))\n"
+         "    try:\n        a.y()\n    except KeyError as f:\n        b.add((a, 1, str(f)))"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_the_rest_of_the_function_shows(before: str, after: str) -> None:
+    head = "def f(a, b=None):\n    "
+    assert gate(Target("m.py", "f", head + before, head + after)) is GateRefusal.ODD
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("c = a.b()\n    a.d(c)\n    c = 2\n    return c", "c = a.b()\n    c = 2\n    return c"),
+        ("for x in a:\n        c = x.y\n        if c:\n            return c\n    c = b\n    return c",
+         "for x in a:\n        c = x.y\n        if b:\n            return b\n    c = b\n    return c"),
+    ],
+)  # fmt: skip
+def test_values_that_nobody_reads_show(before: str, after: str) -> None:
+    head = "def f(a, b=1):\n    "
+    assert gate(Target("m.py", "f", head + before, head + after)) is GateRefusal.UNUSED
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "try:\n        c = a.b()\n        a.e()\n    except KeyError:\n        return c\n    return 1",
+        "while a:\n        if b:\n            a.d(c)\n        c = a.b()\n    return 1",
+        "with a:\n        c = a.b()\n    return lambda: c",
+        "for x in a:\n        if x:\n            c = x\n            continue\n        a.d(c)\n    return 1",
+    ],
+)
+def test_values_that_are_read_on_some_way_are_not_dead(read: str) -> None:
+    text = f"def f(a, b=1):\n    c = a.x\n    a.y(c)\n    {read}"
+    assert not facts_of(text).dead
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# Store the number, all of\n    # them.\n    a.c(1)\n    a.number.append(b)\n    a.d(b, a.number)",
+         "# Store the number, all of\n    # them.\n    a.c(1)\n    a.d(b, a.number)"),
+        ("if a.full and b:\n        # Nothing to do.\n        a.c()\n    return a",
+         "if b:\n        # Nothing to do.\n        a.c()\n    return a"),
+    ],
+)  # fmt: skip
+def test_comments_of_the_paragraph_or_block_tell_what_was_meant(before: str, after: str) -> None:
+    head = "def f(a, b=1):\n    "
+    assert gate(Target("m.py", "f", head + before, head + after)) is GateRefusal.TOLD
+
+
+def test_a_comment_of_another_paragraph_tells_nothing() -> None:
+    original = "def f(a, b=1):\n    # The number.\n    a.c()\n\n    a.number.d(b, 1)\n    a.d(b)"
+    corrupted = original.replace("(b, 1)", "(b)")
+    assert gate(Target("m.py", "f", original, corrupted)) is None
+
+
+def test_name_of_the_function_around_tells_what_was_meant() -> None:
+    source = "def search(p):\n    def test(v):\n        return bool(re.search(p, v) or p)\n    return test\n"
+    index = index_source("m.py", f"import re\n\n{source}\nALL = [search, search]\n".encode())
+    inner = index.find("search.<locals>.test")
+    target = Target("m.py", inner.qualname, inner.dedented, inner.dedented.replace("re.search", "re.match"))
+    assert gate(target, vocabulary_of([index]).scope(inner)) is GateRefusal.NAMED
+
+
+def test_words_of_the_docstring_tell_what_was_left_out() -> None:
+    original = 'def f(a):\n    """Return the stripped rest."""\n    return a.x(a.b.strip())'
+    assert gate(Target("m.py", "f", original, original.replace(".strip()", ""))) is GateRefusal.NAMED
+
+
+def test_a_result_keeps_the_type_of_the_annotation() -> None:
+    original = "def f(a) -> int:\n    if a.b:\n        return 0\n    return int(a.c)"
+    assert gate(Target("m.py", "f", original, original.replace("int(a.c)", "a.c"))) is GateRefusal.ODD

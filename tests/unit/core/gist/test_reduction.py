@@ -67,6 +67,11 @@ def test_functions_that_ran_keep_what_ran_in_them() -> None:
     assert reduced(text, lambda names: names["f"](9), 1)[0] == text
 
 
+def test_methods_that_ran_stay_though_nothing_needs_them() -> None:
+    text = "class A:\n    def __init__(self):\n        self.seen = []\n    def f(self):\n        return 2\n"
+    assert reduced(text, lambda names: names["A"]().f(), 2)[0] == text
+
+
 def test_statements_of_classes_go_but_not_the_last_one() -> None:
     text = "class A:\n    x = 1\n    y = x\n    def f(self):\n        return 2\nclass B(A):\n    z = A.x\n"
     found, _ = reduced(text, lambda names: (names["A"]().f(), names["B"].__name__), (2, "B"))
@@ -102,10 +107,18 @@ def test_what_is_stopped_returns_the_last_text_that_held(queries: int) -> None:
     text = "seen = []\n" + "".join(f"seen.append({n})\n" for n in range(6)) + "def f():\n    return seen[-1]\n"
     oracle = Here(lambda names: names["f"](), 5)
     verdict = oracle(text)
-    found, last = Reducer(oracle, lambda: len(oracle.texts) >= queries).reduce(text, verdict)
+    found, last = Reducer(oracle, lambda: len(oracle.texts) >= queries, "f").reduce(text, verdict)
     assert len(oracle.texts) == queries
     assert oracle(found) == last
     assert last.holds
+
+
+def test_what_nothing_names_goes_though_no_time_is_left() -> None:
+    oracle = Here(lambda names: names["g"](), 5)
+    text = "def f():\n    return 1\nseen = []\nseen.append(1)\ndef g():\n    return 5\n"
+    found, _ = Reducer(oracle, lambda: True, "g").reduce(text, oracle(text))
+    assert found == "seen = []\nseen.append(1)\ndef g():\n    return 5\n"
+    assert len(oracle.texts) == 2
 
 
 def test_the_same_text_is_reduced_in_the_same_way() -> None:

@@ -1,4 +1,4 @@
-"""The table of functions: rows, order, conditions, CSV and the hard set."""
+"""The table of functions: rows, order, CSV and the hard set."""
 
 import csv
 import io
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.callgraph import build_call_graph
+from gistpoint.core.metrics.bars import MetricBar, MetricEnd, at_bars
 from gistpoint.core.metrics.table import (
     COLUMNS,
     ColumnError,
     FunctionMetrics,
-    hard_set,
     measure_functions,
     percentile,
     rows_to_csv,
@@ -92,7 +92,8 @@ def test_the_percentile_is_linear() -> None:
 
 def test_the_hard_set_is_taken_among_candidates_alone() -> None:
     everything = rows()
-    assert names(hard_set(everything)) == ["main"]
-    assert names(hard_set(everything[1:])) == ["step", "leaf"]
-    assert names(hard_set(everything, first="in_degree", second="harmonic_in_raw", percent=90)) == ["leaf"]
-    assert hard_set([]) == []
+    assert names(at_bars(everything)) == ["main"]
+    assert names(at_bars(everything[1:])) == ["step", "leaf"]
+    assert names(at_bars(everything, [MetricBar("in_degree"), MetricBar("harmonic_in_raw")], 90)) == ["leaf"]
+    assert names(at_bars(everything, [MetricBar("in_degree", MetricEnd.LOW)])) == ["C.m"]
+    assert at_bars([]) == []

@@ -1,0 +1,88 @@
+"""Values that visibly may be absent: a parameter that is None by default, a look-up without a default, a match.
+
+Code that uses one and never asks whether it is there gives itself away.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from gistpoint.core.corruption.subject import FunctionNode
+
+_MATCHING = frozenset({"match", "search", "fullmatch"})
+_TAKING = frozenset({"update", "extend", "join", "list", "dict", "set", "tuple", "sorted", "len", "iter", "int", "zip"})
+
+
+def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """Return the names of values that may be absent, are used as if they were there, and are never asked for."""
+    absent = {*_without_default(function), *_looked_up(nodes)}
+    if not absent:
+        return frozenset()
+    used = {name for node in nodes for name in _used(node, function)}
+    return frozenset((absent & used) - set(_asked(nodes)))
+
+
+def _without_default(function: FunctionNode) -> Iterator[str]:
+    given = function.args
+    named = [*given.posonlyargs, *given.args][::-1]
+    defaults = [*zip(named, given.defaults[::-1], strict=False), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    yield from (item.arg for item, value in defaults if isinstance(value, ast.Constant) and value.value is None)
+    yield from (item.arg for item in named if item.annotation is not None and _is_optional(item.annotation))
+    if given.vararg is not None:
+        yield given.vararg.arg
+
+
+def _is_optional(annotation: ast.expr) -> bool:
+    if isinstance(annotation, ast.BinOp):
+        return any(
+            isinstance(side, ast.Constant) and side.value is None for side in (annotation.left, annotation.right)
+        )
+    of = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    return isinstance(of, ast.Name | ast.Attribute) and ast.unparse(of).endswith("Optional")
+
+
+def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        value = node.value
+        if isinstance(value, ast.Constant) and value.value is None:
+            yield node.targets[0].id
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            called = value.func.attr
+            yield from [node.targets[0].id] * (called in _MATCHING or (called == "get" and len(value.args) == 1))
+
+
+def _used(node: ast.AST, function: FunctionNode) -> Iterator[str]:
+    """Yield the name whose value a node takes apart, goes through or hands to what needs one."""
+    several = function.args.vararg.arg if function.args.vararg is not None else ""
+    values: Sequence[ast.AST] = ()
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        values = [node.value]
+    elif isinstance(node, ast.For | ast.comprehension):
+        values = [node.iter]
+    elif isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        values = [*(node.args if name in _TAKING else ()), node.func]
+    for value in values:
+        if isinstance(value, ast.Name) and (value.id != several or isinstance(node, ast.Subscript)):
+            yield value.id
+
+
+def _asked(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names in conditions, in `or` and `and`, in comparisons, and those that are guarded by a handler."""
+    for node in nodes:
+        parts: Sequence[ast.AST] = ()
+        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
+            parts = [node.test]
+        elif isinstance(node, ast.comprehension):
+            parts = node.ifs
+        elif isinstance(node, ast.BoolOp | ast.Compare):
+            parts = [node]
+        elif isinstance(node, ast.Try):
+            parts = node.body
+        elif isinstance(node, ast.Match):
+            parts = [node.subject]
+        for part in parts:
+            yield from (item.id for item in ast.walk(part) if isinstance(item, ast.Name))

@@ -1,0 +1,157 @@
+"""Which functions of a library a campaign chooses from, and how evenly: its settings, read from text and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.metrics.bars import MetricBar, MetricEnd
+from gistpoint.core.metrics.conditions import read_condition
+from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, ColumnError
+
+METRICS = (*COMPLEXITY, *CENTRALITY)
+PLANE = ("code_lines", "harmonic_out")
+"""The metrics of the Breakpoint paper's figures 4 and 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which functions are candidates, among those that are long enough and seen by enough tests.
+
+    Applied in this order: `functions`, `where`, the bars; what is left is spread.
+    """
+
+    functions: Mapping[str, int] = field(default_factory=dict)
+    """A list of `path::qualname`, each with the line that named it; empty for all functions."""
+    where: tuple[str, ...] = ()
+    """Conditions on functions, which must all hold; percentiles are those of all functions of the library."""
+    bars: tuple[MetricBar, ...] = ()
+    """Metrics of which a function must be at one end; percentiles are those of the candidates."""
+    percentile: float = 90.0
+    """For high ends; for low ones it is counted from 100."""
+    plane: tuple[str, ...] = ()
+    """Two metrics over whose quantiles the tasks are spread; empty if they are not."""
+    bins: int = 4
+    """Quantiles of each of the two."""
+    equal: bool = False
+    """Whether each cell has the same number of tasks, and none more if another can't be filled."""
+
+    def __post_init__(self) -> None:
+        for condition in self.where:
+            read_condition(condition)
+        for metric in (*(bar.metric for bar in self.bars), *self.plane):
+            if metric not in METRICS:
+                raise ColumnError(f"There is no metric {metric!r}.", hint=f"Metrics: {', '.join(METRICS)}.")
+        if not 0 < self.percentile < 100:
+            raise UserError(f"--percentile must lie between 0 and 100, and is {self.percentile:g}.")
+        if self.plane and (len(self.plane) != 2 or len(set(self.plane)) != 2):
+            raise UserError("Tasks are spread over two different metrics.", hint=f"Such as {','.join(PLANE)}.")
+        if not 2 <= self.bins <= 10:
+            raise UserError(f"--bins must be 2 to 10, and is {self.bins}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what decides the choice as a JSON value, without what is not asked for."""
+        values: dict[str, Any] = {}
+        if self.functions:
+            values["functions"] = sorted(self.functions)
+        if self.where:
+            values["where"] = list(self.where)
+        if self.bars:
+            values["hard_by"] = [str(bar) for bar in self.bars]
+            values["percentile"] = self.percentile
+        if self.plane:
+            values |= {"plane": list(self.plane), "bins": self.bins, "equal": self.equal}
+        return values
+
+
+def read_bars(text: str) -> tuple[MetricBar, ...]:
+    """Return the bars that a text such as `cyclomatic,degree:low` names; raises `UserError`."""
+    bars = []
+    for part in text.split(","):
+        metric, colon, end = part.strip().partition(":")
+        if colon and end not in tuple(MetricEnd):
+            raise UserError(f"{part.strip()!r} is not a metric and an end of it.", hint="Such as degree:low.")
+        bars.append(MetricBar(metric, MetricEnd(end) if colon else MetricEnd.HIGH))
+    return tuple(bars)
+
+
+def read_functions(text: str, file: str) -> dict[str, int]:
+    """Return the functions that a list names, one `path::qualname` a line, with their lines.
+
+    Empty lines and those that begin with `#` say nothing. Raises `UserError` naming the line.
+    """
+    named: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.strip()
+        if not name or name.startswith("#"):
+            continue
+        if "::" not in name:
+            raise UserError(f"{file}, line {number}: {name[:200]!r} is not of the form path::qualname.", hint=_LISTED)
+        named.setdefault(name, number)
+    if not named:
+        raise UserError(f"{file} names no function.", hint=_LISTED)
+    return named
+
+
+_LISTED = "`gistpoint code SOURCE --names` prints such a list."
+
+REACH = 4
+"""Most calls, in either direction, between two functions that have to be near to each other."""
+SMALLEST, LARGEST = 1, 8
+"""Least and most functions of a group whose size is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRules:
+    """How functions that are corrupted together are chosen, and what is told of them."""
+
+    sizes: tuple[int, ...] = ()
+    """Sizes that are asked for, each in an equal share; empty for 2 to 4 as the seed decides, or fewer."""
+    wanted: tuple[int, ...] = ()
+    """How many tasks of each size; empty for equal shares of the whole."""
+    chain: bool = False
+    """Whether each must be near to the one before it alone, and not every two."""
+    distance: int = REACH
+    """Most calls, in either direction, between two functions that have to be near."""
+    tell_count: bool = False
+    """Whether the brief tells how many functions are corrupted."""
+
+    def __post_init__(self) -> None:
+        if any(not SMALLEST <= size <= LARGEST for size in self.sizes):
+            raise UserError(f"Groups have {SMALLEST} to {LARGEST} functions.", hint=_SIZES)
+        if len(set(self.sizes)) != len(self.sizes):
+            raise UserError("A size is named twice.", hint=_SIZES)
+        if self.distance < 1:
+            raise UserError(f"--distance must be 1 or more, and is {self.distance}.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is not as by default, as a JSON value."""
+        default = GroupRules()
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key in self.__slots__
+            if (value := getattr(self, key)) != getattr(default, key)
+        }
+
+
+_SIZES = "Such as --size 3, --size 1..8, --size 1,2,4, or with the tasks of each --size 1:10,2:10,4:5."
+
+
+def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the sizes that a text names, and how many tasks of each are wanted, if it says so."""
+    try:
+        if ".." in text:
+            first, last = (int(end) for end in text.split(".."))
+            if not SMALLEST <= first <= last <= LARGEST:
+                raise UserError(f"{text!r} is no range within {SMALLEST}..{LARGEST}.", hint=_SIZES)
+            return tuple(range(first, last + 1)), ()
+        pairs = [part.partition(":") for part in text.split(",")]
+        sizes = tuple(int(size) for size, _, _ in pairs)
+        wanted = tuple(int(count) for _, colon, count in pairs if colon)
+    except ValueError as error:
+        raise UserError(f"{text!r} does not say sizes of groups.", hint=_SIZES) from error
+    if wanted and (len(wanted) != len(sizes) or min(wanted) < 1):
+        raise UserError(f"{text!r} must say 1 or more tasks of every size, or of none.", hint=_SIZES)
+    return sizes, wanted
