@@ -14,6 +14,7 @@ from gistpoint.core.callgraph import ObservedCall
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import Context, close_contexts
@@ -224,11 +225,11 @@ class Shop:
 
         return learn_library(self.folder / "library", make, self.bench.runner(), self.bench.mapper)
 
-    def place(self, settings: CampaignSettings) -> Context:
-        return Context(self.folder / "library", self.bench, settings)
+    def place(self, settings: CampaignSettings, terms: ModelTerms | None = None) -> Context:
+        return Context(self.folder / "library", self.bench, settings, terms=terms or ModelTerms())
 
     def campaign(
-        self, mode: str, count: int = 99, workers: int = 1, **options: object
+        self, mode: str, count: int = 99, workers: int = 1, terms: ModelTerms | None = None, **options: object
     ) -> tuple[Counts, list[CandidateVerdict]]:
         library = self.library()
         settings = CampaignSettings(CampaignMode(mode), **options)  # type: ignore[arg-type]
@@ -239,7 +240,7 @@ class Shop:
                 StateFile(self.folder / f"{mode}-{len(options)}.jsonl", {}) as state,
             ):
                 planned = plan(library, settings)
-                place = self.place(settings)
+                place = self.place(settings, terms)
                 counts = run_campaign(
                     place, planned.candidates, count, Workers(pool, workers), state, tasks, strata=planned.strata
                 )

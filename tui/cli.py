@@ -82,7 +82,7 @@ def _home(options: argparse.Namespace) -> int:
     from gistpoint.tui.commands.output import interactive
 
     if not interactive():
-        return commands.tasks.listing(argparse.Namespace(json=False))
+        return commands.tasks.listing(argparse.Namespace(json=False, where="", ids=False))
     from gistpoint.tui.app import GistpointApp
 
     return GistpointApp(build_services(options)).run_to_exit_code()

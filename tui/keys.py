@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from textual.binding import Binding
 
+from gistpoint.tui.bindings.campaign import CAMPAIGN_KEYS
 from gistpoint.tui.bindings.general import GENERAL_KEYS
 from gistpoint.tui.bindings.glance import GLANCE_KEYS
 from gistpoint.tui.bindings.key import Key, KeyScope
@@ -23,6 +24,7 @@ KEYS: tuple[Key, ...] = (
     *SOLVE_KEYS,
     *READING_KEYS,
     *STUDY_KEYS,
+    *CAMPAIGN_KEYS,
     *GLANCE_KEYS,
     *WATCH_KEYS,
     *REVIEW_KEYS,
@@ -121,6 +123,7 @@ _SCOPE_WORDS = {
     KeyScope.GIST: "Gist: the text",
     KeyScope.TRACE: "Gist: the trace",
     KeyScope.BLIND_READING: "Blind reading",
+    KeyScope.CAMPAIGN: "Making tasks",
     KeyScope.GLANCE: "Glance: a function read blind",
     KeyScope.GLANCE_DIFF: "Glance: what was changed",
     KeyScope.WATCH: "Watch",

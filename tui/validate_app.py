@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
-
-from textual.css.query import NoMatches
 
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
 from gistpoint.tui.screens.validate.desk import ValidationSession
-from gistpoint.tui.screens.validate.screen import ValidateScreen
+from gistpoint.tui.screens.validate.screen import ValidateScreen, keep_typed
 
 
 class ValidateApp(BaseApp):
@@ -30,16 +27,10 @@ class ValidateApp(BaseApp):
 
     def action_leave_program(self) -> None:
         """Keep what was typed, and close."""
-        self._keep_typed()
+        keep_typed(self.screen_stack)
         super().action_leave_program()
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
         """Keep what was typed."""
-        self._keep_typed()
+        keep_typed(self.screen_stack)
         return " What you said and typed is kept."
-
-    def _keep_typed(self) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, ValidateScreen):
-                with contextlib.suppress(NoMatches):  # its widgets are gone already
-                    screen.flush()

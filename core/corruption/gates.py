@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from enum import StrEnum
+from typing import TypeAlias
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import CodeError
@@ -23,6 +25,7 @@ from gistpoint.core.tasks.model import Target
 
 MOST_CHANGED_LINES = 8
 _LINE_LENGTH = 79
+Hunks: TypeAlias = list[tuple[int, int, int, int]]
 _LEAST_WORD = 4
 
 
@@ -88,8 +91,21 @@ class Gate:
         if after is None:
             return GateRefusal.DOES_NOT_PARSE
         refusal = _kept(before, after) or self._names(before, after) or _code(before, after)
-        refusal = refusal or self._shown(before, after)
-        return GateRefusal.TOLD if refusal is None and _told(before, after, changed) else refusal
+        return refusal or next((reason for reason, _ in self._shown(before, after, changed)), None)
+
+    def broken(self, corrupted: str) -> tuple[str, ...]:
+        """Return in words all rules by which a reader notices a text, where `check` returns the first reason alone."""
+        before, after = self._before, _facts(corrupted)
+        if before is None or after is None:
+            return ()
+        reasons = [GateRefusal.LONG_LINE] if _longest(corrupted) > self._longest else []
+        if _texts(before) != _texts(after):
+            reasons.append(GateRefusal.COMMENTS)
+        if (names := self._names(before, after)) is not None:
+            reasons.append(names)
+        found = self._shown(before, after, hunks(before.text, corrupted))
+        shown = (f"{reason.value} ({what})" if what else reason.value for reason, what in found)
+        return tuple(dict.fromkeys([*(reason.value for reason in reasons), *shown]))
 
     def _names(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
         known = self._scope.known if self._scope else BUILTINS
@@ -97,38 +113,33 @@ class Gate:
             return GateRefusal.UNKNOWN_NAME
         return GateRefusal.NEW_STRING if after.strings - before.strings else None
 
-    def _shown(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
-        if after.unbound - before.unbound:
-            return GateRefusal.UNBOUND
-        if after.unused - before.unused or after.dead - before.dead:
-            return GateRefusal.UNUSED
+    def _shown(self, before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> Iterator[tuple[GateRefusal, str]]:
+        """Yield what a reader notices, with what exactly it is, if that has a name."""
+        if unbound := after.unbound - before.unbound:
+            yield GateRefusal.UNBOUND, ", ".join(sorted(unbound))
+        if unused := (after.unused - before.unused).union(after.dead - before.dead):
+            yield GateRefusal.UNUSED, ", ".join(sorted(unused))
         if after.unreachable > before.unreachable:
-            return GateRefusal.UNREACHABLE
-        if after.oddities - before.oddities or before.rows.broken_by(after.rows) or after.bracketed > before.bracketed:
-            return GateRefusal.ODD
-        if (after.idle and not before.idle) or _unheeded(before, after) or _one_result(before, after):
-            return GateRefusal.ODD
-        if _turned(before.conditions, after.conditions) or after.unguarded - before.unguarded:
-            return GateRefusal.ODD
-        if _unlike_others(before, after) or before.converted > after.converted:
-            return GateRefusal.ODD
-        if self._orphans(before, after):
-            return GateRefusal.ORPHANED
+            yield GateRefusal.UNREACHABLE, ""
+        for what in _odd(before, after):
+            yield GateRefusal.ODD, what
+        if orphans := self._orphans(before, after):
+            yield GateRefusal.ORPHANED, ", ".join(orphans)
         if _named(before, after) or any(
             given_away_by_name(name, before.identifiers, after.identifiers) for name in self._around
         ):
-            return GateRefusal.NAMED
-        return GateRefusal.TOLD if before.explained != after.explained or before.comments != after.comments else None
+            yield GateRefusal.NAMED, ""
+        told_beside = before.explained != after.explained or before.comments != after.comments
+        if told_beside or _told(before, after, changed):
+            yield GateRefusal.TOLD, ""
 
-    def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> bool:
-        """Whether the function drops a name that is then used nowhere else in the file."""
+    def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
+        """Return the names that the function drops and that are then used nowhere else in the file."""
         scope = self._scope
         if scope is None or not scope.uses:
-            return False
-        return any(
-            scope.uses.get(name, 0) - number <= 1 and scope.defines(name)
-            for name, number in (before.words - after.words).items()
-        )
+            return []
+        dropped = sorted((before.words - after.words).items())
+        return [name for name, number in dropped if scope.uses.get(name, 0) - number <= 1 and scope.defines(name)]
 
 
 def _longest(text: str) -> int:
@@ -152,6 +163,29 @@ def _kept(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
     return GateRefusal.COMMENTS if _texts(before) != _texts(after) else None
 
 
+def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
+    """Yield what is odd in the text after the change and was not before."""
+    yield from after.oddities - before.oddities
+    if before.rows.broken_by(after.rows):
+        yield "one of several like neighbours differs"
+    if after.bracketed > before.bracketed:
+        yield "needless brackets"
+    if after.idle and not before.idle:
+        yield "it returns a constant and does nothing else"
+    if _unheeded(before, after):
+        yield "a condition tests another value than is read"
+    if _one_result(before, after):
+        yield "all returns give the same constant"
+    if _turned(before.conditions, after.conditions):
+        yield "the only condition is negated"
+    if absent := after.unguarded - before.unguarded:
+        yield f"used although it may be absent: {', '.join(sorted(absent))}"
+    if _unlike_others(before, after):
+        yield "one of several like statements differs"
+    if before.converted > after.converted:
+        yield "a result is no longer converted to the annotated type"
+
+
 def _unheeded(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether a condition tests a value that is no longer read after it, or a different value than is read."""
     (asked, read), (asked_now, read_now) = before.heeded, after.heeded
@@ -164,12 +198,12 @@ def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether a statement changes that stands elsewhere in the function too, and stays there."""
     if any(after.options[name] for name in before.options - after.options):
         return True
-    if before.twins.total() != after.twins.total():
+    if before.twins.total() < after.twins.total():
         return False
     return any(before.twins[text] > 1 and after.twins[text] for text in before.twins - after.twins)
 
 
-def _told(before: ScopeFacts, after: ScopeFacts, changed: list[tuple[int, int, int, int]]) -> bool:
+def _told(before: ScopeFacts, after: ScopeFacts, changed: Hunks) -> bool:
     fresh = after.text.split("\n")
     new = [line for _, _, first, last in changed for line in fresh[first:last]]
     return told(before.text.split("\n"), before.remarks, [(first, last) for first, last, _, _ in changed], new)
@@ -193,6 +227,10 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
         return True
     gone = {word for word in before.spoken - after.spoken if len(word) >= _LEAST_WORD}
     if of_one_stem(gone, (word for word in before.said if len(word) >= _LEAST_WORD)):
+        return True
+    left = [text for text in after.strings if isinstance(text, str)]
+    lost = [text for text in before.strings - after.strings if isinstance(text, str) and len(text) > 1]
+    if any(text in other for text in lost for other in (*left, before.docstring or "")):
         return True
     spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
     return given_away_by_docstring(before.docstring, *spoken)

@@ -14,23 +14,24 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.corruption.corruptions import clue_of, replaced_target
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.evidence import Evidence, is_own_test, subtlety
-from gistpoint.core.corruption.gates import gate
-from gistpoint.core.corruption.model import (
+from gistpoint.core.corruption.gates import Gate
+from gistpoint.core.corruption.model import ModelLoop, OnRound
+from gistpoint.core.corruption.prompt import render_template
+from gistpoint.core.corruption.rounds import (
+    Appearance,
     End,
-    Gate,
     LoopResult,
     LoopSettings,
-    ModelLoop,
     ModelTrial,
-    OnRound,
+    Reader,
     SubmissionVerdict,
     TryOut,
-    render_template,
 )
 from gistpoint.core.corruption.subject import NamesInReach, read_vocabulary
 from gistpoint.core.errors import InfrastructureError, SourceError, TaskError
 from gistpoint.core.generation.intake import Intake, NoTaskError, run_step
 from gistpoint.core.generation.removal import named_function, removal_target
+from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ChatModel, Runner, RunRequest
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -44,6 +45,15 @@ Rate = Callable[[Target, ModelTrial], "tuple[float, Mapping[str, float]]"]
 
 _SHOWN = 2
 _ASSERTION = re.compile(r"^E\s+(?:AssertionError\b|assert\b|Failed:)|: AssertionError$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTerms:
+    """What all conversations of a set share."""
+
+    examples: str = ""
+    """Corruptions that readers have judged, as text; shown after the template of the paper."""
+    spending: SetSpending | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +155,8 @@ class ModelCorruption:
     function: FunctionRef
     original_sha256: str
     result: LoopResult
+    examples: str = ""
+    """The examples that the model was shown."""
 
     @property
     def target(self) -> Target | None:
@@ -163,11 +175,13 @@ class ModelCorruption:
 
     def record(self) -> dict[str, Any]:
         """Return the record that a task keeps, and that `replay_model_record` needs."""
+        shown = {"examples_sha256": sha256_of_text(self.examples)} if self.examples else {}
         return {
             "kind": KIND,
             "function": str(self.function),
             "original_sha256": self.original_sha256,
             "corrupted": self.target.corrupted if self.target else "",
+            **shown,
             "loop": self.result.as_json(),
         }
 
@@ -201,6 +215,7 @@ def corrupt_by_model(
     settings: LoopSettings | None = None,
     tests: Iterable[str] = (),
     try_out: TryOut | None = None,
+    terms: ModelTerms | None = None,
     on_round: OnRound | None = None,
     run: RunContext = UNATTENDED,
 ) -> ModelCorruption:
@@ -208,8 +223,9 @@ def corrupt_by_model(
 
     `tests` are ids of tests that see the function: a few of them are shown to the model. Without any, it is shown tests
     that fail when the body is removed, which costs a run of the suite. `try_out` decides on a submission; the default
-    is the whole suite, on `runner`, scored by `rate`. Raises `SourceError` for a function that can't be corrupted and
-    `CancelledError` when stopped; any failure of the model or its endpoint is in the result.
+    is the whole suite, on `runner`, scored by `rate`. `terms` are those of the set that it belongs to. Raises
+    `SourceError` for a function that can't be corrupted and `CancelledError` when stopped; any failure of the model or
+    its endpoint is in the result.
     """
     tree, settings = intake.repository.tree, settings or LoopSettings()
     test_files = frozenset(intake.test_files)
@@ -218,6 +234,7 @@ def corrupt_by_model(
     if definition.kind is DefinitionKind.CLASS:
         raise SourceError(f"{ref} is a class; functions and methods are corrupted.", hint="Name one of its methods.")
     ids = tuple(tests) or _broken_by_removal(intake, ref, runner, run)
+    terms = terms or ModelTerms()
     rate = rate or rating(len(ids), settings.min_failing, settings.most_failing)
     prompt = render_template(
         function_path=ref.path,
@@ -225,19 +242,22 @@ def corrupt_by_model(
         test_examples=example_texts(tree, ids),
         test_budget=settings.feedback_rounds,
         max_iterations=settings.tool_calls,
+        examples=terms.examples,
     )
     loop = ModelLoop(
         model,
         ToolContext(tree, ToolLimits(), str(ref), test_files),
         ref,
         prompt,
-        _gate(read_vocabulary(tree, test_files).scope(definition)),
+        clue_of,
         try_out or SuiteTrials(intake, runner, rate, run),
         settings,
         on_round,
         run.cancel,
+        _reader(definition.dedented, read_vocabulary(tree, test_files).scope(definition)),
+        None if terms.spending is None else terms.spending.conversation(),
     )
-    return ModelCorruption(ref, sha256_of_text(definition.dedented), loop.run())
+    return ModelCorruption(ref, sha256_of_text(definition.dedented), loop.run(), terms.examples)
 
 
 def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
@@ -256,20 +276,15 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
     return "\n\n".join(f"# {name}\n{source}" for name, source in texts.items())
 
 
-def _gate(scope: NamesInReach) -> Gate:
-    """Return the gate that refuses a model's code: for a clue that it leaves, or by the rules for all corruptions.
+def _reader(original: str, scope: NamesInReach) -> Reader:
+    """Return what names the rules for corruptions without a model that a model's code breaks; they only advise it."""
+    rules = Gate(original, scope, most_lines=None)
 
-    A model may change any number of lines.
-    """
+    def read(target: Target) -> Appearance:
+        broken = rules.broken(target.corrupted)
+        return Appearance(broken, seen=bool(broken))
 
-    def found(target: Target) -> str:
-        clue = clue_of(target)
-        if clue:
-            return clue
-        dropped = gate(target, scope, most_lines=None)
-        return f"It gives itself away: {dropped.value}." if dropped is not None else ""
-
-    return found
+    return read
 
 
 def _broken_by_removal(intake: Intake, ref: FunctionRef, runner: Runner, run: RunContext) -> tuple[str, ...]:

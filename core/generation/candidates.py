@@ -99,6 +99,12 @@ class CandidatePlan:
         }
         return {**reasons, "not_chosen": self.not_chosen} if self.not_chosen else reasons
 
+    def __str__(self) -> str:
+        """Return how many candidates there are, and why not more."""
+        reasons = [f"{count} {reason.replace('_', ' ')}" for reason, count in self.left_out.items() if count]
+        told = f"{len(self.candidates)} candidates of {self.functions} functions"
+        return f"{told}; {', '.join(reasons)}" if reasons else told
+
     def filled(self, kept: Iterable[str] = ()) -> list[tuple[str, int, int]]:
         """Return the strata by name, each with how many candidates it has and how many of the `kept` keys."""
         keys = frozenset(kept)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.board import TrialBoard
+from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
@@ -86,6 +87,8 @@ class Context:
     run: RunContext = field(default=UNATTENDED, compare=False)
     learned: SourceLibrary | None = field(default=None, compare=False)
     """The library, if it is already in memory."""
+    terms: ModelTerms = field(default_factory=ModelTerms)
+    """What the conversations with the model share."""
 
     @cached_property
     def runner(self) -> Runner:
@@ -118,7 +121,7 @@ class Context:
         return TrialBoard(self.folder / "trials" / sha256_of_json(self.settings.to_json())[:16])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Context, (self.folder, self.harness, self.settings)
+        return partial(Context, terms=self.terms), (self.folder, self.harness, self.settings)
 
 
 @dataclass
@@ -157,7 +160,7 @@ def opened(context: Context) -> Iterator[Context]:
 
 
 def _open(context: Context) -> Context:
-    own = Context(context.folder, context.harness, context.settings, RunContext())
+    own = Context(context.folder, context.harness, context.settings, RunContext(), terms=context.terms)
     try:
         _ = own.prober
     except FileNotFoundError as error:

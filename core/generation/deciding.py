@@ -26,9 +26,9 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
-            if settings.model:
-                return decide_by_model(trial)
             alone = candidate.size == 1 and bool(settings.groups.sizes)
+            if settings.model and (alone or not settings.mode.in_groups):
+                return decide_by_model(trial)
             return decide_discovery(trial) if alone else _WAYS[settings.mode](trial)
         except CandidateDropped as why:
             return trial.dropped(why)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.code.splice import remove_body
-from gistpoint.core.corruption.model import Round
-from gistpoint.core.errors import CancelledError, EnvironmentBuildError, RecordingError, SourceError
-from gistpoint.core.generation.by_model import ModelCorruption, corrupt_by_model
+from gistpoint.core.corruption.rounds import Round
+from gistpoint.core.errors import CancelledError, EndpointError, EnvironmentBuildError, RecordingError, SourceError
+from gistpoint.core.generation.by_model import ModelCorruption, ModelTerms, corrupt_by_model
 from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, agreement, run_campaign, run_controls
 from gistpoint.core.generation.candidates import CandidatePlan, plan
 from gistpoint.core.generation.context import Context, FetchingHarness
@@ -41,6 +41,10 @@ _REFUSED = {
 }
 
 
+TermsOf = Callable[[str], ModelTerms]
+"""Returns the terms of the conversations about a library, by its name. Raises `UserError`."""
+
+
 @dataclass
 class SourceResult:
     """The result of one source of a campaign."""
@@ -55,13 +59,15 @@ class SourceResult:
     tasks: list[str] = field(default_factory=list)
     """Ids of the tasks, in the order in which they were accepted."""
     counts: Counts = field(default_factory=Counts)
+    stopped: EndpointError | None = None
+    """Why it went on no further: the model could not be asked any more, was of no use, or cost too much."""
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
 
     @property
     def kept(self) -> int:
         """How many candidates became a task."""
-        return self.counts.kept
+        return self.counts.kept if self.stopped is None else len(self.tasks)
 
     @property
     def strata(self) -> list[tuple[str, int, int]]:
@@ -78,6 +84,7 @@ class SourceResult:
             "functions": 0 if self.plan is None else self.plan.functions,
             "left_out": left_out,
             "candidates": 0 if self.plan is None else len(self.plan.candidates),
+            "stopped": None if self.stopped is None else self.stopped.message,
             "strata": [dict(zip(("stratum", "candidates", "kept"), row, strict=True)) for row in self.strata],
             "tried": self.counts.tried,
             "kept": self.kept,
@@ -103,6 +110,7 @@ def generate(
     *,
     count: int,
     control: int = 0,
+    terms: TermsOf | None = None,
     in_use: InUse = lambda id: False,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
@@ -110,7 +118,8 @@ def generate(
 
     Tasks are written as soon as they are proven; until a set is full, one that is `in_use` is not removed for a better.
 
-    `control` corruptions of each source are also tried on the whole suite. Results are stored below `locations`, so
+    `control` corruptions of each source are also tried on the whole suite. `terms` are those of the conversations with
+    a model: what stops these ends all sources, and is in the last result. Results are stored below `locations`, so
     that a later call with the same arguments resumes from there. If a single source can't be obtained, its error is
     raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
     """
@@ -119,6 +128,8 @@ def generate(
         result, started = SourceResult(spec), time.monotonic()
         try:
             context = _learned(spec, settings, harness, locations, run)
+            if terms is not None:
+                context = replace(context, terms=terms(context.library.intake.repository.source.name))
         except (NoTaskError, SourceError, EnvironmentBuildError, RecordingError) as refusal:
             if len(wanted) == 1 and not isinstance(refusal, NoTaskError):
                 raise
@@ -128,11 +139,13 @@ def generate(
             yield result
             continue
         result.library, result.plan = context.library, plan(context.library, settings)
-        run.note(f"{len(result.plan.candidates)} candidates of {result.plan.functions} functions")
+        run.note(str(result.plan))
         result.learning_seconds, began = time.monotonic() - started, time.monotonic()
         _make(context, result.plan, count, control, workers, locations, result, in_use)
         result.making_seconds = time.monotonic() - began
         yield result
+        if result.stopped is not None:
+            return
 
 
 def choose(
@@ -185,6 +198,7 @@ def _make(
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
             trials, kept = context.board.trials(keys), tuple(tasks.standing.values())
+            result.counts = Counts(found.verdicts)
             progress = meter.report(found.verdicts, len(found.accepted), kept, trials)
             if progress is not None:
                 run.progress(progress)
@@ -205,6 +219,9 @@ def _make(
                 result.comparisons = run_controls(
                     context, verdicts, control, workers, state, on_comparison=on_comparison
                 )
+        except EndpointError as stop:
+            run.note(f"stopped; {len(state.verdicts)} verdicts are kept: the same command goes on")
+            result.stopped = stop
         except (KeyboardInterrupt, SystemExit, CancelledError):
             run.note(
                 f"stopped; {len(tasks.standing)} tasks and {len(state.verdicts)} verdicts are kept: "
@@ -244,11 +261,13 @@ def generate_one(
     locations: Locations,
     *,
     model: ChatModel | None = None,
+    examples: Callable[[str], str] = lambda library: "",
     run: RunContext = UNATTENDED,
 ) -> MadeTask:
     """Make one task from a source: from `function`, or, if that is empty, from one that the seed picks.
 
-    Its body is removed; a `model`, which needs a function, corrupts it instead. Raises `NoTaskError` if no task can
+    Its body is removed; a `model`, which needs a function, corrupts it instead, and is shown the `examples` for the
+    library. Raises `NoTaskError` if no task can
     be made; the model's submissions are kept even then. Raises `SourceError` and `EnvironmentBuildError`.
     """
 
@@ -265,7 +284,8 @@ def generate_one(
         if not function:
             intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
         if model is not None:
-            proof, how = _corrupted(intake, function, settings, runner, model, locations, run)
+            terms = ModelTerms(examples(intake.repository.source.name))
+            proof, how = _corrupted(intake, function, settings, runner, model, terms, locations, run)
         else:
             proof = _removed(intake, function, settings, runner, run)
             picked = {"function": function} if function else {"seed": settings.seed}
@@ -315,6 +335,7 @@ def _corrupted(
     settings: CampaignSettings,
     runner: Runner,
     model: ChatModel,
+    terms: ModelTerms,
     locations: Locations,
     run: RunContext,
 ) -> tuple[CorruptionProof, dict[str, Any]]:
@@ -323,7 +344,9 @@ def _corrupted(
         run.note(f"  submission {item.number}: {item.verdict.value.replace('_', ' ')}; {shown}")
 
     run.note(f"{model.name} corrupts {function}")
-    made = corrupt_by_model(intake, function, model, runner, settings=settings.loop, on_round=on_round, run=run)
+    made = corrupt_by_model(
+        intake, function, model, runner, settings=settings.loop, terms=terms, on_round=on_round, run=run
+    )
     usage = made.result.usage
     cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"
     run.note(f"{made.result.requests} requests, {usage.tokens} tokens{cost}")

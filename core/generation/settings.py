@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.corruption.evidence import FEW_FAILING, band
-from gistpoint.core.corruption.model import LoopSettings
+from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
@@ -19,7 +19,7 @@ from gistpoint.core.metrics.bars import HARD, MetricBar
 from gistpoint.core.tasks.fields import Count, Fields
 from gistpoint.core.tasks.model import Mode
 
-RECIPE = 7
+RECIPE = 8
 """Version of the rules by which a candidate is decided: verdicts of other versions are not reused."""
 
 
@@ -55,6 +55,8 @@ class CampaignSettings:
     """The limits of each conversation with it."""
     choice: Choice = field(default_factory=Choice)
     groups: GroupRules = field(default_factory=GroupRules)
+    examples: str = ""
+    """The hash of the file of judged corruptions of which the model is shown some; empty without examples."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -63,8 +65,10 @@ class CampaignSettings:
             )
         if self.groups.wanted and self.choice.plane:
             raise UserError("A number of tasks of each size, and tasks spread over a plane, exclude each other.")
-        if self.model and self.mode is not CampaignMode.DISCOVERY:
-            raise UserError(f"A model corrupts in discovery mode, not in {self.mode}.", hint="Leave --model out.")
+        if self.model and self.mode is CampaignMode.REMOVE:
+            raise UserError(
+                "A model corrupts functions; removing needs none.", hint="Leave --model out, or add --mode discovery."
+            )
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, and is {self.min_failing}.")
 
@@ -88,6 +92,8 @@ class CampaignSettings:
         values = {**msgspec.to_builtins(self), "recipe": RECIPE}
         if not self.model:
             del values["model"], values["loop"]
+        if not self.examples:
+            del values["examples"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}

@@ -12,7 +12,7 @@ from gistpoint.core.estimates import wilson
 from gistpoint.sessions.annotations.agreement import GlanceAgreement, glance_agreement
 from gistpoint.sessions.annotations.glances import MODEL, GlanceBook, Reading
 
-PEOPLE, MODELS = "people", "models"
+PEOPLE = "people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +71,42 @@ def rate_of(readings: Iterable[Reading]) -> GlanceRate:
     )
 
 
-def counting(book: GlanceBook, *, models: bool) -> dict[str, list[Reading]]:
-    """Return the readings that count, of people or of models, by task.
+def counting(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
+    """Return the readings of a reader that count, with their tasks.
 
     A person's first reading of a function counts, in whatever task and version: after it the function is known. Of a
     model all count, since it remembers none.
     """
+    read = sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op))
+    if reader.startswith(MODEL):
+        return read
+    first: dict[tuple[str, str], tuple[str, Reading]] = {}
+    for task, reading in read:
+        first.setdefault((reading.source, reading.function), (task, reading))
+    return list(first.values())
+
+
+def _by_task(book: GlanceBook, readers: Iterable[str]) -> dict[str, list[Reading]]:
     found: dict[str, list[Reading]] = {}
-    for reader in book.reviewers:
-        if reader.startswith(MODEL) != models:
-            continue
-        known: set[tuple[str, str]] = set()
-        for task, reading in sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op)):
-            if models or (reading.source, reading.function) not in known:
-                found.setdefault(task, []).append(reading)
-            known.add((reading.source, reading.function))
+    for reader in readers:
+        for task, reading in counting(book, reader):
+            found.setdefault(task, []).append(reading)
     return found
+
+
+def _people(book: GlanceBook) -> list[str]:
+    return [name for name in book.reviewers if not name.startswith(MODEL)]
+
+
+def _models(book: GlanceBook) -> list[str]:
+    return [name for name in book.reviewers if name.startswith(MODEL)]
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
     """Return the glance rate of every task that has one: of people's readings, or where there are none of models'."""
     found: dict[str, float] = {}
-    for models in (True, False):
-        for task, readings in counting(book, models=models).items():
+    for readers in (_models(book), _people(book)):
+        for task, readings in _by_task(book, readers).items():
             rate = rate_of(readings).seen.value
             if rate is not None:
                 found[task] = rate
@@ -105,7 +118,7 @@ class RateRow:
     """A line of the table."""
 
     readers: str
-    """`people` or `models`."""
+    """`people`, all together, or the name of a model."""
     by: str
     """`task`, `family` or `all`."""
     name: str
@@ -114,19 +127,19 @@ class RateRow:
 
 
 def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]:
-    """Yield the rates by task, by family and over all, of people and of models apart; those without a reading not.
+    """Yield the rates by task, by family and over all, of people and of each model apart; those without a reading not.
 
     A corruption of several families counts for each of them.
     """
     chosen = list(items)
-    for readers in (PEOPLE, MODELS):
-        known = counting(book, models=readers == MODELS)
+    order = ("task", "family", "all")
+    for readers, names in ((PEOPLE, _people(book)), *((name, [name]) for name in _models(book))):
+        known = _by_task(book, names)
         groups: dict[tuple[str, str], list[Reading]] = {}
         for item in chosen:
             own = [reading for reading in known.get(item.task, ()) if reading.function == item.function]
             for group in (("task", item.task), *(("family", name) for name in sorted(set(item.families))), ("all", "")):
                 groups.setdefault(group, []).extend(own)
-        order = ("task", "family", "all")
         for by, name in sorted(groups, key=lambda group: order.index(group[0])):
             if readings := groups[by, name]:
                 yield RateRow(readers, by, name, rate_of(readings))
@@ -135,7 +148,7 @@ def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]
 def agreements(book: GlanceBook, tasks: Iterable[str]) -> list[GlanceAgreement]:
     """Return the agreement of every two people who read the same functions, and of people with themselves."""
     chosen = list(tasks)
-    people = [name for name in book.reviewers if not name.startswith(MODEL)]
+    people = _people(book)
     pairs = [*combinations(people, 2), *((name, name) for name in people)]
     found = (glance_agreement(book, chosen, first, second) for first, second in pairs)
     return [agreed for agreed in found if agreed.functions or agreed.verdicts]

@@ -45,6 +45,7 @@ class BlindlySaid:
     words: str = ""
     looked_ms: int = 0
     cost_usd: float | None = None
+    prompt_sha256: str = ""
 
 
 @dataclass(slots=True)
@@ -86,6 +87,7 @@ class GlanceReader:
             limit_s=self.limit_s,
             looked_ms=said.looked_ms,
             cost_usd=said.cost_usd,
+            prompt_sha256=said.prompt_sha256,
         )
         return self._add(item.task, GlanceOperationKind.READING, data)
 

@@ -69,6 +69,8 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     looked_ms: Natural = 0
     cost_usd: float | None = None
     """What a model's answer cost, if its price is known."""
+    prompt_sha256: str = ""
+    """The text that told a model what to do."""
 
 
 class GlanceVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):

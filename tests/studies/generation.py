@@ -1,19 +1,25 @@
 """Sets of tasks of real libraries in the three modes, checked one by one; prints the tables.
 
 Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [--count 20] [--control 10] [--workers 2]
+       [--seed 0] [--beside FOLDER [--checkout FOLDER]]
 
 LIBRARIES.json is a list of tables with name, sdist, pytest_args, extra_requirements and exclude_newer. Everything is
-kept below FOLDER, so that the same command goes on where it was stopped; with --tables nothing is run.
+kept below FOLDER, so that the same command goes on where it was stopped; with --tables nothing is run. --beside prints
+what another commit gave below its own folder; with --checkout, a checkout of it, that is made now, library by library
+in turns with this one. A set that is made in two sittings has no time of its first task.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -32,6 +38,9 @@ def main() -> None:
     parser.add_argument("--control", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--min-failing", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--beside", type=Path, help="the folder of another commit's sets")
+    parser.add_argument("--checkout", type=Path, help="a checkout of that commit, which makes them")
     parser.add_argument("--no-check", action="store_true", help="make the tasks and leave them unchecked")
     parser.add_argument("--tables", action="store_true", help="only print what is known")
     options = parser.parse_args()
@@ -42,39 +51,92 @@ def main() -> None:
     if not options.tables:
         for library in chosen:
             for mode in options.mode:
-                make(library, mode, options)
+                if options.beside and options.checkout:
+                    make(library, mode, options, options.beside, options.checkout)
+                make(library, mode, options, options.folder)
     print_tables(options.folder, chosen, options.mode)
+    if options.beside:
+        print_beside(options.folder, options.beside, chosen, options.mode)
 
 
-def gistpoint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+KEPT = re.compile(r"  [0-9a-f]{12} ")
+
+
+def gistpoint(folder: Path, *arguments: str, checkout: Path | None = None) -> tuple[int, str, dict[str, float]]:
+    """Run the program; return its exit code, its output, and the seconds at which its stages began."""
     environment = {**os.environ, "GISTPOINT_HOME": str(folder / "home")}
-    command = [str(Path(sys.executable).parent / "gistpoint"), *arguments]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True)
+    if checkout is not None:
+        environment["PYTHONPATH"] = str(checkout / "src")
+    began, times = time.monotonic(), dict[str, float]()
+    with tempfile.TemporaryFile("w+") as output:
+        command = [sys.executable, "-m", "gistpoint", *arguments]
+        program = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.PIPE, text=True)
+        assert program.stderr is not None
+        for line in program.stderr:
+            stage = "first kept" if KEPT.match(line) else "candidates" if " candidates of " in line else ""
+            if stage:
+                times.setdefault(stage, time.monotonic() - began)
+        code = program.wait()
+        output.seek(0)
+        return code, output.read(), times
 
 
-def make(library: dict[str, Any], mode: str, options: argparse.Namespace) -> None:
-    folder: Path = options.folder
+def make(
+    library: dict[str, Any], mode: str, options: argparse.Namespace, folder: Path, checkout: Path | None = None
+) -> None:
+    place = folder / f"{library['name']}-{mode}.json"
     name, _, version = library["sdist"].rpartition("-")
     started = time.monotonic()
     arguments = ["task", "generate", f"{name}=={version}", "--mode", mode, "--count", str(options.count), "--json"]
     arguments += ["--control", str(options.control), "--workers", str(options.workers)]
-    arguments += ["--min-failing", str(options.min_failing)]
+    arguments += ["--min-failing", str(options.min_failing), "--seed", str(options.seed)]
     arguments += [f"--with={item}" for item in library["extra_requirements"]]
     arguments += [f"--pytest-args={shlex.join(library['pytest_args'])}"]
     if library["exclude_newer"]:
         arguments += ["--exclude-newer", library["exclude_newer"]]
-    told = gistpoint(folder, *arguments)
-    print(f"{name} {mode}: exit {told.returncode}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
-    if not told.stdout.strip():
+    code, told, times = gistpoint(folder, *arguments, checkout=checkout)
+    print(f"{name} {mode}: exit {code}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    if not told.strip():
         return
-    (folder / f"{library['name']}-{mode}.json").write_text(told.stdout, "utf-8")
-    for id in () if options.no_check else json.loads(told.stdout)["sources"][0]["tasks"]:
-        place = folder / "checks" / f"{id}.json"
-        if not place.is_file():
-            place.parent.mkdir(exist_ok=True)
-            checked = gistpoint(folder, "task", "check", id, "--json")
-            document = json.loads(checked.stdout) if checked.stdout.strip() else {"checks": []}
-            place.write_text(json.dumps({"exit": checked.returncode, **document}), "utf-8")
+    times_file = place.with_suffix(".times")
+    if not times_file.exists():
+        times_file.write_text(json.dumps(times), "utf-8")
+    place.write_text(told, "utf-8")
+    for id in () if options.no_check else json.loads(told)["sources"][0]["tasks"]:
+        checked = folder / "checks" / f"{id}.json"
+        if not checked.is_file():
+            checked.parent.mkdir(exist_ok=True)
+            code, found, _ = gistpoint(folder, "task", "check", id, "--json", checkout=checkout)
+            document = json.loads(found) if found.strip() else {"checks": []}
+            checked.write_text(json.dumps({"exit": code, **document}), "utf-8")
+
+
+def print_beside(folder: Path, other: Path, libraries: list[dict[str, Any]], modes: list[str]) -> None:
+    """Print the costs of each set, and below them those of the other commit."""
+    print("\n| library | mode | commit | kept | first kept after s | making s | of it probing | confirming |"
+          " probes | probe / suite | suites saved s |")  # fmt: skip
+    print("|---" * 11 + "|")
+    shares: dict[str, list[float]] = {}
+    for library in libraries:
+        for mode in modes:
+            for commit, place in (("this", folder), ("before", other)):
+                file = place / f"{library['name']}-{mode}.json"
+                if not file.is_file():
+                    continue
+                source = json.loads(file.read_text("utf-8"))["sources"][0]
+                costs = source["costs"]
+                times = json.loads(file.with_suffix(".times").read_text("utf-8"))
+                first = times.get("first kept", math.nan) - times.get("candidates", math.nan)
+                share = costs["median_share_of_suite"] or math.nan
+                shares.setdefault(commit, []).append(1 / share)
+                cells = [
+                    library["name"], mode, commit, source["kept"], f"{first:.0f}", source["seconds"]["making"],
+                    costs["probe_seconds"], costs["confirming_seconds"], costs["probes"], spelled_share(share),
+                    costs["saved_seconds"],
+                ]  # fmt: skip
+                print("| " + " | ".join(map(str, cells)) + " |")
+    for commit, found in shares.items():
+        print(f"{commit}: median share of a probe over {len(found)} sets {spelled_share(1 / median(found))}")
 
 
 def print_tables(folder: Path, libraries: list[dict[str, Any]], modes: list[str]) -> None:
@@ -96,6 +158,11 @@ def print_tables(folder: Path, libraries: list[dict[str, Any]], modes: list[str]
         print(quality(folder, name, mode, source))
 
 
+def spelled_share(share: float) -> str:
+    """Return a share of the suite's time as a fraction, one above a half as a number."""
+    return f"1/{1 / share:.0f}" if share <= 0.5 else f"{share:.1f}"
+
+
 def row(name: str, mode: str, source: dict[str, Any]) -> str:
     if source["refused"]:
         return f"| {name} | {mode} | refused: {source['refused']['reason']} |" + " |" * 10
@@ -106,7 +173,7 @@ def row(name: str, mode: str, source: dict[str, Any]) -> str:
     cells = [
         name, mode, source["functions"], source["candidates"], source["tried"], source["kept"], dropped,
         f"{seconds['learning']:.0f} + {seconds['making']:.0f}", f"{costs['probes']} ({costs['warm']} warm)",
-        "-" if not share else f"1/{1 / share:.0f}", costs["confirming_seconds"], costs["saved_seconds"], agreement,
+        "-" if not share else spelled_share(share), costs["confirming_seconds"], costs["saved_seconds"], agreement,
     ]  # fmt: skip
     return "| " + " | ".join(map(str, cells)) + " |"
 

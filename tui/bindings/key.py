@@ -35,6 +35,7 @@ class KeyScope(StrEnum):
     BRIEF = "brief"
     STUDY = "study"
     BLIND_READING = "blind_reading"
+    CAMPAIGN = "campaign"
     GLANCE = "glance"
     GLANCE_DIFF = "glance_diff"
     READING = "reading"

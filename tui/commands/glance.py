@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.attempts.clock import SystemTime
-from gistpoint.core.corruption.blind import BlindItem, blind_items, in_order
+from gistpoint.core.chat import Usage
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, blind_items, in_order
+from gistpoint.core.corruption.judging import MOST_TIMES, JudgeRequest, ModelSaid, judge, prompt_sha256, questions
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
+from gistpoint.sandbox.endpoints.settings import endpoint_settings
 from gistpoint.sessions.annotations.agreement import GlanceAgreement
 from gistpoint.sessions.annotations.glance_rates import (
     RATE_COLUMNS,
@@ -27,14 +31,23 @@ from gistpoint.sessions.annotations.glance_rates import (
     rate_values,
     rates_json,
 )
-from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore
+from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader, GlanceStore
 from gistpoint.sessions.annotations.rows import csv_lines
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.arguments import counted, natural, positive
-from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.model_options import chat_model
+from gistpoint.tui.commands.output import (
+    ProgressLine,
+    for_output,
+    interruptible,
+    print_json,
+    print_records,
+    print_table,
+    require_terminal,
+)
 from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 
@@ -60,6 +73,16 @@ def glance_options(parser: argparse.ArgumentParser) -> Handler:
         "--round", type=counted, default=1, metavar="N", help="read the same versions again, in another order (1)"
     )
     parser.add_argument("--reveal", action="store_true", help="show each diff at once, not after the whole set")
+    model = parser.add_argument_group(
+        "reading by a model",
+        "Each function alone, in one of its versions at random, many times. The endpoint is OpenAI-compatible: "
+        "OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml.",
+    )
+    model.add_argument("--judge-model", metavar="NAME", help="ask this model in place of a person")
+    model.add_argument("--times", type=_times, default=20, metavar="N", help="requests for each function (20)")
+    model.add_argument(
+        "--max-cost", type=positive, metavar="USD", help="for the whole set; needs a price, see the guide"
+    )
     form = parser.add_argument_group("results")
     form.add_argument("--table", action="store_true", help="print rates and agreement instead of reading")
     form.add_argument("--json", action="store_true", help="the table as JSON")
@@ -73,6 +96,8 @@ def glance(options: argparse.Namespace) -> int:
     chosen = _chosen(options)
     if options.table or options.json or options.csv:
         return _print_table(options, chosen)
+    if options.judge_model:
+        return _ask_model(options, chosen)
     require_terminal("reading", hint="gistpoint glance --table SET prints what readers saw.")
     from gistpoint.tui.glance_app import GlanceApp
 
@@ -95,6 +120,44 @@ def glance(options: argparse.Namespace) -> int:
                 record_exposures(study, reader.name)
 
     return GlanceApp(locations, items, reader, at_once=options.reveal, told=told).run_to_exit_code()
+
+
+def _times(text: str) -> int:
+    value = counted(text)
+    if value > MOST_TIMES:
+        raise argparse.ArgumentTypeError(f"must be {MOST_TIMES} or less")
+    return value
+
+
+def _ask_model(options: argparse.Namespace, chosen: _Chosen) -> int:
+    """Ask a model what is missing under this seed, and print its rates. Negative if it did not answer all."""
+    locations = Locations.of_user()
+    settings = endpoint_settings(locations.config, os.environ, options.judge_model)
+    store = _store(options, locations)
+    reader = GlanceReader(store, settings.model, by_model=True)
+    items = _items(chosen.tasks)
+
+    def is_missing(question: JudgeRequest) -> bool:
+        return reader.glances(question.item.task).reading(question.item.function, question.seed, 1) is None
+
+    missing = [question for question in questions(items, options.seed, options.times) if is_missing(question)]
+    with ProgressLine() as progress, interruptible() as cancel:
+
+        def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
+            reader.seed = question.seed
+            line = 0 if said.answer is BlindAnswer.NOTHING else said.line or 0
+            told = BlindlySaid(said.answer, line, said.words, 0, usage.cost_usd, prompt_sha256())
+            reader.read(question.item, told, question.version)
+            progress.count(f"{reader.name}: an answer on {question.item.function}")
+
+        cap = options.max_cost if options.max_cost is not None else settings.max_cost_usd
+        result = judge(missing, chat_model(settings), keep, max_cost_usd=cap, cancel=cancel)
+    cost = "" if result.usage.cost_usd is None else f", ${result.usage.cost_usd:.4f}"
+    print(f"{result.answered} of {len(missing)} answers, {result.usage.tokens} tokens{cost}", file=sys.stderr)
+    if result.detail:
+        print(f"gistpoint: {visible_line(result.detail)}", file=sys.stderr)
+    print_records(_COLUMNS, [row for row in rate_rows(store.book, items) if row.readers == reader.name])
+    return DONE if result.answered == len(missing) else NEGATIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,24 +225,30 @@ def _print_table(options: argparse.Namespace, chosen: _Chosen) -> int:
     return DONE
 
 
-def _share(share: GlanceShare) -> str:
-    value = share.value
-    if value is None:
-        return "-"
+def _count(share: GlanceShare) -> str:
+    return f"{share.count} of {share.of}"
+
+
+def _value(share: GlanceShare) -> str:
+    return _number(share.value)
+
+
+def _interval(share: GlanceShare) -> str:
     low, high = share.interval
-    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+    return f"{low:.2f}-{high:.2f}" if share.of else "-"
 
 
 _COLUMNS: tuple[Column[RateRow], ...] = (
     Column("readers", lambda row: row.readers),
     Column("by", lambda row: row.by),
     Column("name", lambda row: row.name[:12] if row.by == "task" else row.name),
-    Column("read", lambda row: str(row.rate.seen.of)),
-    Column("seen", lambda row: str(row.rate.seen.count)),
-    Column("glance rate (95 %)", lambda row: _share(row.rate.seen)),
+    Column("seen", lambda row: _count(row.rate.seen)),
+    Column("rate", lambda row: _value(row.rate.seen)),
+    Column("95 %", lambda row: _interval(row.rate.seen)),
+    Column("alarms", lambda row: _count(row.rate.alarms)),
+    Column("rate", lambda row: _value(row.rate.alarms)),
+    Column("95 %", lambda row: _interval(row.rate.alarms)),
     Column("doubtful", lambda row: str(row.rate.doubtful)),
-    Column("untouched", lambda row: str(row.rate.alarms.of)),
-    Column("false alarms (95 %)", lambda row: _share(row.rate.alarms)),
 )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.corruption.model import Keep, LoopSettings
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.campaign import Workers
@@ -22,67 +21,22 @@ from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
-from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
 from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.model_options import (
+    add_model_options,
+    examples_hash,
+    examples_of,
+    model_of,
+    print_spent,
+    spent_json,
+    terms_of_set,
+)
 from gistpoint.tui.commands.output import ProgressLine, orderly_end, print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.watched_work import add_plain, watched
 from gistpoint.tui.object_graph import add_isolation, build_runner
-
-
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--model` and what limits it."""
-    group = parser.add_argument_group(
-        "corruption by a model",
-        "The endpoint is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml.",
-    )
-    group.add_argument("--model", metavar="NAME", help="corrupt by this model, with the paper's prompt and feedback")
-    group.add_argument(
-        "--keep",
-        choices=[keep.value for keep in Keep],
-        default=Keep.BEST.value,
-        help="the most subtle or the last (paper)",
-    )
-    group.add_argument("--rounds", type=int, default=5, metavar="N", help="of test feedback (default: 5)")
-    group.add_argument("--max-tool-calls", type=int, default=30, metavar="N", help="per function (default: 30)")
-    group.add_argument("--max-tokens", type=int, metavar="N", help="per function, sent and received")
-    group.add_argument("--max-cost", type=float, metavar="USD", help="per function; needs a price, see the guide")
-
-
-def chat_model(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint; it retries after passing errors."""
-    from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
-    from gistpoint.sandbox.endpoints.retrying import RetryingModel
-
-    return RetryingModel(OpenAICompatibleModel(settings))
-
-
-def model_of(
-    options: argparse.Namespace, environment: Mapping[str, str] | None = None
-) -> tuple[ChatModel, LoopSettings]:
-    """Return the model named by the options, the environment and the config file, and the limits of its loops.
-
-    Raises `EndpointError` if the endpoint is not configured, and `UserError` for an invalid limit.
-    """
-    settings = endpoint_settings(Locations.of_user().config, environment or os.environ, options.model)
-    if (
-        options.rounds < 0
-        or options.max_tool_calls < 1
-        or any(value is not None and value <= 0 for value in _caps(options))
-    ):
-        raise UserError("--rounds must be 0 or more, --max-tool-calls 1 or more, and a cap more than 0.")
-    max_tokens, max_cost = _caps(options)
-    changes: dict[str, Any] = {"keep": Keep(options.keep), "feedback_rounds": options.rounds}
-    changes["tool_calls"] = options.max_tool_calls
-    changes["max_cost_usd"] = max_cost if max_cost is not None else settings.max_cost_usd
-    if (tokens := max_tokens if max_tokens is not None else settings.max_tokens) is not None:
-        changes["max_tokens"] = tokens
-    return chat_model(settings), LoopSettings.for_tasks(options.min_failing, **changes)
-
-
-def _caps(options: argparse.Namespace) -> tuple[int | None, float | None]:
-    return options.max_tokens, options.max_cost
 
 
 def new_options(parser: argparse.ArgumentParser) -> Handler:
@@ -100,7 +54,8 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument(
         "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
     )
-    add_model_options(parser)
+    add_model_options(parser, of_set=False)
+    add_plain(parser)
     add_isolation(parser)
     return new
 
@@ -113,8 +68,9 @@ def new(options: argparse.Namespace) -> int:
     from gistpoint.sandbox.pools import SandboxHarness
 
     spec, runner = spec_of(options, options.source), build_runner(options)
-    with ProgressLine() as progress:
-        made = pipeline.generate_one(
+
+    def work(run: RunContext) -> pipeline.MadeTask:
+        return pipeline.generate_one(
             spec,
             options.function or "",
             settings,
@@ -122,8 +78,11 @@ def new(options: argparse.Namespace) -> int:
             SandboxHarness.on(runner.backend),
             Locations.of_user(),
             model=model,
-            run=RunContext(progress=progress.making),
+            examples=lambda library: examples_of(options, library),
+            run=run,
         )
+
+    made = watched(options, work)
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)
@@ -140,7 +99,12 @@ def _settings_of_one(options: argparse.Namespace) -> tuple[CampaignSettings, Cha
         raise UserError("A discovery task needs --function: what the model is to corrupt.")
     model, loop = model_of(options)
     return CampaignSettings(
-        CampaignMode.DISCOVERY, options.seed, options.min_failing, model=model.name, loop=loop
+        CampaignMode.DISCOVERY,
+        options.seed,
+        options.min_failing,
+        model=model.name,
+        loop=loop,
+        examples=examples_hash(options),
     ), model
 
 
@@ -170,8 +134,9 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
     parser.add_argument("--list", action="store_true", help="only print the candidates in their order, and try none")
     add_choice(parser)
+    add_plain(parser)
     add_suite(parser)
-    add_model_options(parser)
+    add_model_options(parser, of_set=True)
     add_isolation(parser)
     return generate
 
@@ -188,12 +153,12 @@ def generate(options: argparse.Namespace) -> int:
     harness = SandboxHarness.on(build_runner(options).backend)
     if options.list:
         return _listed(options, settings, batch, harness)
-    results: list[SourceResult] = []
-    with ProgressLine() as progress, orderly_end():
-        for spec in batch.left_out:
-            progress.line(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
-        with _workers(options) as workers:
-            results += pipeline.generate(
+    with orderly_end(), _workers(options) as workers:
+
+        def work(run: RunContext) -> list[SourceResult]:
+            for spec in batch.left_out:
+                run.note(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
+            made = pipeline.generate(
                 batch.taken,
                 settings,
                 harness,
@@ -201,13 +166,22 @@ def generate(options: argparse.Namespace) -> int:
                 Locations.of_user(),
                 count=count,
                 control=options.control,
+                terms=terms_of_set(options, settings, batch.taken),
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
-                run=RunContext(progress=progress.making),
+                run=run,
             )
+            return list(made)
+
+        results = watched(options, work)
     if options.json:
-        print_json("gistpoint.generate/1", results_json(settings, batch, results))
+        spent = {"spent": spent_json(options, settings, batch.taken)} if settings.model else {}
+        print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
         print_results(results)
+        print_spent(options, settings, batch.taken)
+    for result in results:
+        if result.stopped is not None:
+            raise result.stopped
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
 
 
@@ -226,8 +200,7 @@ def _listed(options: argparse.Namespace, settings: CampaignSettings, batch: Batc
             for candidate in result.plan.candidates
         ]
         print_table(("function", "stratum", *_METRICS), table)
-        left_out = ", ".join(f"{count} {reason}" for reason, count in result.plan.left_out.items())
-        print_text(f"{result.spec.source}: {len(table)} candidates of {result.plan.functions} functions; {left_out}")
+        print_text(f"{result.spec.source}: {result.plan}")
     _print_strata(results)
     return DONE
 
@@ -260,7 +233,10 @@ def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
     """Return the settings; the model's configuration is validated before any costly work."""
     mode, choice, groups = CampaignMode(options.mode), choice_of(options), groups_of(options)
     model, loop = (options.model, model_of(options)[1]) if options.model else ("", None)
-    return CampaignSettings(mode, options.seed, options.min_failing, hard(options), model, loop, choice, groups)
+    examples = examples_hash(options)
+    return CampaignSettings(
+        mode, options.seed, options.min_failing, hard(options), model, loop, choice, groups, examples
+    )
 
 
 def _batch(options: argparse.Namespace) -> Batch:
@@ -308,6 +284,12 @@ COLUMNS = (
 )  # fmt: skip
 
 
+SAVED = (
+    "saved s: what the whole suite would have taken on each corruption that was probed, less what the probes took. "
+    "Confirming is not in it. It is below 0 where many corruptions hang."
+)
+
+
 def print_results(results: Sequence[SourceResult]) -> None:
     """Print the table of sources, the reasons why candidates and corruptions were dropped, and the task ids."""
     print_table(COLUMNS, [_row(result) for result in results])
@@ -318,6 +300,8 @@ def print_results(results: Sequence[SourceResult]) -> None:
         for what, counted in (("candidate", result.counts.reasons), ("corruption", result.counts.fates))
         for reason, count in counted.items()
     ]
+    if any(result.counts.tried for result in results):
+        print_text(SAVED)
     if dropped:
         print_table(("source", "of", "came to", "count"), dropped)
     for result in results:

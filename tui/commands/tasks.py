@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
+from math import nan
 from typing import Any
 
+from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.generation.baselines import BaselineDifference, differences, record_baseline
 from gistpoint.core.kinds.checking import check_task
@@ -20,6 +24,8 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.repository import RUNS
 from gistpoint.core.text import visible_line
+from gistpoint.sessions.annotations.glance_rates import task_rates
+from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
 from gistpoint.tui.commands.arguments import TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
@@ -28,16 +34,16 @@ from gistpoint.tui.commands.gist_listing import shown_difficulty
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_records, print_text
 from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
-from gistpoint.tui.tables import Column
+from gistpoint.tui.tables import Column, parse_query
 
 COLUMNS: tuple[Column[Task], ...] = (
     Column("id", lambda task: task.short_id),
     Column("mode", lambda task: f"{task.mode}{' several' if task.several else ''}"),
     Column("source", lambda task: f"{task.source.name} {task.source.revision[:12]}"),
-    Column("tests", lambda task: str(task.suite.tests)),
-    Column("failing", lambda task: str(len(task.brief.failing))),
-    Column("uses", lambda task: str(task.budgets.tool_uses)),
-    Column("submissions", lambda task: str(task.budgets.submissions)),
+    Column("tests", lambda task: str(task.suite.tests), value=lambda task: task.suite.tests),
+    Column("failing", lambda task: str(len(task.brief.failing)), value=lambda task: len(task.brief.failing)),
+    Column("uses", lambda task: str(task.budgets.tool_uses), value=lambda task: task.budgets.tool_uses),
+    Column("submissions", lambda task: str(task.budgets.submissions), value=lambda task: task.budgets.submissions),
     Column("difficulty", lambda task: _difficulty(task)),
 )
 """The columns of `gistpoint task list`."""
@@ -62,29 +68,58 @@ def _store() -> TaskStore:
 def list_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint task list`."""
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--where",
+        default="",
+        metavar="QUERY",
+        help="only tasks that fit, such as 'discovery failing>5 glance_rate<0.2': words, column:words, column<number",
+    )
+    parser.add_argument("--ids", action="store_true", help="only whole ids, one a line: a file of them is a set")
     return listing
 
 
 def listing(options: argparse.Namespace) -> int:
     """Print the stored tasks; the source is shown, as this is an organiser's view."""
+    rates = _glance_rates()
+    columns = (*COLUMNS, *([_rate_column(rates)] if rates or options.where else []))
+    fits = parse_query(_BLANKS.sub(r"\1", options.where), columns).fits
     entries = list(_store().tasks())
-    tasks = [entry for entry in entries if isinstance(entry, Task)]
+    tasks = [entry for entry in entries if isinstance(entry, Task) and fits(entry)]
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
     if options.json:
-        rows = [{**_row(task), **_figured(task)} for task in tasks]
+        rows = [{**_row(task, rates), **_figured(task)} for task in tasks]
         problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
         print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
         return DONE
-    if not entries:
+    if options.ids:
+        print("".join(f"{task.id}\n" for task in tasks), end="")
+    elif not entries:
         print("There are no tasks yet. `gistpoint demo` brings four; `gistpoint task new SOURCE` makes one.")
-        return DONE
-    print_records(COLUMNS, tasks)
+    else:
+        print_records(columns, tasks)
     for item in broken:
         print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
     return DONE
 
 
-def _row(task: Task) -> dict[str, Any]:
+_BLANKS = re.compile(r"\s*(<=|>=|<|>|=)\s*")
+"""Around the sign of a comparison, where a query has none."""
+
+
+def _glance_rates() -> Mapping[str, float]:
+    return task_rates(GlanceStore(Locations.of_user().glances, SystemTime()).book)
+
+
+def _rate_column(rates: Mapping[str, float]) -> Column[Task]:
+    """Return the column of glance rates; a task without one fits no comparison."""
+    return Column(
+        "glance_rate",
+        lambda task: f"{rates[task.id]:.2f}" if task.id in rates else "",
+        value=lambda task: rates.get(task.id, nan),
+    )
+
+
+def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
     return {
         "id": task.id,
         "mode": task.mode,
@@ -94,6 +129,7 @@ def _row(task: Task) -> dict[str, Any]:
         "failing": len(task.brief.failing),
         "budgets": asdict(task.budgets),
         "demo": task.demo,
+        "glance_rate": rates.get(task.id),
     }
 
 
@@ -109,7 +145,9 @@ def show(options: argparse.Namespace) -> int:
     task = _store().find(options.task)
     if options.json:
         failing = [asdict(failure) for failure in task.brief.failing]
-        print_json("gistpoint.task/1", {**_row(task), "brief": render_brief(task), "failing_tests": failing})
+        print_json(
+            "gistpoint.task/1", {**_row(task, _glance_rates()), "brief": render_brief(task), "failing_tests": failing}
+        )
     else:
         print_text(render_brief(task))
     return DONE

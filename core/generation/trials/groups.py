@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 from gistpoint.core.generation.candidates import LEAST, SUBTLE, in_reach
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.trials.discovery import Rated, good_corruptions
+from gistpoint.core.generation.trials.model import corruptions_by_model
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Target
 
 _SPARE = 1
-"""Parts found beyond those wanted, so that the worst can be left out."""
+"""Parts found beyond those wanted, so that the worst can be left out; of a model, which costs money, none."""
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
@@ -42,9 +44,10 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
     candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
     if not candidate.partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
+    find, spare = (corruptions_by_model, 0) if trial.settings.model else (good_corruptions, _SPARE)
     parts: list[Rated] = []
     least = candidate.size if rules.sizes else LEAST
-    most = candidate.size if rules.chain else candidate.size + _SPARE
+    most = candidate.size if rules.chain else candidate.size + spare
     left = [candidate.name, *candidate.partners]
     while len(parts) < most:
         names = [part.target.name for part in parts]
@@ -53,7 +56,7 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
             break
         left.remove(name)
         try:
-            found = good_corruptions(trial, name, trial.settings.part_band)
+            found: Sequence[Rated] = find(trial, name, trial.settings.part_band)
         except CandidateDropped:
             if not parts:
                 raise

@@ -2,56 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gistpoint.core.chat import ChatProblem
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.corruption.evidence import Evidence, is_good, subtlety
-from gistpoint.core.corruption.model import End, LoopSettings, ModelTrial, SubmissionVerdict
+from gistpoint.core.corruption.corruptions import Corruption
+from gistpoint.core.corruption.edits import edits_between
+from gistpoint.core.corruption.evidence import Evidence, Subtlety, is_good, subtlety
+from gistpoint.core.corruption.rounds import End, LoopSettings, ModelTrial, SubmissionVerdict
 from gistpoint.core.errors import EndpointError
-from gistpoint.core.generation.by_model import ModelCorruption, corrupt_by_model
-from gistpoint.core.generation.trials.discovery import as_json
+from gistpoint.core.generation.by_model import KIND, ModelCorruption, corrupt_by_model
+from gistpoint.core.generation.spending import SetStoppedError
+from gistpoint.core.generation.trials.discovery import Rated, as_json
 from gistpoint.core.generation.trials.evidence import evidence_of
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.model import Failure, Target
 
-_OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY)
+_OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY, End.CONTEXT_FULL)
 """Ends that one function can cause, such as a text that is too long; on a first request the endpoint is to blame."""
 _SHOWN_FAILURES = 2
 
 
+@dataclass(frozen=True, slots=True)
+class RatedByModel(Rated):
+    """A corruption that a model submitted, with the conversation."""
+
+    made: ModelCorruption
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the provenance that a task keeps."""
+        found = {"glance": self.glance.to_json(), "evidence": as_json(self.evidence), "good": self.good}
+        return {**self.made.provenance(), **found}
+
+
 def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on the candidate. Raises `EndpointError` if the failure would affect every candidate."""
-    probing = _Probing(trial)
-    model, name = trial.context.model, trial.candidate.name
+    item = corruptions_by_model(trial, trial.candidate.name, trial.settings.band)[0]
+    proof = trial.confirm((item.target,))
+    if proof.failing != frozenset(item.report.failed):
+        differing = len(proof.failing ^ frozenset(item.report.failed))
+        raise CandidateDropped(Reason.SUITE_DIFFERS, f"{differing} tests differ")
+    return trial.kept(proof, {"parts": [item.provenance()]})
+
+
+def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[RatedByModel]:
+    """Return the model's corruptions of a function that may be kept, the one to be kept first.
+
+    Raises `CandidateDropped` if there is none, and `EndpointError` if that would be so for every function, or if the
+    set has spent what it may.
+    """
+    probing, spending = _Probing(trial, band), trial.context.terms.spending
+    model = trial.context.model
     assert model is not None
+    if spending is not None:
+        spending.check()
+    loop = trial.settings.loop or LoopSettings.for_tasks(trial.settings.min_failing)
     made = corrupt_by_model(
         trial.library.intake,
         FunctionRef.parse(name),
         model,
         trial.context.runner,
-        settings=trial.settings.loop or LoopSettings.for_tasks(trial.settings.min_failing),
+        settings=replace(loop, min_failing=band[0], most_failing=band[1]),
         tests=trial.library.seeing((name,)),
         try_out=probing,
+        terms=trial.context.terms,
         run=trial.context.run,
     )
-    trial.record = made.record()
+    trial.record = _records(trial.record, made.record())
     trial.fates.update(f"model: {item.verdict.value}" for item in made.result.rounds)
-    kept = made.result.kept
-    if kept is None or kept.target is None or kept.trial is None:
+    found = [probing.rated(replace(made, result=result)) for result in made.result.in_turn]
+    if not found:
         _check_endpoint(made)
+    if spending is not None:
+        spending.ended(name, made.result.fault, made.result.detail)
+    if not found:
         raise CandidateDropped(Reason.NONE_GOOD, made.reason)
-    proof = trial.confirm((kept.target,))
-    if proof.failing != kept.trial.failing_ids:
-        raise CandidateDropped(Reason.SUITE_DIFFERS, f"{len(proof.failing ^ kept.trial.failing_ids)} tests differ")
-    return trial.kept(proof, {"parts": [_provenance(made, probing.evidence[kept.target.corrupted], trial)]})
+    return found
+
+
+def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a candidate with one more conversation: of a group, a list of them."""
+    if known is None:
+        return record
+    parts = known["parts"] if "parts" in known else [dict(known)]
+    return {"kind": KIND, "parts": [*parts, record]}
 
 
 def _check_endpoint(made: ModelCorruption) -> None:
-    """Raise `EndpointError` if the endpoint ended the conversation, not the function."""
+    """Raise `EndpointError` if the endpoint or a cap of the set ended the conversation, not the function."""
     end, first = made.result.end, made.result.requests == 1
+    if end is End.SET_CAP:
+        raise SetStoppedError(
+            f"No more may be spent: {made.result.detail}",
+            hint="What was decided is kept: the same command with a larger --max-cost or --max-tokens goes on.",
+        )
     if end.value in set(ChatProblem) and (first or end not in _OF_THE_FUNCTION):
         raise EndpointError(
             f"The model can't be asked any more: {made.result.detail}",
@@ -59,21 +108,21 @@ def _check_endpoint(made: ModelCorruption) -> None:
         )
 
 
-def _provenance(made: ModelCorruption, evidence: Evidence, trial: CandidateTrial) -> dict[str, Any]:
-    kept = made.result.kept
-    assert kept is not None
-    assert kept.target is not None
-    (glance,) = trial.context.scorer.scores([kept.target])
-    good = is_good(evidence, *trial.settings.band)
-    return {**made.provenance(), "glance": glance.to_json(), "evidence": as_json(evidence), "good": good}
-
-
 class _Probing:
-    """Tries submissions with the prober, and keeps the evidence by corrupted text."""
+    """Tries submissions with the prober, and keeps what it found by corrupted text."""
 
-    def __init__(self, trial: CandidateTrial) -> None:
-        self._trial = trial
-        self.evidence: dict[str, Evidence] = {}
+    def __init__(self, trial: CandidateTrial, band: tuple[int, int]) -> None:
+        self._trial, self._band = trial, band
+        self._found: dict[str, tuple[ProbeReport, Evidence, Subtlety]] = {}
+
+    def rated(self, made: ModelCorruption) -> RatedByModel:
+        """Return a conversation's kept submission with what was found."""
+        target = made.target
+        assert target is not None
+        report, evidence, rated = self._found[target.corrupted]
+        corruption = Corruption(target, edits_between(target.original, target.corrupted), (KIND,), 1.0)
+        (glance,) = self._trial.context.scorer.scores([target])
+        return RatedByModel(corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made)
 
     def __call__(self, target: Target) -> ModelTrial:
         self._trial.next(target.name, self._trial.settings.model)
@@ -84,8 +133,8 @@ class _Probing:
                 SubmissionVerdict.HANGS if hangs else SubmissionVerdict.COULD_NOT_RUN, detail=report.reason
             )
         evidence = evidence_of(report, target, self._trial.library)
-        self.evidence[target.corrupted] = evidence
-        rated = subtlety(evidence, *self._trial.settings.band)
+        rated = subtlety(evidence, *self._band)
+        self._found[target.corrupted] = report, evidence, rated
         shown = list(report.failed.items())[:_SHOWN_FAILURES]
         return ModelTrial(
             SubmissionVerdict.ACCEPTED,

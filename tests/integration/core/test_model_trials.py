@@ -12,7 +12,7 @@ from tiny_tasks import Maker
 
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.corruptions import replaced_target
-from gistpoint.core.corruption.model import LoopSettings, ModelTrial, SubmissionVerdict
+from gistpoint.core.corruption.rounds import LoopSettings, ModelTrial, SubmissionVerdict
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.by_model import SuiteTrials, example_texts, is_assertion, last_line, rating
 from gistpoint.core.generation.intake import Intake, take_in

@@ -358,12 +358,37 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
             "pkg/core.py": """
             import logging
             logger = logging.getLogger(__name__)
+            from dataclasses import dataclass
+            @dataclass
+            class Pair:
+                left: "int"
             class Item:
                 def __repr__(self):
-                    return type(self).__module__ + logger.name
+                    return type(self).__module__ + logger.name + str(Pair(1).left)
             """,
         },
         Breadth.WITH_NAMES,
+    ),
+    "statements that are there for something else": (
+        {
+            "main.py": """
+            import os
+            from pkg import Reader
+            print(Reader().read("a"), os.path.isdir("nowhere"))
+            """,
+            "pkg/__init__.py": """
+            import os
+            class Reader:
+                known = {}
+                def read(self, name):
+                    return name * 2
+            def load(reader, path):
+                reader.known[path] = len(os.listdir(path))
+            load(Reader(), os.path.dirname(__file__) + "/data")
+            """,
+            "pkg/data/words.txt": "",
+        },
+        Breadth.BARE,
     ),
     "modules asked for by name": (
         {
@@ -385,6 +410,27 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
             "pkg/two.py": "value = 42\n",
         },
         Breadth.EVERYTHING,
+    ),
+    "modules asked for by name, beside statements for something else": (
+        {
+            "main.py": "import pkg.test_more\nfrom pkg import answer_of\nprint(answer_of('one'))\n",
+            "pkg/test_more.py": """
+            import os
+            from pkg import answer_of
+            known = {}
+            def load(function):
+                known[function] = os.listdir(os.path.dirname(__file__) + "/data")
+            load(answer_of)
+            """,
+            "pkg/data/words.txt": "",
+            "pkg/__init__.py": """
+            from importlib import import_module
+            def answer_of(name):
+                return import_module("pkg." + name).answer
+            """,
+            "pkg/one.py": "answer = 41\n",
+        },
+        Breadth.EVERYTHING_BARE,
     ),
     "a definition replaced by its dotted name": (
         {

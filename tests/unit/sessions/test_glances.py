@@ -86,9 +86,9 @@ def test_the_first_reading_of_a_person_counts_and_every_one_of_a_model(store: Gl
     assert (people["untouched_read"], people["false_alarms"], people["false_alarm_rate"]) == (1, 1, 1.0)
     assert rows["people", "family", "order"]["read"] == 1
     assert rows["people", "task", two.task]["rate"] == 0.0
-    assert (rows["models", "all", ""]["read"], rows["models", "all", ""]["seen"]) == (3, 2)
-    assert rows["models", "all", ""]["false_alarm_rate"] is None
-    assert ("models", "task", two.task) not in rows
+    assert (rows["model m", "all", ""]["read"], rows["model m", "all", ""]["seen"]) == (3, 2)
+    assert rows["model m", "all", ""]["false_alarm_rate"] is None
+    assert ("model m", "task", two.task) not in rows
     assert task_rates(store.book) == {one.task: 0.5, two.task: 0.0}
 
 

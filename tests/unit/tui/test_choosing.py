@@ -180,6 +180,7 @@ def test_candidates_are_listed_and_none_is_tried(
     assert cli.main(listed) == 0
     printed = capsys.readouterr().out
     assert "shop.py::bill\tcode_lines low, harmonic_out high\t6\t3\t2\t0.6667" in printed
+    assert "shop: 3 candidates of 4 functions; 1 seen by too few tests" in printed
     assert "shop\tcode_lines low, harmonic_out high\t1\t0" in printed
     runs = bench.runs
     assert cli.main([*listed, "--json"]) == 0

@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import build_task
 from fakes import FakeClock
+from scripted_endpoint import Answer, completion, endpoint
+from study_folders import declare
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion, blind_items
 from gistpoint.core.kinds.folder import read_answer
@@ -19,6 +24,7 @@ from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceRead
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
+KEY = "sk-0123456789-secret"
 
 
 @pytest.fixture
@@ -49,8 +55,8 @@ def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, ca
     said = capsys.readouterr()
     assert said.err == "1 operations added, 0 were there already.\n"
     lines = said.out.splitlines()
-    assert lines[0].startswith("readers\tby\tname\tread\tseen\tglance rate (95 %)")
-    assert f"people\ttask\t{tasks[1].short_id}\t2\t1\t0.50 (0.09 to 0.91)\t0\t0\t-" in lines
+    assert lines[0] == "readers\tby\tname\tseen\trate\t95 %\talarms\trate\t95 %\tdoubtful"
+    assert f"people\ttask\t{tasks[1].short_id}\t1 of 2\t0.50\t0.09-0.91\t0 of 0\t-\t-\t0" in lines
     assert "ada\tbob\t1\t0\t0.00\t0\t0\t-" in lines
     assert cli.main(["glance", "--json", tasks[1].short_id]) == cli.DONE
     found = json.loads(capsys.readouterr().out)
@@ -69,3 +75,100 @@ def test_what_was_not_read_is_said(tasks: list[Task], capsys: Captured) -> None:
     assert "--all" in capsys.readouterr().err
     assert cli.main(["glance", "--all"]) == cli.MISTAKE
     assert "needs a terminal" in capsys.readouterr().err
+
+
+def said(answer: str, line: int) -> Answer:
+    words = json.dumps({"answer": answer, "line": line, "words": "{ because }"})
+    return completion(f"Let me see {{x}}.\n```json\n{words}\n```")
+
+
+def seen(request: dict[str, Any], _: Mapping[str, str]) -> Answer:
+    """A model that sees the plus in place of the minus."""
+    shown = request["messages"][-1]["content"]
+    assert "shop" not in shown  # neither the library nor the task
+    return said("fault", 3) if "+ price" in shown else said("nothing", 2)
+
+
+def test_a_model_reads_each_function_many_times_and_goes_on_where_it_was(
+    tasks: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    command = ["glance", "--all", "--judge-model", "m", "--times", "6"]
+    with endpoint(seen) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+        assert cli.main([*command[:-1], "4"]) == cli.DONE
+        assert cli.main(command) == cli.DONE
+        assert len(served.requests) == 6
+    captured = capsys.readouterr()
+    assert "4 of 4 answers" in captured.err
+    assert "2 of 2 answers" in captured.err
+    line = next(line for line in captured.out.splitlines()[::-1] if line.startswith("model m\tall"))
+    assert line.split("\t")[3:8] == ["3 of 3", "1.00", "0.44-1.00", "0 of 3", "0.00"]
+    files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    readings = GlanceStore(Locations.of_user().glances, FakeClock()).book.state(tasks[1].id, "model m").readings
+    assert {reading.words for reading in readings} == {"{ because }"}
+    assert {len(reading.prompt_sha256) for reading in readings} == {64}
+    assert cli.main(["glance", "--json", "--all"]) == cli.DONE
+    readers = {
+        row["readers"]: row["read"] for row in json.loads(capsys.readouterr().out)["rates"] if row["by"] == "all"
+    }
+    assert readers == {"people": 1, "model m": 3}  # kept apart
+
+
+@pytest.mark.parametrize(
+    ("steps", "requests", "why"),
+    [
+        ([completion("I can't say.")], 3, "holds no answer: I can't say"),
+        ([Answer("no", status=401)], 1, "gistpoint: "),
+        ([said("fault", 3)], 1, "no price is known"),
+    ],
+)
+def test_a_model_that_is_of_no_use_is_not_asked_on(
+    tasks: list[Task],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Captured,
+    steps: list[Answer],
+    requests: int,
+    why: str,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    cap = ["--max-cost", "0.5"] if "price" in why else []
+    with endpoint(*steps) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+        assert cli.main(["glance", tasks[1].short_id, "--judge-model", "m", *cap]) == cli.NEGATIVE
+        assert len(served.requests) == requests
+    assert why in capsys.readouterr().err
+
+
+def test_tasks_are_listed_and_chosen_by_their_glance_rate(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
+    assert cli.main(["task", "list"]) == cli.DONE
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split("\t")[-1] == "glance_rate"
+    assert {line.split("\t")[0]: line.split("\t")[-1] for line in lines[1:]} == {
+        tasks[0].short_id: "",
+        tasks[1].short_id: "1.00",
+    }
+    for query, found in (
+        ("glance_rate > .5", [tasks[1]]),
+        ("glance_rate < .5", []),
+        ("mode:discovery failing>=1", [tasks[1]]),
+        ("remove", [tasks[0]]),
+    ):
+        assert cli.main(["task", "list", "--ids", "--where", query]) == cli.DONE
+        assert capsys.readouterr().out.split() == [task.id for task in found], query
+    assert cli.main(["task", "list", "--where", "size<2"]) == cli.MISTAKE
+    assert "glance_rate" in capsys.readouterr().err
+    assert cli.main(["task", "list", "--json", "--where", "glance_rate>0.5"]) == cli.DONE
+    (row,) = json.loads(capsys.readouterr().out)["tasks"]
+    assert (row["id"], row["glance_rate"]) == (tasks[1].id, 1.0)
+    assert cli.main(["task", "show", "--json", tasks[1].id]) == cli.DONE
+    assert json.loads(capsys.readouterr().out)["glance_rate"] == 1.0
+
+
+def test_the_tasks_of_a_study_are_a_set(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
+    study = declare(tmp_path / "study")
+    shutil.rmtree(Locations.of_user().tasks)  # they are in the study's folder alone
+    assert cli.main(["glance", "--json", str(study)]) == cli.DONE
+    rates = json.loads(capsys.readouterr().out)["rates"]
+    assert [(row["name"], row["seen"]) for row in rates if row["by"] == "task"] == [(tasks[1].id, 1)]

@@ -55,7 +55,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", fetch)
     mapper = FakeMapper(("shop/prices.py::discount",))
     monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda bench: mapper)
-    monkeypatch.setattr("gistpoint.tui.commands.task_making.chat_model", impatient)
+    monkeypatch.setattr("gistpoint.tui.commands.model_options.chat_model", impatient)
 
 
 def made(monkeypatch: pytest.MonkeyPatch, *steps: Step, more: tuple[str, ...] = ()) -> tuple[int, list[Any]]:

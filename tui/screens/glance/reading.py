@@ -84,6 +84,7 @@ class GlanceScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Go to the first function that was not read yet."""
+        self.code.wrap = True  # nobody has the time to look beyond the edge
         if self._reader.limit_s:
             self.set_interval(_TICK_S, self._tick)
         self._go_on()

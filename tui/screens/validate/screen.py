@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
+from textual.css.query import NoMatches
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import Input
@@ -463,6 +465,14 @@ class ValidateScreen(Screen[None]):
         self.flush()
         self.bench.cancel()
         self.dismiss(None)
+
+
+def keep_typed(screens: Iterable[Screen[Any]]) -> None:
+    """Keep what was typed on the validation screens among some that are about to go."""
+    for screen in screens:
+        if isinstance(screen, ValidateScreen):
+            with contextlib.suppress(NoMatches):  # its widgets are gone already
+                screen.flush()
 
 
 def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:

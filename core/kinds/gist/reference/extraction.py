@@ -85,8 +85,13 @@ class Extractor:
         self._used: dict[Unit, list[Use]] = {}
         self._local: dict[Unit, list[LocalImport]] = {}
 
-    def select(self, roots: Collection[Unit], *, everything_in: Collection[str] = ()) -> UnitSelection:
-        """Return the units that `roots` need, and all units that ran of the modules named in `everything_in`."""
+    def select(
+        self, roots: Collection[Unit], *, everything_in: Collection[str] = (), side_effects: bool = True
+    ) -> UnitSelection:
+        """Return the units that `roots` need, and all units that ran of the modules named in `everything_in`.
+
+        With `side_effects`, statements that may change something that is needed are needed as well.
+        """
         selection = UnitSelection()
         pending = list(roots)
         pending += [unit for name in everything_in for unit in self.modules[name].units if not _is_import(unit)]
@@ -95,7 +100,8 @@ class Extractor:
                 unit = pending.pop()
                 if unit not in self._repeated:
                     pending.extend(self._take(unit, selection))
-            pending = [unit for unit in self._side_effects(selection) if unit not in selection.units]
+            if side_effects:
+                pending = [unit for unit in self._side_effects(selection) if unit not in selection.units]
         return selection
 
     def ran_functions(self, *, hooks_of: Collection[str]) -> list[Unit]:

@@ -94,7 +94,8 @@ class Renderer:
             if isinstance(unit.statement, ast.Import | ast.ImportFrom):
                 body.extend(self._imports(unit, emitted, defined))
             else:
-                name = self.names.own_name if unit.module.name == self._home else repr(unit.module.name)
+                own = unit.module.name == self._home or _is_dataclass(unit.statement)
+                name = self.names.own_name if own else repr(unit.module.name)
                 if self.names.own_name and name != named:
                     body.append(f"__name__ = {name}")
                     named = name
@@ -294,6 +295,12 @@ class Renderer:
 
     def _kept(self, name: str) -> str:
         return name + KEPT
+
+
+def _is_dataclass(statement: ast.stmt) -> bool:
+    """Whether a statement is a data class, which looks for its annotations in `sys.modules` by the module's name."""
+    decorators = statement.decorator_list if isinstance(statement, ast.ClassDef) else []
+    return any("dataclass" in ast.unparse(decorator) for decorator in decorators)
 
 
 def _outermost(edits: Collection[tuple[int, int, int, int, str]]) -> Iterator[tuple[int, int, int, int, str]]:

@@ -6,7 +6,7 @@ import pytest
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.corruption.facts import facts_of
-from gistpoint.core.corruption.gates import GateRefusal, gate
+from gistpoint.core.corruption.gates import Gate, GateRefusal, gate
 from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.tasks.model import Target
 
@@ -320,6 +320,19 @@ def test_a_value_that_the_branch_binds_itself_is_no_turned_guard() -> None:
     assert gate(Target("m.py", "f", original, original.replace("if a", "if not a"))) is None
 
 
+def test_all_rules_that_a_text_breaks_are_named_and_not_the_first_alone() -> None:
+    original = "def f(a, b):\n    # none left\n    if a:\n        c = a.d\n        return c\n    return b"
+    corrupted = "def f(a, b):\n    if a:\n        c = a.d\n        return b\n    return b"
+    assert Gate(original).broken(corrupted) == (
+        "a comment changes",
+        "a variable or parameter is no longer used (c)",
+        "it shows at a glance (same result either way)",
+        "a comment or an error message beside it tells what was meant",
+    )
+    assert Gate(original).broken(original.replace("a.d", "a.e")) == ()
+    assert Gate(original).broken("def f(") == ()
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -397,6 +410,23 @@ def test_name_of_the_function_around_tells_what_was_meant() -> None:
 def test_words_of_the_docstring_tell_what_was_left_out() -> None:
     original = 'def f(a):\n    """Return the stripped rest."""\n    return a.x(a.b.strip())'
     assert gate(Target("m.py", "f", original, original.replace(".strip()", ""))) is GateRefusal.NAMED
+
+
+def test_a_message_that_lists_the_texts_tells_which_is_gone() -> None:
+    original = "def f(a, b):\n    if a.b in ('rw', 'ro'):\n        return b\n    return a.c('rw or ro', b)"
+    assert gate(Target("m.py", "f", original, original.replace("in ('rw', 'ro')", "== 'rw'"))) is GateRefusal.NAMED
+
+
+def test_a_comparison_of_its_own_name_is_not_another_one() -> None:
+    original = "def __ge__(self, a):\n    if a is None:\n        return False\n    return a.b(self.c >= a.c)"
+    assert gate(Target("m.py", "C.__ge__", original, original.replace(">=", ">"))) is GateRefusal.NAMED
+
+
+def test_a_case_that_is_left_out_at_one_of_two_places_shows() -> None:
+    case = "        if a.b and x not in a.b:\n            continue\n"
+    original = f"def f(a):\n    for x in a:\n{case}        x.c()\n    for x in a.d:\n{case}        x.e()"
+    assert gate(Target("m.py", "f", original, original.replace(case, "", 1))) is GateRefusal.ODD
+    assert gate(Target("m.py", "f", original, original.replace(case, ""))) is None
 
 
 def test_a_result_keeps_the_type_of_the_annotation() -> None:

@@ -14,18 +14,19 @@ from small_trees import tree_of
 from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.corruption.corruptions import clue_of
-from gistpoint.core.corruption.model import (
-    MOST_EMPTY_REPLIES,
+from gistpoint.core.corruption.feedback import MOST_REPEATS
+from gistpoint.core.corruption.glance import GlanceScore
+from gistpoint.core.corruption.model import MOST_EMPTY_REPLIES, ModelLoop, unread
+from gistpoint.core.corruption.prompt import render_template, template_sha256, template_text
+from gistpoint.core.corruption.rounds import (
+    Appearance,
     End,
     Keep,
     LoopResult,
     LoopSettings,
-    ModelLoop,
     ModelTrial,
+    Reader,
     SubmissionVerdict,
-    render_template,
-    template_sha256,
-    template_text,
 )
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import NEVER, CancelToken
@@ -47,7 +48,8 @@ DOC = '    """Return the price with a percentage taken off."""\n    # whole cent
 GOOD = f"{FIRST}{DOC}    return price - price * percent // 101\n"
 BETTER = f"{FIRST}{DOC}    return price - (price * percent + 1) // 100\n"
 WEAK = f"{FIRST}{DOC}    return price - price * percent // 100 + 0\n"
-FAILING = {"// 101": (4, 0.4), "+ 1)": (3, 0.9), "+ 0": (1, 0.95)}
+OTHERS = [GOOD.replace("101", f"10{n}") for n in range(2, 5)]
+FAILING = {**{f"// 10{n}": (4, 0.4) for n in range(2, 5)}, "// 101": (4, 0.4), "+ 1)": (3, 0.9), "+ 0": (1, 0.95)}
 
 
 def tried(target: Target) -> ModelTrial:
@@ -66,6 +68,7 @@ def loop_of(
     settings: LoopSettings | None = None,
     try_out: Callable[[Target], ModelTrial] = tried,
     cancel: CancelToken = NEVER,
+    read: Reader = unread,
 ) -> tuple[LoopResult, ScriptedModel]:
     tree = tree_of({"shop/prices.py": MODULE, "tests/test_shop.py": "def test_total():\n    assert True\n"}, tmp_path)
     model = ScriptedModel(script)
@@ -73,7 +76,7 @@ def loop_of(
     context = ToolContext(tree, ToolLimits(), str(function), frozenset({"tests/test_shop.py"}))
     loop = ModelLoop(
         model, context, function, "the prompt", clue_of, tried if try_out is None else try_out,
-        settings or LoopSettings(), cancel=cancel,
+        settings or LoopSettings(), cancel=cancel, read=read,
     )  # fmt: skip
     return loop.run(), model
 
@@ -84,8 +87,8 @@ def answers(model: ScriptedModel, request: int) -> list[str]:
 
 def test_five_rounds_of_feedback_then_the_final_one_and_the_most_subtle_is_kept(tmp_path: Path) -> None:
     browse = ("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
-    script = [reply(browse), reply(submit(GOOD)), reply(submit(BETTER)), reply(submit(WEAK)), reply(submit(GOOD))]
-    result, model = loop_of(tmp_path, *script, reply(submit(GOOD)), reply(submit(GOOD)), reply(submit(GOOD)))
+    script = [reply(browse), reply(submit(GOOD)), reply(submit(BETTER)), reply(submit(WEAK))]
+    result, model = loop_of(tmp_path, *script, *(reply(submit(code)) for code in OTHERS), reply(submit(GOOD)))
     assert result.end is End.FINAL_SUBMISSION
     assert [item.verdict for item in result.rounds] == [
         SubmissionVerdict.ACCEPTED,
@@ -120,9 +123,76 @@ def test_final_keeps_the_last_one_and_nothing_where_that_one_fails(tmp_path: Pat
     assert replace(result, settings=LoopSettings()).kept is not None
 
 
+def test_a_text_sent_again_is_told_so_with_its_result_and_ends_it_after_three(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    def once(target: Target) -> ModelTrial:
+        ran.append(target.corrupted)
+        return tried(target)
+
+    clue = GOOD.replace("# whole cents", "# BUG here")
+    script = [reply(submit(code)) for code in (GOOD, clue, GOOD + "\n", "nonsense(", "nonsense(", clue, BETTER)]
+    result, model = loop_of(tmp_path, *script, try_out=once)
+    assert result.end is End.SENT_AGAIN
+    assert (len(ran), result.requests) == (1, 6)
+    assert [item.again for item in result.rounds] == [None, None, 1, None, 4, 2]
+    assert result.kept is not None
+    told = answers(model, 5)
+    assert "This is submission 1 again, word for word; nothing was run. 4 of 40 tests fail." in told[2]
+    assert "within the aim" in told[2]
+    assert "After 2 more texts" in told[2]
+    assert "4 rounds of test feedback left" in told[2]
+    assert "submission 4 again" in told[4]
+    assert "It was refused" in told[4]
+    assert [item.as_json().get("again") for item in result.rounds] == [None, None, 1, None, 4, 2]
+
+
+def test_the_final_submission_may_be_one_that_was_tried(tmp_path: Path) -> None:
+    settings = LoopSettings(feedback_rounds=2, keep=Keep.FINAL)
+    result, _ = loop_of(tmp_path, *(reply(submit(code)) for code in (BETTER, WEAK, BETTER)), settings=settings)
+    assert result.end is End.FINAL_SUBMISSION
+    assert result.kept is not None
+    assert (result.kept.number, result.kept.again) == (3, 1)
+    assert MOST_REPEATS > 1
+
+
+def test_what_a_reader_sees_is_told_refuses_nothing_and_decides_which_is_kept(tmp_path: Path) -> None:
+    def read(target: Target) -> Appearance:
+        if "+ 1)" in target.corrupted:
+            return Appearance(("it shows at a glance (branches end alike)",), GlanceScore(0.9, {}), seen=True)
+        return Appearance((), GlanceScore(0.2, {}))
+
+    result, model = loop_of(
+        tmp_path, reply(submit(BETTER)), reply(submit(GOOD)), reply(content="Done."), read=read
+    )  # fmt: skip
+    first, second = answers(model, 2)
+    assert "3 of 40 tests fail" in first
+    assert "put at 90 %" in first
+    assert "it shows at a glance (branches end alike)" in first
+    assert "put at 20 %" in second
+    assert "may be kept all the same" not in second
+    assert result.kept is not None
+    assert result.kept.number == 2
+    assert result.as_json()["rounds"][0]["rules"] == ["it shows at a glance (branches end alike)"]
+    alone, _ = loop_of(tmp_path, reply(submit(BETTER)), reply(content="Done."), read=read)
+    assert alone.kept is not None
+
+
+def test_one_within_the_aim_is_kept_rather_than_a_loud_one(tmp_path: Path) -> None:
+    def loud(target: Target) -> ModelTrial:
+        failing, subtlety = (30, 0.9) if "+ 1)" in target.corrupted else (4, 0.4)
+        return ModelTrial(SubmissionVerdict.ACCEPTED, failing, 40, failing, 0, subtlety=subtlety)
+
+    result, _ = loop_of(
+        tmp_path, reply(submit(BETTER)), reply(submit(GOOD)), reply(content="Done."), try_out=loud
+    )  # fmt: skip
+    assert result.kept is not None
+    assert result.kept.number == 2
+
+
 def test_all_tests_failing_is_called_too_loud(tmp_path: Path) -> None:
     result, model = loop_of(
-        tmp_path, reply(submit(GOOD)), reply(submit(GOOD)),
+        tmp_path, reply(submit(GOOD)), reply(submit(BETTER)),
         settings=LoopSettings(feedback_rounds=1), try_out=lambda target: ModelTrial(SubmissionVerdict.ACCEPTED, 40, 40),
     )  # fmt: skip
     assert "more than the aim of 2 to 15 failing tests" in answers(model, 1)[0]

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 import pytest
-from fake_benches import SHOP, FakeBench, Shop
+from fake_benches import CHECKS, SHOP, FakeBench, Shop
 from scripted_endpoint import reply
 
+from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.core.corruption.model import LoopSettings
+from gistpoint.core.corruption.model import MOST_EMPTY_REPLIES
+from gistpoint.core.corruption.prompt import template_sha256
+from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import EndpointError, UserError
+from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.spending import SetSpending, SetStoppedError
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.running import NEVER, CancelToken
 
@@ -85,6 +91,20 @@ def test_the_most_subtle_submission_is_proven_and_kept(tmp_path: Path) -> None:
     assert any("located in shop.py" in prompt and "def price" in prompt for prompt in made.bench.models[0].prompts)
 
 
+def test_what_shows_is_tried_all_the_same_and_the_model_is_told_by_which_rule(tmp_path: Path) -> None:
+    shows = PRICE.replace("range(amount)", "range(min(amount, 3))").replace(
+        "    total = 0", "    total, n = 0, rate - rate"
+    )
+    made = shop(tmp_path, submit(shows), reply(content="Done."))
+    _, kept = made.campaign("discovery", count=1, min_failing=2, model="m")
+    (verdict,) = kept
+    assert verdict.kept is not None
+    (part,) = verdict.kept.provenance["parts"]
+    (only,) = part["record"]["loop"]["rounds"]
+    assert only["verdict"] == "accepted"
+    assert any("operand repeated" in rule for rule in only["rules"])
+
+
 def test_the_first_of_several_definitions_is_a_candidate_as_any_other(tmp_path: Path) -> None:
     made = shop(tmp_path, submit(QUIET), reply(content="Done."))
     made.source = f"if True:\n{indent(PRICE, '    ')}\nelse:\n    def price(amount, rate):\n        return 0\n\n{SHOP}"
@@ -126,11 +146,101 @@ def test_a_text_too_long_for_the_model_is_the_function_s_own_end(tmp_path: Path)
     assert "Too long." in counts.verdicts[0].detail
 
 
-def test_a_model_is_part_of_what_is_asked_for_and_corrupts_in_discovery_alone() -> None:
+def test_a_model_is_part_of_what_is_asked_for_and_removes_nothing() -> None:
     usual = CampaignSettings(CampaignMode.DISCOVERY)
     assert "model" not in usual.to_json()
     asked = CampaignSettings(CampaignMode.DISCOVERY, model="m", loop=LoopSettings(feedback_rounds=2))
     assert asked.to_json()["loop"]["feedback_rounds"] == 2
-    for mode in (CampaignMode.REMOVE, CampaignMode.MULTI):
-        with pytest.raises(UserError, match="discovery mode"):
-            CampaignSettings(mode, model="m")
+    assert "examples" not in asked.to_json()
+    with pytest.raises(UserError, match="removing needs none"):
+        CampaignSettings(CampaignMode.REMOVE, model="m")
+
+
+STOCK = """def stock(orders):
+    left = {}
+    for name, count in orders:
+        left[name] = left.get(name, 0) + count
+    return left"""
+BILL = """def bill(orders, rate):
+    lines = []
+    for name, count in sorted(stock(orders).items()):
+        if count >= 1:
+            lines.append((name, price(count, rate)))
+    return lines"""
+PARTS = {"price": QUIET, "stock": STOCK.replace("0)", "1)"), "bill": BILL.replace(">= 1", ">= 2")}
+
+
+@dataclass
+class OfEach:
+    """A chat model that submits one text for each function, and stops."""
+
+    name: str
+    codes: Mapping[str, str]
+
+    def complete(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+    ) -> ChatReply | ChatFailure:
+        asked = re.search(r"Function to corrupt:\ndef (\w+)", messages[0].content)
+        assert asked is not None
+        return submit(self.codes[asked.group(1)]) if len(messages) == 1 else reply(content="Done.")
+
+
+class GroupBench(FakeBench):
+    def model(self, name: str) -> OfEach:
+        return OfEach(name, PARTS)
+
+
+def test_a_group_whose_parts_a_model_made_is_proven_together(tmp_path: Path) -> None:
+    _, kept = Shop(tmp_path, GroupBench()).campaign("multi", min_failing=2, model="m")
+    assert kept
+    for verdict in kept:
+        assert verdict.kept is not None
+        assert len(verdict.names) >= 2
+        parts = verdict.kept.provenance["parts"]
+        assert [part["record"]["function"] for part in parts] == list(verdict.names)
+        for part, target in zip(parts, verdict.kept.targets, strict=True):
+            assert part["record"]["kind"] == "model"
+            assert part["record"]["loop"]["end"] == "stopped_by_model"
+            assert target.corrupted == PARTS[target.qualname]
+        assert all(len(verdict.kept.failing) > alone for alone in verdict.kept.provenance["failing_alone"])
+
+
+def test_a_group_of_which_a_model_makes_nothing_keeps_its_conversations(tmp_path: Path) -> None:
+    counts, kept = shop(tmp_path, reply(content="No.")).campaign("multi", min_failing=2, model="m")
+    assert kept == []
+    assert all(verdict.record is not None for verdict in counts.verdicts)
+
+
+def test_a_model_that_is_of_no_use_stops_the_set_and_the_next_command_tries_again(tmp_path: Path) -> None:
+    many = "\n\n".join(f"def f{n}(amount, rate):\n{PRICE.partition(chr(10))[2]}" for n in range(9))
+    made = shop(tmp_path, reply(content="ok"))
+    made.source = f"{SHOP}\n\n{many}"
+    made.bench.entered = {**made.bench.entered, **{f"shop.py::f{n}": list(CHECKS) for n in range(9)}}
+    spending = SetSpending(tmp_path / "spent.jsonl")
+    for begun in (1, 2):
+        spending.begin()
+        with pytest.raises(SetStoppedError, match=r"5 functions in a row.*no tool call"):
+            made.campaign("discovery", min_failing=2, model="m", terms=ModelTerms(spending=spending))
+        assert spending.spent().requests == begun * 5 * MOST_EMPTY_REPLIES
+
+
+def test_a_cap_of_the_set_stops_it_between_requests_and_keeps_the_candidate_for_later(tmp_path: Path) -> None:
+    made = shop(tmp_path, submit(PRICE), reply(content="Done."))
+    spending = SetSpending(tmp_path / "spent.jsonl", max_tokens=250)
+    with pytest.raises(SetStoppedError, match="of at most 250 tokens"):
+        made.campaign("discovery", min_failing=2, model="m", terms=ModelTerms(spending=spending))
+    assert spending.spent().usage.tokens <= 250
+    more = replace(spending, max_tokens=100_000)
+    counts, _ = made.campaign("discovery", min_failing=2, model="m", terms=ModelTerms(spending=more))
+    assert len(counts.verdicts) == 3
+
+
+def test_examples_stand_after_the_template_and_their_hash_in_the_record(tmp_path: Path) -> None:
+    made = shop(tmp_path, submit(QUIET), reply(content="Done."))
+    _, kept = made.campaign("discovery", count=1, min_failing=2, model="m", terms=ModelTerms("Look at these."))
+    assert kept[0].kept is not None
+    record = kept[0].kept.provenance["parts"][0]["record"]
+    assert record["examples_sha256"] == sha256_of_text("Look at these.")
+    assert record["loop"]["template_sha256"] == template_sha256()
+    assert isinstance(made.bench, ModelBench)
+    assert made.bench.models[0].prompts[0].endswith("MODIFIED THE FUNCTION.\n\nLook at these.\n")

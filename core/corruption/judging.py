@@ -1,0 +1,155 @@
+"""A model as a blind reader: one function alone, original or corrupted at random, asked again and again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Annotated
+
+import msgspec
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.chat import ChatFailure, ChatMessage, Usage
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.ports import ChatModel
+from gistpoint.core.running import NEVER, CancelToken
+
+TEMPLATE = "glance-1"
+MOST_TIMES = 1_000
+"""Most requests for one function under one seed."""
+BREAKER = 3
+"""Requests in a row without an answer that can be used, after which nothing more is asked."""
+_LONGEST_REPLY = 20_000
+_MOST_OBJECTS = 100
+
+
+@cache
+def judging_prompt() -> str:
+    """Return the text that tells a model what to do; a text never changes, another one has another name."""
+    return files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text("utf-8").strip()
+
+
+def prompt_sha256() -> str:
+    """Return the hash of that text, which is kept with each answer."""
+    return sha256_of_text(judging_prompt())
+
+
+class ModelSaid(msgspec.Struct, frozen=True):
+    """A model's answer to one function."""
+
+    answer: BlindAnswer
+    line: Annotated[int, msgspec.Meta(ge=0, lt=1_000_000)] | None = 0
+    words: str = ""
+
+
+class JudgeEnd(StrEnum):
+    """Why a model is asked no more."""
+
+    ALL_ASKED = "all_asked"
+    NO_ANSWERS = "no_answers"
+    """Several requests in a row had no answer that can be used."""
+    ENDPOINT = "endpoint"
+    """No request to this endpoint can succeed."""
+    COST_CAP = "cost_cap"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """One request: the function in the version that is shown, and the seed that decided it."""
+
+    item: BlindItem
+    seed: int
+
+    @property
+    def version(self) -> ShownVersion:
+        """The version that is shown."""
+        return self.item.version(self.seed)
+
+    @property
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """What is sent: nothing in it tells the version, the task or the library."""
+        lines = self.item.text(self.version).splitlines()
+        width = len(str(len(lines)))
+        code = "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, start=1))
+        return ChatMessage("system", judging_prompt()), ChatMessage("user", code)
+
+
+@dataclass(slots=True)
+class JudgeResult:
+    """What came of asking, up to now."""
+
+    usage: Usage = field(default_factory=Usage)
+    asked: int = 0
+    answered: int = 0
+    end: JudgeEnd = JudgeEnd.ALL_ASKED
+    detail: str = ""
+    """Why it ended, or the last answer that could not be used, in a sentence."""
+
+
+def questions(items: Iterable[BlindItem], seed: int, times: int) -> Iterator[JudgeRequest]:
+    """Yield the requests of a seed: each function `times` times, one half of them in each version, at random."""
+    chosen = list(items)
+    for number in range(times):
+        for item in chosen:
+            yield JudgeRequest(item, seed * MOST_TIMES + number)
+
+
+def judge(
+    asked: Iterable[JudgeRequest],
+    model: ChatModel,
+    keep: Callable[[JudgeRequest, ModelSaid, Usage], object],
+    *,
+    max_cost_usd: float | None = None,
+    cancel: CancelToken = NEVER,
+) -> JudgeResult:
+    """Ask a model question by question and hand each answer to `keep`, until all are asked or it is of no use.
+
+    It stops before a request that may exceed the cap, by what the last one cost; with a cap and no known cost, after
+    the first. Raises `CancelledError` when stopped; what was answered is kept.
+    """
+    result, failed, last = JudgeResult(), 0, 0.0
+    for question in asked:
+        cancel.check()
+        if max_cost_usd is not None and result.asked:
+            spent = result.usage.cost_usd
+            if spent is None or spent + last > max_cost_usd:
+                told = "no price is known" if spent is None else f"{spent:.4f} of {max_cost_usd:g} dollars are spent"
+                result.end, result.detail = JudgeEnd.COST_CAP, f"The cap on the cost: {told}."
+                return result
+        reply = model.complete(question.messages, (), cancel=cancel)
+        result.asked += 1
+        usage = reply.usage if isinstance(reply, ChatFailure) else reply.usage + reply.lost
+        result.usage, last = result.usage + usage, usage.cost_usd or 0.0
+        if isinstance(reply, ChatFailure):
+            fault = reply.message
+            if reply.problem.of_endpoint:
+                result.end, result.detail = JudgeEnd.ENDPOINT, fault
+                return result
+        else:
+            said, fault = read_answer_of(reply.refusal or reply.message.content)
+            if said is not None:
+                failed = 0
+                result.answered += 1
+                keep(question, said, usage)
+                continue
+        failed, result.detail = failed + 1, fault
+        if failed == BREAKER:
+            result.end = JudgeEnd.NO_ANSWERS
+            return result
+    return result
+
+
+def read_answer_of(text: str) -> tuple[ModelSaid | None, str]:
+    """Return the answer in a reply, the last one if there are several; else None and what is wrong."""
+    shown, decoder = text[-_LONGEST_REPLY:], json.JSONDecoder()
+    for begins in reversed([found.start() for found in re.finditer(r"\{", shown)][-_MOST_OBJECTS:]):
+        try:
+            return msgspec.convert(decoder.raw_decode(shown, begins)[0], ModelSaid, strict=False), ""
+        except (ValueError, RecursionError):
+            continue
+    return None, f"The reply holds no answer: {' '.join(text.split())[:100] or 'it is empty'}."

@@ -1,0 +1,264 @@
+"""The rounds of a model that corrupts a function: its submissions, the decision on each, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from gistpoint.core.chat import ChatProblem, Usage
+from gistpoint.core.corruption.evidence import FEW_FAILING, band
+from gistpoint.core.corruption.glance import GlanceScore
+from gistpoint.core.corruption.prompt import TEMPLATE, template_sha256
+from gistpoint.core.tasks.model import Failure, Target
+
+
+class Keep(StrEnum):
+    """Which of the accepted submissions becomes the corruption."""
+
+    BEST = "best"
+    """The best hidden one, from the tests and from a reader; see `Round.merit`."""
+    FINAL = "final"
+    """The last one, as in the paper."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """The limits of one loop. The paper: five rounds of feedback, at least two failing tests."""
+
+    feedback_rounds: int = 5
+    tool_calls: int = 30
+    min_failing: int = FEW_FAILING[0]
+    most_failing: int = FEW_FAILING[1]
+    """Above this many failing tests a corruption is called too loud; the model is shown the desired range."""
+    keep: Keep = Keep.BEST
+    max_tokens: int | None = 500_000
+    """Most tokens of all requests together, sent and received."""
+    max_cost_usd: float | None = None
+
+    @property
+    def aim(self) -> str:
+        """The desired range of failing tests in words."""
+        return f"{self.min_failing} to {self.most_failing} failing tests"
+
+    @classmethod
+    def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
+        """Return the settings for tasks that need `min_failing` failing tests: 2 to 15 are desired, or 5 to 40."""
+        least, most = band(min_failing)
+        return cls(min_failing=least, most_failing=most, **changes)
+
+
+class SubmissionVerdict(StrEnum):
+    """The decision on a submission."""
+
+    ACCEPTED = "accepted"
+    TOO_FEW_FAILING = "too_few_failing"
+    NO_DEFINITION = "no_single_definition"
+    UNCHANGED = "unchanged"
+    CLUE = "leaves_a_clue"
+    BREAKS_COLLECTION = "breaks_collection_only"
+    HANGS = "hangs_or_exhausts_memory"
+    COULD_NOT_RUN = "suite_could_not_run"
+
+    @property
+    def tried(self) -> bool:
+        """Whether the tests were run on it."""
+        return self not in (SubmissionVerdict.NO_DEFINITION, SubmissionVerdict.UNCHANGED, SubmissionVerdict.CLUE)
+
+
+class End(StrEnum):
+    """How a loop ended; submissions accepted by then can still be kept."""
+
+    FINAL_SUBMISSION = "final_submission"
+    STOPPED_BY_MODEL = "stopped_by_model"
+    TOOL_CALLS = "tool_calls_used_up"
+    NO_TOOL_CALL = "no_tool_call"
+    SENT_AGAIN = "sent_the_same_again"
+    TRUNCATED = "truncated_replies"
+    REFUSED = "refused"
+    TOKEN_CAP = "token_cap"
+    COST_CAP = "cost_cap"
+    COST_UNKNOWN = "cost_unknown"
+    SET_CAP = "cap_of_the_set"
+    RATE_LIMITED = ChatProblem.RATE_LIMITED.value
+    SERVER_ERROR = ChatProblem.SERVER_ERROR.value
+    TIMED_OUT = ChatProblem.TIMED_OUT.value
+    NO_CONNECTION = ChatProblem.NO_CONNECTION.value
+    MALFORMED_REPLY = ChatProblem.MALFORMED_REPLY.value
+    NOT_AUTHORISED = ChatProblem.NOT_AUTHORISED.value
+    UNKNOWN_MODEL = ChatProblem.UNKNOWN_MODEL.value
+    CONTEXT_FULL = ChatProblem.CONTEXT_FULL.value
+    REJECTED = ChatProblem.REJECTED.value
+
+
+_FAULTS = (End.NO_TOOL_CALL, End.TRUNCATED, End.REFUSED, End.SENT_AGAIN, End.MALFORMED_REPLY, End.REJECTED)
+"""Ends that are faults of the model or its endpoint even if a submission was tried; without one all ends are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrial:
+    """The results of the tests on a corrupted function."""
+
+    verdict: SubmissionVerdict
+    failing: int = 0
+    tests: int = 0
+    by_assertion: int | None = None
+    """Failing tests that fail by an assertion; None if not examined."""
+    through_target: int | None = None
+    """Failing tests whose traceback passes through the function; None if not examined."""
+    failing_ids: frozenset[str] = frozenset()
+    messages: int = 0
+    """Distinct last lines of the failures."""
+    failures: tuple[Failure, ...] = ()
+    subtlety: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Appearance:
+    """What a reader would see of a corruption in the text alone."""
+
+    rules: tuple[str, ...] = ()
+    """The rules for corruptions without a model that it breaks, in words."""
+    glance: GlanceScore | None = None
+    seen: bool = False
+    """Whether it is likely seen at a glance."""
+
+
+Reader = Callable[[Target], Appearance]
+"""Says what a reader would see."""
+TryOut = Callable[[Target], ModelTrial]
+"""Runs the tests that can see a function. Raises `CancelledError` when stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One submission of a model, and the decision on it."""
+
+    number: int
+    call: int
+    """The number of its tool call, counted from 1."""
+    code: str
+    """The code as the model sent it."""
+    verdict: SubmissionVerdict
+    detail: str = ""
+    target: Target | None = None
+    trial: ModelTrial | None = None
+    appearance: Appearance = field(default_factory=Appearance)
+    again: int | None = None
+    """The number of the submission that had the same text: nothing was run for this one."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it may be kept."""
+        return self.verdict is SubmissionVerdict.ACCEPTED
+
+    @property
+    def subtlety(self) -> float:
+        """The score of its trial, 0 without one."""
+        return self.trial.subtlety if self.trial else 0.0
+
+    def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
+        """Return what the best one has most of.
+
+        Failing tests within the aim come first, then not being seen at a glance, then the subtlety that the tests show
+        times the chance that a reader does not see it.
+        """
+        loud = self.trial is None or self.trial.failing > settings.most_failing
+        glance = self.appearance.glance
+        return not loud, not self.appearance.seen, self.subtlety * (1 - (glance.value if glance else 0.0))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record as JSON."""
+        row: dict[str, Any] = {"number": self.number, "call": self.call, "verdict": self.verdict.value}
+        row["code"] = self.code
+        if self.detail:
+            row["detail"] = self.detail
+        if self.trial is not None:
+            row["failing"], row["subtlety"] = self.trial.failing, round(self.trial.subtlety, 4)
+            row["parts"] = {name: round(value, 4) for name, value in self.trial.parts.items()}
+        if self.appearance.rules:
+            row["rules"] = list(self.appearance.rules)
+        if self.appearance.glance is not None:
+            row["glance"] = self.appearance.glance.value
+        if self.again is not None:
+            row["again"] = self.again
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """A loop from its prompt to its end."""
+
+    model: str
+    settings: LoopSettings
+    end: End
+    detail: str
+    """The reason of the end in a sentence, if its name is not enough."""
+    rounds: tuple[Round, ...]
+    tool_calls: int
+    requests: int
+    usage: Usage
+    prompt_sha256: str
+    """The hash of the prompt as it was sent, with the examples."""
+    models: tuple[str, ...] = ()
+    """The names under which the endpoint answered."""
+    retried: Mapping[str, int] = field(default_factory=dict)
+    """Number of requests that were repeated, by kind of failure."""
+    chosen: int | None = None
+    """The number of the submission that is taken in the place of the one that the rule of the settings names."""
+
+    @property
+    def kept(self) -> Round | None:
+        """The submission that becomes the corruption, by the rule of the settings; None if there is none."""
+        if self.chosen is not None:
+            return self.rounds[self.chosen - 1]
+        tried = [item for item in self.rounds if item.verdict.tried]
+        if self.settings.keep is Keep.FINAL:
+            return tried[-1] if tried and tried[-1].accepted else None
+        accepted = [item for item in tried if item.accepted]
+        return max(accepted, key=lambda item: item.merit(self.settings), default=None)
+
+    @property
+    def in_turn(self) -> list[LoopResult]:
+        """The result once for each submission that may be kept, with that one chosen; the one to be kept is first."""
+        first = self.kept
+        if first is None:
+            return []
+        others = [item for item in self.rounds if item.accepted and item.again is None and item is not first]
+        others.sort(key=lambda item: item.merit(self.settings), reverse=True)
+        if self.settings.keep is Keep.FINAL:
+            others = []
+        return [self, *(replace(self, chosen=item.number) for item in others)]
+
+    @property
+    def fault(self) -> str:
+        """Why it was of no use through the model or its endpoint, in words; empty if that is not so."""
+        if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
+            return ""
+        tried = any(item.verdict.tried for item in self.rounds)
+        return self.end.value.replace("_", " ") if not tried or self.end in _FAULTS else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the record that a task keeps, as JSON."""
+        kept = self.kept
+        return {
+            "model": self.model,
+            "answered_as": list(self.models),
+            "template": TEMPLATE,
+            "template_sha256": template_sha256(),
+            "prompt_sha256": self.prompt_sha256,
+            "settings": msgspec.to_builtins(self.settings),
+            "end": self.end.value,
+            "detail": self.detail,
+            "rounds": [item.as_json() for item in self.rounds],
+            "kept": kept.number if kept else None,
+            "tool_calls": self.tool_calls,
+            "requests": self.requests,
+            "retried": dict(self.retried),
+            "usage": {**msgspec.to_builtins(self.usage), "tokens": self.usage.tokens},
+        }

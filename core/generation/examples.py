@@ -1,0 +1,135 @@
+"""Corruptions that readers have judged, as examples for a model: a few that they missed, and a few that they saw."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.corruption.corruptions import replay
+from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.errors import UserError
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+
+EACH = 3
+"""Examples of either kind."""
+_MOST_LINES = 60
+"""Longer functions are left out: the prompt is sent again with every request."""
+_WORDS = 300
+_INTRODUCTION = (
+    "Here are changes to functions of other libraries, made for the same purpose. People who did not know which "
+    "functions had been changed have read them."
+)
+_KINDS = {
+    GlanceVerdict.GOOD: "The readers did not see this one. Make one like it.",
+    GlanceVerdict.AT_A_GLANCE: "The readers saw this one at a glance. Do not make one like it.",
+}
+
+TreeOf = Callable[[str], SourceTree]
+"""Returns the files of a source, `name==version`. Raises `SourceError`."""
+
+
+class _Reading(msgspec.Struct):
+    verdict: GlanceVerdict
+    words: str = ""
+
+
+class _Line(msgspec.Struct):
+    source: str
+    record: dict[str, Any]
+    readings: list[_Reading]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCorruption:
+    """A corruption on whose verdict all of its readers agree."""
+
+    source: str
+    record: dict[str, Any]
+    verdict: GlanceVerdict
+    words: str
+    """What the readers said, as they wrote it."""
+
+
+def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
+    """Return the corruptions of a file of judged ones, a JSON object a line, without those that readers disagree on.
+
+    Raises `UserError` with `file` and the line.
+    """
+    found: list[JudgedCorruption] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            read = msgspec.json.decode(line, type=_Line)
+        except msgspec.DecodeError as error:
+            raise UserError(
+                f"{file}: line {number} is no judged corruption: {error}.",
+                hint='Each line has "source", "record" and "readings", which have "verdict" and "words".',
+            ) from error
+        verdicts = {reading.verdict for reading in read.readings}
+        if len(verdicts) == 1:
+            words = "; ".join(dict.fromkeys(reading.words for reading in read.readings if reading.words))
+            found.append(JudgedCorruption(read.source, read.record, verdicts.pop(), words[:_WORDS]))
+    return tuple(found)
+
+
+def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: TreeOf) -> str:
+    """Return up to `EACH` examples of either kind as text, none of them of `library`; always the same ones.
+
+    Raises `SourceError` if a source can't be had, `CorruptionReplayError` if a record does not fit, and `UserError` if
+    there is no example of a kind.
+    """
+    others = [item for item in judged if _name(item.source) != _name(library)]
+    others.sort(key=lambda item: sha256_of_text(str(item.record.get("corrupted_sha256"))))
+    trees: dict[str, SourceTree] = {}
+    parts = [_INTRODUCTION]
+    for verdict, said in _KINDS.items():
+        shown = _shown([item for item in others if item.verdict is verdict], trees, tree_of)
+        texts = [f"{said} {_comment(item)}\n{_diff(target)}" for item, target in shown]
+        if not texts:
+            raise UserError(
+                f"The examples have none with the verdict {verdict.value!r} from a library other than {library}.",
+                hint="Give a file with more judged corruptions, or leave --examples out.",
+            )
+        parts += texts
+    return "\n\n".join(parts)
+
+
+def _shown(
+    items: Sequence[JudgedCorruption], trees: dict[str, SourceTree], tree_of: TreeOf
+) -> Iterator[tuple[JudgedCorruption, Target]]:
+    """Yield examples with their texts: short functions, each once, and of different families as far as there are."""
+    taken: set[str] = set()
+    families: set[str] = set()
+    for fresh in (True, False):
+        for item in items:
+            family, name = str(item.record.get("families")), f"{item.source} {item.record.get('function')}"
+            if len(taken) == EACH or name in taken or (fresh and family in families):
+                continue
+            if item.source not in trees:
+                trees[item.source] = tree_of(item.source)
+            target = replay(item.record, trees[item.source])
+            if target.original.count("\n") < _MOST_LINES:
+                taken.add(name)
+                families.add(family)
+                yield item, target
+
+
+def _comment(item: JudgedCorruption) -> str:
+    return f"They said: {' '.join(item.words.split())}" if item.words else ""
+
+
+def _diff(target: Target) -> str:
+    before, after = target.original.split("\n"), target.corrupted.split("\n")
+    lines = list(difflib.unified_diff(before, after, n=_MOST_LINES, lineterm=""))
+    return "\n".join(lines[3:])
+
+
+def _name(source: str) -> str:
+    return source.partition("==")[0].strip().lower().replace("_", "-").replace(".", "-")

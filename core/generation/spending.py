@@ -1,0 +1,195 @@
+"""What the model of a set has cost, and how its conversations ended: one file that all workers share."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+import msgspec
+
+from gistpoint.core.chat import Usage
+from gistpoint.core.errors import EndpointError
+
+MOST_ALIKE = 5
+"""Functions in a row that came to nothing for the same reason of the model or its endpoint, after which a set stops."""
+_DETAIL_CHARACTERS = 300
+
+
+class SetStoppedError(EndpointError):
+    """A set goes on no further: a cap was reached, or the model is of no use. What was decided is kept."""
+
+
+class _Begun(msgspec.Struct, tag="begun", tag_field="type"):
+    """A command began to work on the set: what stopped the one before has been looked at."""
+
+
+class _Request(msgspec.Struct, tag="request", tag_field="type"):
+    """A request: with its size as estimated before it is sent, and again with the real one."""
+
+    id: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    estimated: bool
+    done: bool = False
+
+
+class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
+    """A conversation that came to its end; `fault` is empty if it was of use."""
+
+    function: str
+    fault: str
+    detail: str = ""
+
+
+_Line = _Begun | _Request | _Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What all conversations of a set have cost so far."""
+
+    requests: int
+    usage: Usage
+    unpriced: bool
+    """Whether a request was answered of which nobody gave a price."""
+    last: Usage = field(default_factory=Usage)
+    """Of the request that was answered last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetSpending:
+    """The file and the caps of one set; a worker of any process opens the file for each line."""
+
+    path: Path
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+
+    def begin(self) -> None:
+        """Say that a command begins: faults of earlier ones no longer stop it. What was spent counts on."""
+        with self._open() as (file, _):
+            _append(file, _Begun())
+
+    def spent(self) -> Spending:
+        """Return what was spent so far, by all commands; a request that was never answered counts as estimated."""
+        with self._open() as (_, lines):
+            return _spent(lines)
+
+    def ended(self, function: str, fault: str, detail: str = "") -> None:
+        """Keep how the conversation about a function ended: its `fault`, or none if it was of use."""
+        with self._open() as (file, _):
+            _append(file, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
+
+    def check(self) -> None:
+        """Raise `SetStoppedError` if the last functions all came to nothing for the same reason."""
+        with self._open() as (_, lines):
+            ends: list[_Ended] = []
+            for line in lines:
+                if isinstance(line, _Begun):
+                    ends.clear()
+                elif isinstance(line, _Ended):
+                    ends.append(line)
+        last = ends[-MOST_ALIKE:]
+        if len(last) < MOST_ALIKE or not last[0].fault or len({line.fault for line in last}) > 1:
+            return
+        raise SetStoppedError(
+            f"{MOST_ALIKE} functions in a row came to nothing for the same reason: {last[-1].fault}. {last[-1].detail}",
+            hint="What was decided is kept. See to the model (it has to call tools) or its endpoint, then run the same "
+            "command again.",
+        )
+
+    def conversation(self) -> RequestMeter:
+        """Return what counts the requests of one conversation."""
+        return RequestMeter(self)
+
+    def _refusal(self, spent: Spending, next_one: Usage) -> str:
+        tokens, cost = spent.usage.tokens, spent.usage.cost_usd or 0.0
+        if self.max_tokens is not None and tokens + next_one.tokens > self.max_tokens:
+            return f"{tokens} of at most {self.max_tokens} tokens were used for the set."
+        if self.max_cost_usd is None:
+            return ""
+        if spent.unpriced:
+            return "A cap on the cost is set, but neither the endpoint nor the settings give a price."
+        if cost + (next_one.cost_usd or 0.0) > self.max_cost_usd:
+            return f"{cost:.4f} of at most {self.max_cost_usd:g} US dollars were spent for the set."
+        return ""
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[BinaryIO, list[_Line]]]:
+        """Yield the file, which nobody else reads or writes meanwhile, and its lines; a line cut short is dropped."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            data = file.read()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                file.truncate(whole)
+            decoder = msgspec.json.Decoder(_Line)
+            try:
+                lines = [decoder.decode(line) for line in data[:whole].splitlines()]
+            except msgspec.DecodeError as error:
+                raise EndpointError(
+                    f"{self.path.name} among the campaigns can't be read: {error}.",
+                    hint="Move it away to count the cost of this set from zero.",
+                ) from error
+            yield file, lines
+
+
+class RequestMeter:
+    """Counts the requests of one conversation in the file of its set."""
+
+    def __init__(self, spending: SetSpending) -> None:
+        self._spending = spending
+        self._id = ""
+
+    def before(self, estimate: Usage) -> str:
+        """Return why no request may be sent; if it may, it counts as estimated until it is answered.
+
+        A request is taken to be as large as the estimate and as the last one of the set, whichever is more.
+        """
+        spending = self._spending
+        with spending._open() as (file, lines):
+            spent = _spent(lines)
+            size = estimate if estimate.tokens >= spent.last.tokens else spent.last
+            cost = max((item.cost_usd for item in (estimate, spent.last) if item.cost_usd is not None), default=None)
+            refusal = spending._refusal(spent, Usage(size.prompt_tokens, size.completion_tokens, cost))
+            if not refusal:
+                self._id = uuid4().hex
+                tokens = size.prompt_tokens, size.completion_tokens
+                _append(file, _Request(self._id, *tokens, cost, estimated=True))
+        return refusal
+
+    def after(self, usage: Usage) -> None:
+        """Count the request by what it was really like."""
+        with self._spending._open() as (file, _):
+            tokens = usage.prompt_tokens, usage.completion_tokens
+            _append(file, _Request(self._id, *tokens, usage.cost_usd, usage.estimated, done=True))
+
+
+def _append(file: BinaryIO, line: _Line) -> None:
+    file.write(msgspec.json.encode(line) + b"\n")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _spent(lines: list[_Line]) -> Spending:
+    requests = {line.id: line for line in lines if isinstance(line, _Request)}
+    usage, last = Usage(), Usage()
+    for line in lines:
+        if isinstance(line, _Request) and line.done:
+            last = _usage(line)
+    for line in requests.values():
+        usage += _usage(line)
+    unpriced = any(line.done and _usage(line).tokens and line.cost_usd is None for line in requests.values())
+    return Spending(len(requests), usage, unpriced, last)
+
+
+def _usage(line: _Request) -> Usage:
+    return Usage(line.prompt_tokens, line.completion_tokens, line.cost_usd, line.estimated)

@@ -1,0 +1,122 @@
+"""The app of `gistpoint task generate` and `new`: the work in a thread, and the screen that shows it."""
+
+from __future__ import annotations
+
+import getpass
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from textual import on
+from textual.message import Message
+
+from gistpoint.core.locations import Locations
+from gistpoint.core.running import CancelToken, RunContext
+from gistpoint.sessions.tasks import TaskSet
+from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.campaign_view import CampaignView
+from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
+from gistpoint.tui.screens.making.screen import MakingScreen
+from gistpoint.tui.services import Services
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.validate.desk import ValidationSession
+
+Result = TypeVar("Result")
+
+
+class CampaignApp(BaseApp, Generic[Result]):
+    """Does the work beside the screen. The screen may be left before the work has ended: `result` stops it then."""
+
+    class WorkFailed(Message):
+        """The work ended with an error."""
+
+    def __init__(
+        self, locations: Locations, work: Callable[[RunContext], Result], services: Callable[[], Services]
+    ) -> None:
+        """`work` is called once, in a thread. `services` are asked for when a task is opened."""
+        super().__init__(locations, "screens/making/making.tcss")
+        self.view = CampaignView()
+        self._work, self._services = work, services
+        self._token = CancelToken()
+        self._results: list[Result] = []
+        self._error: BaseException | None = None
+        self._worker = threading.Thread(target=self._do, name="making-tasks", daemon=True)
+
+    def first_screen(self) -> MakingScreen:
+        """Return the screen."""
+        return MakingScreen(self.view)
+
+    def on_mount(self) -> None:
+        """Begin to work."""
+        self._worker.start()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether the work has not ended yet."""
+        return self._worker.is_alive()
+
+    def stop(self) -> None:
+        """Stop the work if it has not ended, and wait for its end."""
+        if self.at_work:
+            self._token.cancel()
+            self._worker.join()
+
+    def result(self) -> Result:
+        """Return what the work returned, after stopping it if it has not ended.
+
+        Raises what it raised: `CancelledError` if it was stopped.
+        """
+        self.stop()
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+    def _do(self) -> None:
+        try:
+            self._results.append(self._work(RunContext(self._token, self.view.take)))
+        except BaseException as error:  # raised again by `result`, on the caller's thread
+            self._error = error
+            self.post_message(self.WorkFailed())
+        else:
+            self.view.end("done")
+
+    def on_campaign_app_work_failed(self) -> None:
+        """Close: the error is told in the terminal."""
+        self.exit()
+
+    @on(MakingScreen.TaskAsked)
+    def task_asked(self, message: MakingScreen.TaskAsked) -> None:
+        """Open a task on its page."""
+        self.in_thread(lambda: self._open(message.task_id))
+
+    def _open(self, task_id: str) -> None:
+        from gistpoint.tui.screens.validate.desk import ValidationSession
+
+        services = self._services()
+        services.consent.asker = ConsentPrompt(self).ask
+        task = services.tasks.find(task_id)
+        desk = ValidationSession.of(services, TaskSet(task.short_id, (task,)), getpass.getuser())
+        self.call_from_thread(self._show_page, desk)
+
+    def _show_page(self, desk: ValidationSession) -> None:
+        from gistpoint.tui.screens.validate.screen import ValidateScreen
+
+        self.push_screen(ValidateScreen(desk))
+
+    def action_leave_program(self) -> None:
+        """Close; what was typed on a task's page is kept."""
+        self._keep_typed()
+        super().action_leave_program()
+
+    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+        """Keep what was typed on a task's page; the work goes on."""
+        self._keep_typed()
+        return " The work goes on, and what you typed is kept."
+
+    def _keep_typed(self) -> None:
+        if len(self.screen_stack) > 1:
+            from gistpoint.tui.screens.validate.screen import keep_typed
+
+            keep_typed(self.screen_stack)

@@ -1,0 +1,1 @@
+"""The screen that shows how tasks are made."""
