@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from gistpoint.core.corruption.subject import FunctionNode
 
 _MATCHING = frozenset({"match", "search", "fullmatch"})
-_TAKING = frozenset({"update", "extend", "join", "list", "dict", "set", "tuple", "sorted", "len", "iter", "int", "zip"})
+_TAKING = frozenset(
+    {"update", "extend", "join", "list", "dict", "set", "tuple", "sorted", "len", "iter", "int", "zip", "min", "max"}
+)
 
 
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
@@ -62,12 +64,18 @@ def _used(node: ast.AST, function: FunctionNode) -> Iterator[str]:
         values = [node.value]
     elif isinstance(node, ast.For | ast.comprehension):
         values = [node.iter]
+    elif isinstance(node, ast.BinOp):
+        values = [node.left, node.right]
     elif isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         values = [*(node.args if name in _TAKING else ()), node.func]
     for value in values:
         if isinstance(value, ast.Name) and (value.id != several or isinstance(node, ast.Subscript)):
             yield value.id
+
+
+def _with_none(node: ast.Compare) -> bool:
+    return any(isinstance(item, ast.Constant) and item.value is None for item in (node.left, *node.comparators))
 
 
 def _asked(nodes: Iterable[ast.AST]) -> Iterator[str]:
@@ -78,7 +86,7 @@ def _asked(nodes: Iterable[ast.AST]) -> Iterator[str]:
             parts = [node.test]
         elif isinstance(node, ast.comprehension):
             parts = node.ifs
-        elif isinstance(node, ast.BoolOp | ast.Compare):
+        elif isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and _with_none(node)):
             parts = [node]
         elif isinstance(node, ast.Try):
             parts = node.body

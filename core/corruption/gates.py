@@ -198,7 +198,7 @@ def _unlike_others(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether a statement changes that stands elsewhere in the function too, and stays there."""
     if any(after.options[name] for name in before.options - after.options):
         return True
-    if before.twins.total() != after.twins.total():
+    if before.twins.total() < after.twins.total():
         return False
     return any(before.twins[text] > 1 and after.twins[text] for text in before.twins - after.twins)
 
@@ -227,6 +227,10 @@ def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
         return True
     gone = {word for word in before.spoken - after.spoken if len(word) >= _LEAST_WORD}
     if of_one_stem(gone, (word for word in before.said if len(word) >= _LEAST_WORD)):
+        return True
+    left = [text for text in after.strings if isinstance(text, str)]
+    lost = [text for text in before.strings - after.strings if isinstance(text, str) and len(text) > 1]
+    if any(text in other for text in lost for other in (*left, before.docstring or "")):
         return True
     spoken = [before.identifiers.keys() | before.strings, after.identifiers.keys() | after.strings]
     return given_away_by_docstring(before.docstring, *spoken)

@@ -19,10 +19,10 @@ _DENIED: Mapping[str, tuple[type[ast.cmpop], ...]] = {
     "__eq__": (ast.NotEq, ast.IsNot),
     "__ne__": (ast.Eq, ast.Is),
     "__contains__": (ast.NotIn,),
-    "__lt__": (ast.Gt, ast.GtE),
-    "__le__": (ast.Gt, ast.GtE),
-    "__gt__": (ast.Lt, ast.LtE),
-    "__ge__": (ast.Lt, ast.LtE),
+    "__lt__": (ast.Gt, ast.GtE, ast.LtE),
+    "__le__": (ast.Gt, ast.GtE, ast.Lt),
+    "__gt__": (ast.Lt, ast.LtE, ast.GtE),
+    "__ge__": (ast.Lt, ast.LtE, ast.Gt),
 }
 """The comparisons that a method that defines an operator does not use."""
 

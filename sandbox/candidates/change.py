@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 
 from gistpoint.core.code.parsing import DefinitionNode
@@ -12,6 +13,8 @@ _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SILENT = (ast.Global, ast.Nonlocal)
 """Statements that have no line event."""
+_WHOLE = (ast.Try, ast.Match, *((ast.TryStar,) if sys.version_info >= (3, 11) else ()))
+"""Statements with blocks that are compared as one."""
 
 
 def lines_that_matter(old: DefinitionNode, new: DefinitionNode) -> frozenset[int] | None:
@@ -41,13 +44,12 @@ def _compare_statements(old: ast.stmt, new: ast.stmt, lines: set[int]) -> bool:
         return True
     if isinstance(old, _SILENT) or (isinstance(old, ast.Expr) and isinstance(old.value, ast.Constant)):
         return False
-    blocks = [(getattr(old, name), getattr(new, name)) for name in _BLOCKS if getattr(old, name, None)]
-    if type(old) is not type(new) or not blocks or isinstance(old, ast.Try | ast.Match) or _head(old) != _head(new):
+    ours, theirs = ([name for name in _BLOCKS if getattr(node, name, None)] for node in (old, new))
+    inside = type(old) is type(new) and ours and ours == theirs and not isinstance(old, _WHOLE)
+    if not inside or _head(old) != _head(new):
         lines.update(_header(old))
         return True
-    if any(bool(getattr(old, name, None)) != bool(getattr(new, name, None)) for name in _BLOCKS):
-        lines.update(_header(old))
-        return True
+    blocks = [(getattr(old, name), getattr(new, name)) for name in ours]
     return all(_compare(one, other, _header(old), lines) for one, other in blocks)
 
 
@@ -64,7 +66,7 @@ def _header(node: ast.stmt) -> range:
     decorators = [item.lineno for item in getattr(node, "decorator_list", ())]
     first, last = min([node.lineno, *decorators]), node.end_lineno or node.lineno
     body = getattr(node, "body", None)
-    if body and not isinstance(node, ast.Try | ast.Match):
+    if body and not isinstance(node, _WHOLE):
         below = min([body[0].lineno, *(item.lineno for item in getattr(body[0], "decorator_list", ()))])
         last = max(first, node.lineno, below - 1)
     return range(first, last + 1)

@@ -35,7 +35,7 @@ def boundary(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
-    """`x is None` for `not x` and `x is not None` for `x`, and back: wrong for 0 and empty values."""
+    """`not x` for `x is None` and `x` for `x is not None`: wrong for 0 and empty values."""
     for node in subject.of(ast.Compare):
         if len(node.ops) != 1 or not _is_none(node.comparators[0]) or not _in_condition(subject, node):
             continue
@@ -45,8 +45,12 @@ def sentinel(subject: CorruptionTarget) -> Iterator[Edits]:
         operand = subject.text[slice(*subject.operand(node.left))]
         if isinstance(node.ops[0], ast.IsNot):
             yield subject.replaced(node, operand)
-        elif isinstance(node.ops[0], ast.Is):
+        elif isinstance(node.ops[0], ast.Is) and not any(isinstance(up, ast.UnaryOp) for up in subject.around(node)):
             yield subject.replaced(node, f"not {operand}")
+
+
+def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
+    """`x is None` for `not x` and `x is not None` for `x`: wrong for 0 and empty values."""
     for test in _tested(subject):
         value = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
         if not _is_plain(value) or _is_flag(subject, value):
@@ -72,6 +76,13 @@ def _is_flag(subject: CorruptionTarget, value: ast.expr) -> bool:
         return True
     given = subject.node.args
     if name in {item.arg for item in (given.vararg, given.kwarg) if item is not None}:
+        return True
+    kinds = {
+        item.arg: ast.unparse(item.annotation)
+        for item in ast.walk(given)
+        if isinstance(item, ast.arg) and item.annotation
+    }
+    if name in kinds and not re.search(r"None|Optional|Any", kinds[name]):
         return True
     names = [item.arg for item in [*given.posonlyargs, *given.args]][::-1]
     defaults = dict(zip(names, given.defaults[::-1], strict=False))
@@ -104,5 +115,6 @@ def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
 
 OPERATORS = (
     Operator("boundary", 0.03, boundary, in_rewritten=True),
+    Operator("sentinel", 0.06, none_alone),
     Operator("sentinel", 0.3, sentinel, in_rewritten=True),
 )

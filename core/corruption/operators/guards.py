@@ -53,7 +53,8 @@ def _exclusive(first: ast.expr, second: ast.expr) -> bool:
     """Whether two conditions compare one value with constants, so that at most one holds in any order."""
     if not (isinstance(first, ast.Compare) and isinstance(second, ast.Compare)):
         return False
-    plain = all(len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is) for test in (first, second))
+    kinds = (ast.Eq, ast.Is, ast.NotEq, ast.IsNot)
+    plain = all(len(test.ops) == 1 and isinstance(test.ops[0], kinds) for test in (first, second))
     return plain and ast.unparse(first.left) == ast.unparse(second.left)
 
 

@@ -10,25 +10,17 @@ from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 
-_METHODS: Mapping[str, tuple[str, ...]] = {
-    "rsplit": ("split",), "rpartition": ("partition",), "partition": ("rpartition",), "rfind": ("find",),
-    "find": ("rfind",), "rindex": ("index",), "index": ("rindex",), "casefold": ("lower",), "splitlines": ("split",),
-    "rstrip": ("strip",), "lstrip": ("strip",), "strip": ("rstrip",), "isdecimal": ("isdigit",),
-    "isnumeric": ("isdigit",), "isdigit": ("isalnum",), "isalpha": ("isalnum",), "isidentifier": ("isalnum",),
-    "capitalize": ("title",), "title": ("capitalize",), "removeprefix": ("lstrip",), "removesuffix": ("rstrip",),
-    "deepcopy": ("copy",), "fullmatch": ("match",), "search": ("match",), "match": ("search",),
-    "issubset": ("issuperset",), "issuperset": ("issubset",), "symmetric_difference": ("difference",),
-    "bisect_left": ("bisect_right",), "bisect_right": ("bisect_left",), "insort_left": ("insort_right",),
-    "realpath": ("abspath",), "isfile": ("exists",), "isdir": ("exists",), "is_file": ("exists",),
-    "is_dir": ("exists",), "resolve": ("absolute",), "lexists": ("exists",), "starmap": ("map",),
-    "zip_longest": ("zip",), "popitem": ("pop",), "rjust": ("ljust",), "ljust": ("rjust",), "extend": ("update",),
-    "most_common": ("items",),
+_METHODS: Mapping[str, str] = {
+    "rsplit": "split", "rpartition": "partition", "partition": "rpartition", "rfind": "find", "rindex": "index",
+    "casefold": "lower", "rstrip": "strip", "lstrip": "strip", "strip": "rstrip", "isdecimal": "isdigit",
+    "isnumeric": "isdigit", "capitalize": "title", "title": "capitalize", "removeprefix": "lstrip",
+    "removesuffix": "rstrip", "deepcopy": "copy", "fullmatch": "match", "search": "match", "match": "search",
+    "issubset": "issuperset", "issuperset": "issubset", "symmetric_difference": "difference",
+    "bisect_left": "bisect_right", "bisect_right": "bisect_left", "insort_left": "insort_right",
+    "realpath": "abspath", "isfile": "exists", "isdir": "exists", "is_file": "exists", "is_dir": "exists",
+    "lexists": "exists", "resolve": "absolute", "starmap": "map", "zip_longest": "zip", "rjust": "ljust",
+    "ljust": "rjust",
 }  # fmt: skip
-_ARGUMENTS: Mapping[str, tuple[int, int]] = {
-    "splitlines": (9, 9), "removeprefix": (1, 1), "removesuffix": (1, 1), "popitem": (9, 9), "extend": (9, 9),
-    "most_common": (9, 9), "strip": (0, 1), "rsplit": (2, 2),
-}  # fmt: skip
-"""The least and most arguments with which a method can become another one, if not any number."""
 _PATTERN = frozenset({"match", "fullmatch", "search"})
 _FUNCTIONS: Mapping[str, str] = {
     "sorted": "list", "round": "int", "repr": "str", "frozenset": "set", "zip_longest": "zip", "OrderedDict": "dict",
@@ -47,12 +39,12 @@ def weaker_method(subject: CorruptionTarget) -> Iterator[Edits]:
     for node in subject.of(ast.Call):
         if not isinstance(node.func, ast.Attribute):
             continue
-        name, number = node.func.attr, len(node.args) + len(node.keywords)
-        least, most = _ARGUMENTS.get(name, (0, 9))
-        if not least <= number <= most or (name in _PATTERN and not _is_pattern(subject, node.func)):
+        name = node.func.attr
+        other, end = _METHODS.get(name), subject.span(node.func)[1]
+        if other is None or (name in _PATTERN and not _is_pattern(subject, node.func)):
             continue
-        end = subject.span(node.func)[1]
-        yield from ((TextEdit(end - len(name), end, other),) for other in _METHODS.get(name, ()))
+        if name != "rsplit" or len(node.args) + len(node.keywords) == 2:
+            yield (TextEdit(end - len(name), end, other),)
 
 
 def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:

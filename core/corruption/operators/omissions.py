@@ -81,7 +81,7 @@ def lost_entry(subject: CorruptionTarget) -> Iterator[Edits]:
             parent = subject.parent(node)
             if len(node.elts) < _FEW or isinstance(parent, ast.Assign | ast.Return | ast.Subscript | ast.Compare):
                 continue
-            if isinstance(parent, ast.Call) and isinstance(node, ast.Tuple):
+            if isinstance(node, ast.Tuple) and isinstance(parent, ast.Call | ast.List | ast.Tuple | ast.Set | ast.Dict):
                 continue
             parts = [(item, item) for item in node.elts]
         else:

@@ -21,12 +21,10 @@ class Operator:
 
     family: str
     prior: float
-    """The expected share of good corruptions, 0 to 1, before any test has run.
+    """How well a reader is expected to miss it, 0 to 1: a judgement from blind readings.
 
-    Measured on drawn corruptions of the study's libraries, each tried on the tests that see it: the good ones among
-    them, the earlier estimate counted as twelve drawn ones, or as five if it was a guess
-    (`docs/decisions/0031-subtlety.md`). A new operator starts with a guess, such as that of its family. The prior
-    decides which corruptions are tried first, never which are kept.
+    `docs/decisions/0093-corruptions-are-omissions-and-weaker-idioms.md` has the figures. A new operator starts with a
+    guess, such as that of its family. The prior decides which corruptions are tried first, never which are kept.
     """
     find: Callable[[CorruptionTarget], Iterator[Edits]]
     in_rewritten: bool = False

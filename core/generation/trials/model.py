@@ -36,7 +36,8 @@ class RatedByModel(Rated):
 
     def provenance(self) -> dict[str, Any]:
         """Return the provenance that a task keeps."""
-        return {**self.made.provenance(), "evidence": as_json(self.evidence), "good": self.good}
+        found = {"glance": self.glance.to_json(), "evidence": as_json(self.evidence), "good": self.good}
+        return {**self.made.provenance(), **found}
 
 
 def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
@@ -123,7 +124,8 @@ class _Probing:
         assert target is not None
         report, evidence, rated = self._found[target.corrupted]
         corruption = Corruption(target, edits_between(target.original, target.corrupted), (KIND,), 1.0)
-        return RatedByModel(corruption, report, evidence, rated, is_good(evidence, *self._band), made)
+        (glance,) = self._trial.context.scorer.scores([target])
+        return RatedByModel(corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made)
 
     def __call__(self, target: Target) -> ModelTrial:
         self._trial.next(target.name, self._trial.settings.model)

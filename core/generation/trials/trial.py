@@ -140,7 +140,7 @@ class CandidateTrial:
             tuple(failure for failure in failing if failure.id not in missing),
             tuple(sorted(missing)),
             proof.any_order,
-            provenance,
+            {**provenance, "stratum": self.candidate.stratum} if self.candidate.stratum else provenance,
         )
         return self._verdict(tuple(target.name for target in proof.targets), Reason.KEPT, "", kept)
 

@@ -411,6 +411,27 @@ BROADER: dict[str, tuple[dict[str, str], Breadth]] = {
         },
         Breadth.EVERYTHING,
     ),
+    "modules asked for by name, beside statements for something else": (
+        {
+            "main.py": "import pkg.test_more\nfrom pkg import answer_of\nprint(answer_of('one'))\n",
+            "pkg/test_more.py": """
+            import os
+            from pkg import answer_of
+            known = {}
+            def load(function):
+                known[function] = os.listdir(os.path.dirname(__file__) + "/data")
+            load(answer_of)
+            """,
+            "pkg/data/words.txt": "",
+            "pkg/__init__.py": """
+            from importlib import import_module
+            def answer_of(name):
+                return import_module("pkg." + name).answer
+            """,
+            "pkg/one.py": "answer = 41\n",
+        },
+        Breadth.EVERYTHING_BARE,
+    ),
     "a definition replaced by its dotted name": (
         {
             "main.py": "from pkg.replacing import replaced\nprint(replaced())\n",

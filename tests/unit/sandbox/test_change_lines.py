@@ -41,6 +41,13 @@ CASES = {
     "inside of a nested function": ("z + 1", "z - 1", {15}),
     "a statement of several lines": ("inner(x)\n", "inner(y)\n", {16, 17, 18, 19}),
     "another statement": ("total -= 1", "break", {8}),
+    "a block for a statement": ("            total -= 1\n", "            if x:\n                total -= 1\n", {8}),
+    "a statement for a block": (
+        "        if x > 1:\n            total += x\n        elif x:\n            total -= 1\n            y = 2\n",
+        "        total, y = y, total\n",
+        {5},
+    ),
+    "a branch less": ("        elif x:\n            total -= 1\n            y = 2\n", "        y = total\n", {4}),
     "a name becomes local": ("inner(x)\n", "(other := inner(x))\n", None),
     "a generator": ("total += x", "total += yield", None),
     "the text": ("Text.", "Other.", None),

@@ -124,13 +124,20 @@ class Breadth(StrEnum):
     """Every statement that ran at the top level of the codebase's modules; what asks for one of these modules by a name
     in a string gets the gist.
     """
+    EVERYTHING_BARE = "everything_bare"
+    """The same without statements of the tests that act on something needed."""
     EVERYTHING_WITH_NAMES = "everything_with_names"
-    """Both."""
+    """Everything, under the names of the modules."""
 
     @property
     def is_everything(self) -> bool:
         """Whether it takes more than what names lead to."""
-        return self in (Breadth.EVERYTHING, Breadth.EVERYTHING_WITH_NAMES)
+        return self in (Breadth.EVERYTHING, Breadth.EVERYTHING_BARE, Breadth.EVERYTHING_WITH_NAMES)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether statements that act on something needed are left out, unless they are part of everything."""
+        return self in (Breadth.BARE, Breadth.EVERYTHING_BARE)
 
     @property
     def keeps_names(self) -> bool:
@@ -161,7 +168,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
     else:
         roots += [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
     wide = [name for name, module in modules.items() if breadth.is_everything and _is_package(module, codebase)]
-    selection = extractor.select(roots, everything_in=wide, side_effects=breadth is not Breadth.BARE)
+    selection = extractor.select(roots, everything_in=wide, side_effects=not breadth.is_bare)
     pinned = [
         use
         for use in selection.uses

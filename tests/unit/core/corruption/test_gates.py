@@ -412,6 +412,23 @@ def test_words_of_the_docstring_tell_what_was_left_out() -> None:
     assert gate(Target("m.py", "f", original, original.replace(".strip()", ""))) is GateRefusal.NAMED
 
 
+def test_a_message_that_lists_the_texts_tells_which_is_gone() -> None:
+    original = "def f(a, b):\n    if a.b in ('rw', 'ro'):\n        return b\n    return a.c('rw or ro', b)"
+    assert gate(Target("m.py", "f", original, original.replace("in ('rw', 'ro')", "== 'rw'"))) is GateRefusal.NAMED
+
+
+def test_a_comparison_of_its_own_name_is_not_another_one() -> None:
+    original = "def __ge__(self, a):\n    if a is None:\n        return False\n    return a.b(self.c >= a.c)"
+    assert gate(Target("m.py", "C.__ge__", original, original.replace(">=", ">"))) is GateRefusal.NAMED
+
+
+def test_a_case_that_is_left_out_at_one_of_two_places_shows() -> None:
+    case = "        if a.b and x not in a.b:\n            continue\n"
+    original = f"def f(a):\n    for x in a:\n{case}        x.c()\n    for x in a.d:\n{case}        x.e()"
+    assert gate(Target("m.py", "f", original, original.replace(case, "", 1))) is GateRefusal.ODD
+    assert gate(Target("m.py", "f", original, original.replace(case, ""))) is None
+
+
 def test_a_result_keeps_the_type_of_the_annotation() -> None:
     original = "def f(a) -> int:\n    if a.b:\n        return 0\n    return int(a.c)"
     assert gate(Target("m.py", "f", original, original.replace("int(a.c)", "a.c"))) is GateRefusal.ODD

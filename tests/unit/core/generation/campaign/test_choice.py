@@ -234,6 +234,7 @@ def test_groups_have_exactly_the_size_that_is_asked_for(tmp_path: Path) -> None:
     assert plan(shop.library(), asked).filled() == [("2 functions", 3, 0), ("5 functions", 0, 0)]
     pair = next(verdict for verdict in kept if len(verdict.names) == 2)
     assert pair.kept is not None
+    assert pair.kept.provenance["stratum"] == "2 functions"
     task = write_kept(shop.library(), settings, pair.kept, tmp_path / "tasks")
     assert task.rules.tell_count
     assert task.brief.targets == 2
