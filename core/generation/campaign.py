@@ -20,7 +20,7 @@ from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.deciding import decide
 from gistpoint.core.generation.intake import LOOK
 from gistpoint.core.generation.strata import Strata
-from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile
+from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile, glance_of
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.tasks.trees import corrupted_tree
@@ -129,10 +129,10 @@ class CandidateVerdicts:
     def _in_turn(self, *, at_last: bool) -> list[tuple[int, CandidateVerdict]]:
         """Return the waiting verdicts that may be accepted, with their places, in the order to try them."""
         if at_last:
-            return sorted(self._waiting.items(), key=lambda item: -_subtlety(item[1]))
+            return sorted(self._waiting.items(), key=lambda item: _preference(item[1]))
         subtle = [item for item in self._waiting.items() if _subtlety(item[1]) >= SUBTLE]
         others = [item for item in self._waiting.items() if _subtlety(item[1]) < SUBTLE and self._has_run_out(item[1])]
-        return subtle + sorted(others, key=lambda item: -_subtlety(item[1]))
+        return subtle + sorted(others, key=lambda item: _preference(item[1]))
 
     def _has_run_out(self, verdict: CandidateVerdict) -> bool:
         """Whether its stratum, in a stratified set, has no candidate left that could be preferred to it."""
@@ -156,6 +156,11 @@ def _subtlety(verdict: CandidateVerdict) -> float:
     parts = verdict.kept.provenance.get("parts", ())
     values = [part["subtlety"]["value"] for part in parts if "subtlety" in part]
     return mean(values) if values else 1.0
+
+
+def _preference(verdict: CandidateVerdict) -> tuple[float, float]:
+    """Return the key by which waiting verdicts are ordered: first what readers see least of, then the most subtle."""
+    return glance_of(verdict) or 0.0, -_subtlety(verdict)
 
 
 _AHEAD = 2

@@ -10,7 +10,7 @@ from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.making import remove_task, write_kept
 from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.generation.settings import CampaignSettings
-from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile
+from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile, glance_of
 
 InUse = Callable[[str], bool]
 """Whether somebody has done something with the task of an id: such a task is never removed."""
@@ -60,7 +60,7 @@ class WrittenSet:
         instead = f", instead of {replaces[:12]}" if replaces else ""
         tests = f"{failing} of {len(self.library.intake.passed)} tests fail"
         self.note(f"  {task.short_id} {', '.join(functions)}: {tests}{instead}")
-        return KeptTask(task.id, functions, failing, replaces=replaces)
+        return KeptTask(task.id, functions, failing, glance_of(verdict), replaces)
 
     def _withdraw(self, id: str) -> None:
         removed = remove_task(self.folder / id, self.in_use)

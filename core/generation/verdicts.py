@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from types import TracebackType
 from typing import Any
 
@@ -30,6 +30,7 @@ class Reason(StrEnum):
     HANGS = "hangs_or_exhausts_memory"
     NO_RESULT = "run_gave_no_result"
     NO_CORRUPTION = "no_corruption_fits"
+    AT_A_GLANCE = "seen_at_a_glance"
     NONE_GOOD = "no_corruption_is_good"
     SUITE_DIFFERS = "suite_differs_from_probe"
     LEAKS = "original_found_elsewhere"
@@ -110,6 +111,13 @@ class CandidateVerdict:
     def from_json(cls, value: Mapping[str, Any]) -> CandidateVerdict:
         """Return the verdict that `to_json` gave; raises KeyError, TypeError or ValueError for anything else."""
         return msgspec.convert({**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls)
+
+
+def glance_of(verdict: CandidateVerdict) -> float | None:
+    """Return the mean predicted rate at which readers see its corruptions at a glance; None if nothing is predicted."""
+    parts = () if verdict.kept is None else verdict.kept.provenance.get("parts", ())
+    values = [part["glance"]["value"] for part in parts if "glance" in part]
+    return mean(values) if values else None
 
 
 _ROWS = {"targets": Target.__slots__, "failing": Failure.__slots__}

@@ -275,7 +275,10 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 
 def _matters(definition: Definition, new: Snippet) -> frozenset[int] | None:
-    found = lines_that_matter(read_snippet(definition.dedented).node, new.node)
+    try:
+        found = lines_that_matter(read_snippet(definition.dedented).node, new.node)
+    except RecursionError:  # an expression that is deeper than Python's own functions for trees can go
+        return None
     return None if found is None else frozenset(definition.start_line - 1 + line for line in found)
 
 

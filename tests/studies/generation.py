@@ -131,12 +131,12 @@ def print_beside(folder: Path, other: Path, libraries: list[dict[str, Any]], mod
                 shares.setdefault(commit, []).append(1 / share)
                 cells = [
                     library["name"], mode, commit, source["kept"], f"{first:.0f}", source["seconds"]["making"],
-                    costs["probe_seconds"], costs["confirming_seconds"], costs["probes"], f"1/{1 / share:.0f}",
+                    costs["probe_seconds"], costs["confirming_seconds"], costs["probes"], spelled_share(share),
                     costs["saved_seconds"],
                 ]  # fmt: skip
                 print("| " + " | ".join(map(str, cells)) + " |")
     for commit, found in shares.items():
-        print(f"{commit}: median share of a probe over {len(found)} sets 1/{median(found):.0f}")
+        print(f"{commit}: median share of a probe over {len(found)} sets {spelled_share(1 / median(found))}")
 
 
 def print_tables(folder: Path, libraries: list[dict[str, Any]], modes: list[str]) -> None:
@@ -158,6 +158,11 @@ def print_tables(folder: Path, libraries: list[dict[str, Any]], modes: list[str]
         print(quality(folder, name, mode, source))
 
 
+def spelled_share(share: float) -> str:
+    """Return a share of the suite's time as a fraction, one above a half as a number."""
+    return f"1/{1 / share:.0f}" if share <= 0.5 else f"{share:.1f}"
+
+
 def row(name: str, mode: str, source: dict[str, Any]) -> str:
     if source["refused"]:
         return f"| {name} | {mode} | refused: {source['refused']['reason']} |" + " |" * 10
@@ -168,7 +173,7 @@ def row(name: str, mode: str, source: dict[str, Any]) -> str:
     cells = [
         name, mode, source["functions"], source["candidates"], source["tried"], source["kept"], dropped,
         f"{seconds['learning']:.0f} + {seconds['making']:.0f}", f"{costs['probes']} ({costs['warm']} warm)",
-        "-" if not share else f"1/{1 / share:.0f}", costs["confirming_seconds"], costs["saved_seconds"], agreement,
+        "-" if not share else spelled_share(share), costs["confirming_seconds"], costs["saved_seconds"], agreement,
     ]  # fmt: skip
     return "| " + " | ".join(map(str, cells)) + " |"
 

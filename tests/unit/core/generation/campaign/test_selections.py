@@ -76,3 +76,12 @@ def test_groups_with_two_functions_of_a_kept_one_are_left_out() -> None:
     told, selection = taken(9, verdict("abc", 9, 9, 9), verdict("bcd", 9, 9, 9), verdict("cd", 9, 1))
     assert told == "abccd|"
     assert selection.verdicts[1].reason is Reason.OVERLAPS
+
+
+def test_of_those_that_wait_the_one_that_readers_see_least_of_comes_first() -> None:
+    seen = [verdict("a", 1, subtle=(0.7,)), verdict("b", 1, subtle=(0.6,)), verdict("cd", 1, 1, subtle=(0.9, 0.9))]
+    for item, values in zip(seen, [(0.3,), (0.2,), (0.1, 0.2)], strict=True):
+        assert item.kept is not None
+        for part, value in zip(item.kept.provenance["parts"], values, strict=True):
+            part["glance"] = {"value": value}
+    assert taken(3, *seen)[0] == "|cdba"
