@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fakes import FakeClock
-from screens.settling import text_of, until
+from screens import settling
+from screens.settling import text_of
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion, in_order
 from gistpoint.core.corruption.glance import GlanceVerdict
@@ -20,6 +22,7 @@ from gistpoint.tui.screens.glance.verdicts import VerdictScreen
 
 SIZES = [(80, 24), (160, 48)]
 LONG_S = 600.0
+until = partial(settling.until, seconds=120.0)
 
 
 def items(versions: str) -> list[BlindItem]:

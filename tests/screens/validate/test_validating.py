@@ -15,11 +15,14 @@ from screens.driving import LARGE, SMALL
 from screens.validate.validating import make_tasks, validating, with_answer
 from textual.widgets import Input
 
+from gistpoint.core.corruption.blind import BlindAnswer, ShownVersion, blind_items
 from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.text import visible_line
+from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader, GlanceStore
 from gistpoint.sessions.annotations.validations import TaskVerdict
 from gistpoint.tui.screens.dialogs.ask import MessageDialog
 from gistpoint.tui.screens.validate.code_page import CodePage
@@ -59,6 +62,20 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         assert [comment.text for comment in said[1].comments] == ["a file names it"]
         assert "3 judged, 1 accepted" in driver.text()
         assert "leak" in driver.text()
+
+
+async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path)
+    reader = GlanceReader(GlanceStore(services.locations.glances, services.clock), "ada")
+    for task, answer in zip(tasks[:2], (BlindAnswer.FAULT, BlindAnswer.NOTHING), strict=True):
+        (item,) = blind_items(task, read_answer(task))
+        reader.read(item, BlindlySaid(answer, min(item.changed_lines)), ShownVersion.CORRUPTED)
+        reader.name = "bob"  # another person: each first reading counts
+    async with validating(services, tasks, size=LARGE) as driver:
+        await driver.until(lambda: "1.00 seen" in driver.text() and "0.00 seen" in driver.text())
+        await driver.press("slash")
+        await driver.type("glance<0.2")
+        await driver.until(lambda: [row.task.id for row in driver.screen.queue.shown] == [tasks[1].id])
 
 
 @pytest.mark.parametrize(("key", "verdict"), list(zip("123456789", TaskVerdict, strict=True)))
@@ -221,12 +238,15 @@ async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_pat
     services, tasks = make_tasks(tmp_path, 2)
     metrics = {"functions": {TARGET: {"cyclomatic": {"value": 1, "percentile": 12.5}}}, "population": 5}
     score = {"value": 0.75, "parts": {"few_failures": 0.5}}
-    provenance = {"parts": [{"subtlety": score, "families": ["sign"]}], "stars": 3}
+    glance = {"value": 0.31, "features": {"lint": 1.0}}
+    provenance = {"parts": [{"subtlety": score, "glance": glance, "families": ["sign"]}], "stars": 3}
     with_answer(tasks[0], metrics=metrics, provenance=provenance)
     async with validating(services, tasks, size=LARGE) as driver:
         assert "12.5 %" in driver.text()
         assert "few failures" in driver.text()
         assert "0.75" in driver.text()
+        assert "seen at a glance" in driver.text()
+        assert "0.31" in driver.text()
         assert "sign" in driver.text()
         await driver.press("right_square_bracket")
         await driver.shows(tasks[1].id)

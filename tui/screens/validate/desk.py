@@ -14,6 +14,8 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness, SuiteTrial, steadiness
 from gistpoint.core.metrics.table import FunctionMetrics, MetricRank, standings, standings_from_json
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.annotations.glance_rates import task_rates
+from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.annotations.validator import Draft, Drafts, ValidationStore, Validator
 from gistpoint.sessions.tasks import TaskSet
 from gistpoint.tui.screens.validate.bench import RunEnded
@@ -40,6 +42,8 @@ class ValidationSession:
     tasks: TaskSet
     validator: Validator
     drafts: Drafts
+    glance_rates: Mapping[str, float] = field(default_factory=dict)
+    """By the ids of the tasks that somebody has read blind."""
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], MeasuredTree] = field(default_factory=dict)
     _trials: dict[tuple[str, TrialSubject], SuiteTrial] = field(default_factory=dict)
@@ -50,11 +54,13 @@ class ValidationSession:
         """Read the verdicts and comments so far. Raises `ValidationError` for an invalid name."""
         folder = services.locations.validations
         validator = Validator(ValidationStore(folder, services.clock), name)
-        return cls(services, tasks, validator, Drafts(folder / "drafts", validator.name))
+        rates = task_rates(GlanceStore(services.locations.glances, services.clock).book)
+        return cls(services, tasks, validator, Drafts(folder / "drafts", validator.name), rates)
 
     def rows(self) -> list[QueueRow]:
         """Return the queue."""
-        return [QueueRow(task, self.validator.validation(task.id)) for task in self.tasks.tasks]
+        known = self.glance_rates
+        return [QueueRow(task, self.validator.validation(task.id), known.get(task.id)) for task in self.tasks.tasks]
 
     # Tasks; each of these two is called in one thread
 

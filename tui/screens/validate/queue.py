@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
@@ -18,6 +19,8 @@ class QueueRow:
 
     task: Task
     said: Validation
+    glance_rate: float | None = None
+    """The share of blind readings in which the fault was seen; None if nobody has read it."""
 
     @property
     def verdict(self) -> TaskVerdict | None:
@@ -74,6 +77,12 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         lambda r: f"{r.task.source.name} {r.task.source.revision[:12]}",
         style=lambda r: MUTED,
         text=lambda r: f"{r.task.source.name} {r.task.source.revision}",
+    ),
+    Column(
+        "glance_rate",
+        lambda r: "" if r.glance_rate is None else f"{r.glance_rate:.2f} seen",
+        lambda r: nan if r.glance_rate is None else r.glance_rate,
+        style=lambda r: MUTED,
     ),
 )
 

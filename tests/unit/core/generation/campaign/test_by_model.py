@@ -82,7 +82,7 @@ def test_the_most_subtle_submission_is_proven_and_kept(tmp_path: Path) -> None:
     (part,) = verdict.kept.provenance["parts"]
     assert part["record"]["loop"]["model"] == "m"
     assert part["evidence"]["failing"] == len(verdict.kept.failing)
-    assert set(part) == {"record", "families", "subtlety", "evidence", "good"}
+    assert set(part) == {"record", "families", "subtlety", "glance", "evidence", "good"}
     fates = next(item.fates for item in counts.verdicts if item.kept)
     assert fates["model: accepted"] == 1
     assert fates["model: too_few_failing"] == 1
