@@ -224,7 +224,7 @@ def _make(
             result.stopped = stop
         except (KeyboardInterrupt, SystemExit, CancelledError):
             run.note(
-                f"stopped; {len(tasks.standing)} tasks and {len(state.verdicts)} verdicts are kept: "
+                f"stopped; what was made is kept (tasks: {len(tasks.standing)}, verdicts: {len(state.verdicts)}): "
                 "the same command goes on"
             )
             raise
