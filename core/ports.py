@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -150,6 +151,17 @@ class Prober(Protocol):
 
     def close(self) -> None:
         """End the warm process. A later `decide` starts it again."""
+        ...
+
+
+class Linter(Protocol):
+    """Finds what is suspicious in code without running it."""
+
+    def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
+        """Return how often each rule is broken in each text, which is one definition at the left margin.
+
+        Raises `InfrastructureError` if the linter can't be run.
+        """
         ...
 
 

@@ -16,9 +16,11 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gistpoint.core.corruption.appearance.score import GlanceScorer
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import close_contexts
+from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.locations import Locations
@@ -31,6 +33,7 @@ from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SuiteTestMapper
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
+from gistpoint.sandbox.linting import RuffLinter
 from gistpoint.sandbox.testruns import SuiteRunner
 
 if TYPE_CHECKING:
@@ -84,6 +87,10 @@ class SandboxHarness:
     def mapper(self) -> SuiteTestMapper:
         """Return the recorder of which tests enter which functions."""
         return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
+
+    def scorer(self, intake: Intake) -> GlanceScorer:
+        """Return what predicts whether a corruption of this library is seen at a glance."""
+        return GlanceScorer(intake.repository.tree, frozenset(intake.test_files), RuffLinter())
 
     def model(self, name: str) -> ChatModel:
         """Return the chat model of that name; each process reads the key of its own environment or config file."""

@@ -12,6 +12,7 @@ from small_trees import tree_of
 
 from gistpoint.core.callgraph import ObservedCall
 from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers, run_campaign
@@ -108,6 +109,16 @@ class FakeMapper:
 
 
 @dataclass
+class FakeScorer:
+    """Predicts the same of every corruption."""
+
+    value: float
+
+    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+        return [GlanceScore(self.value, {"size": 1.0}) for _ in targets]
+
+
+@dataclass
 class FakeProber:
     """Runs the checks that are selected; any failure but an assertion counts as one inside the target."""
 
@@ -155,6 +166,8 @@ class FakeBench:
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
+    glance: float = 0.2
+    """The score of each corruption: how likely it is seen at a glance."""
     observed: tuple[ObservedCall, ...] = ()
     runners: list[FakeRunner] = field(default_factory=list)
     mappers: list[FakeMapper] = field(default_factory=list)
@@ -166,6 +179,9 @@ class FakeBench:
     def mapper(self) -> FakeMapper:
         self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
+
+    def scorer(self, intake: Intake) -> FakeScorer:
+        return FakeScorer(self.glance)
 
     def prober(self, library: SourceLibrary) -> FakeProber:
         return FakeProber(library.intake, self.checks, self.wish)

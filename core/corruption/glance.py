@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class GlanceVerdict(StrEnum):
@@ -28,3 +29,7 @@ class GlanceScore:
     """A probability, 0 to 1: the lower, the better hidden."""
     features: Mapping[str, float]
     """What the prediction rests on, by the feature's name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the score as a task's provenance keeps it."""
+        return {"value": self.value, "features": dict(self.features)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -11,15 +11,26 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.board import TrialBoard
 from gistpoint.core.generation.by_model import ModelTerms
+from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.model import Target
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree
+
+
+class CorruptionScorer(Protocol):
+    """Predicts what a reader sees of corruptions."""
+
+    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+        """Return the scores of corruptions of one function, from their texts and, where known, their families."""
+        ...
 
 
 class Harness(Protocol):
@@ -31,6 +42,10 @@ class Harness(Protocol):
 
     def mapper(self) -> TestMapper:
         """Return a recorder of which tests enter which functions."""
+        ...
+
+    def scorer(self, intake: Intake) -> CorruptionScorer:
+        """Return what predicts whether a corruption of this library is seen at a glance."""
         ...
 
     def model(self, name: str) -> ChatModel:
@@ -90,6 +105,11 @@ class Context:
     def prober(self) -> Prober:
         """The prober that decides candidates."""
         return self.harness.prober(self.library)
+
+    @cached_property
+    def scorer(self) -> CorruptionScorer:
+        """What predicts whether a corruption of the library is seen at a glance."""
+        return self.harness.scorer(self.library.intake)
 
     @cached_property
     def model(self) -> ChatModel | None:

@@ -48,7 +48,14 @@ class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
     detail: str = ""
 
 
-_Line = _Begun | _Request | _Ended
+class _Stopped(msgspec.Struct, tag="stopped", tag_field="type"):
+    """A worker found that nothing more can be asked, so that the others need not find it as well."""
+
+    message: str
+    hint: str
+
+
+_Line = _Begun | _Request | _Ended | _Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +93,25 @@ class SetSpending:
         with self._open() as (file, _):
             _append(file, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
 
+    def stop(self, why: EndpointError) -> None:
+        """Keep that the command goes on no further."""
+        with self._open() as (file, _):
+            _append(file, _Stopped(why.message, why.hint))
+
     def check(self) -> None:
-        """Raise `SetStoppedError` if the last functions all came to nothing for the same reason."""
+        """Raise `SetStoppedError` if a worker stopped, or the last functions all came to nothing for one reason."""
         with self._open() as (_, lines):
             ends: list[_Ended] = []
+            stopped: _Stopped | None = None
             for line in lines:
                 if isinstance(line, _Begun):
-                    ends.clear()
+                    ends, stopped = [], None
                 elif isinstance(line, _Ended):
                     ends.append(line)
+                elif isinstance(line, _Stopped):
+                    stopped = line
+        if stopped is not None:
+            raise SetStoppedError(stopped.message, hint=stopped.hint)
         last = ends[-MOST_ALIKE:]
         if len(last) < MOST_ALIKE or not last[0].fault or len({line.fault for line in last}) > 1:
             return

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     HANGS = "hangs_or_exhausts_memory"
     NO_RESULT = "run_gave_no_result"
     NO_CORRUPTION = "no_corruption_fits"
+    AT_A_GLANCE = "seen_at_a_glance"
     NONE_GOOD = "no_corruption_is_good"
     SUITE_DIFFERS = "suite_differs_from_probe"
     LEAKS = "original_found_elsewhere"

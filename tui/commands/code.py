@@ -14,7 +14,7 @@ from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.library import SourceLibrary, find_learned
 from gistpoint.core.locations import Locations
-from gistpoint.core.metrics.conditions import filter_rows
+from gistpoint.core.metrics.conditions import filter_rows, read_condition
 from gistpoint.core.metrics.table import FunctionMetrics, measure_functions, rows_to_csv, sort_rows
 from gistpoint.tui.commands.choosing import CONDITION_HELP
 from gistpoint.tui.commands.command import DONE, Handler
@@ -45,6 +45,8 @@ def code_options(parser: argparse.ArgumentParser) -> Handler:
 
 def code(options: argparse.Namespace) -> int:
     """Print the table, as CSV or JSON on request, or one function's callers and callees."""
+    for condition in options.where:
+        read_condition(condition)  # a mistake is told before anything is fetched
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch:
         graph, everything, library = _measured(options, Path(scratch), progress)
     if options.around:

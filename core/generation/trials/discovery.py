@@ -9,8 +9,10 @@ from typing import Any
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.corruption.appearance.score import glance_weights
 from gistpoint.core.corruption.corruptions import Corruption, enumerate_corruptions, pairs_of, record_of
 from gistpoint.core.corruption.evidence import Evidence, Subtlety, is_good, subtlety
+from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.corruption.subject import NamesInReach
 from gistpoint.core.generation.candidates import LOCATED, effort_for
 from gistpoint.core.generation.proof import CorruptionProof
@@ -32,6 +34,10 @@ _MORE_TESTS = 1
 """Failing tests beyond the band after which a probe stops."""
 
 
+Read = tuple[Corruption, GlanceScore]
+"""A corruption with what a reader is predicted to see of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rated:
     """A corruption that was tried, with the results of the tests."""
@@ -40,6 +46,7 @@ class Rated:
     report: ProbeReport
     evidence: Evidence
     subtlety: Subtlety
+    glance: GlanceScore
     good: bool
 
     @property
@@ -53,6 +60,7 @@ class Rated:
             "record": record_of(self.corruption),
             "families": list(self.corruption.families),
             "subtlety": {"value": self.subtlety.value, "parts": dict(self.subtlety.parts)},
+            "glance": self.glance.to_json(),
             "evidence": as_json(self.evidence),
             "good": self.good,
         }
@@ -83,24 +91,34 @@ def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, the most subtle first; count the reasons against the others."""
+    """Return the good corruptions of a function, the best hidden first; count the reasons against the others.
+
+    A good one that is hard to locate comes before one that is not, whatever a reader sees of either.
+    """
     singles, scope = _singles(trial, name)
+    unseen = _unseen(trial, singles)
+    if not unseen:
+        raise CandidateDropped(Reason.AT_A_GLANCE, f"{len(singles)} were read")
     least, _ = band
     effort = effort_for(trial.library, name, least)
     good: list[Rated] = []
     quiet: list[Corruption] = []
-    for tried, corruption in enumerate(_picked(singles, effort.singles, f"{trial.settings.seed} {name}")):
+    for tried, (corruption, glance) in enumerate(_picked(unseen, effort.singles, f"{trial.settings.seed} {name}")):
         if _suffice(good) or (tried == effort.give_up and not good):
             break
-        rated = _rate(trial, corruption, band)
+        rated = _rate(trial, corruption, glance, band)
         if rated is not None and rated.good:
             good.append(rated)
         elif rated is not None and rated.evidence.failing < least:
             quiet.append(corruption)
     if not good:
-        pairs = (_rate(trial, pair, band) for pair in pairs_of(quiet, scope, most=MOST_PAIRS))
+        pairs = (_rate(trial, *pair, band) for pair in _unseen(trial, pairs_of(quiet, scope, most=MOST_PAIRS)))
         good += [rated for rated in pairs if rated is not None and rated.good]
-    return sorted(good, key=lambda item: (not hard_to_locate(item), -item.subtlety.value, item.target.corrupted))
+    return sorted(good, key=_shown)
+
+
+def _shown(item: Rated) -> tuple[bool, float, float, str]:
+    return not hard_to_locate(item), item.glance.value, -item.subtlety.value, item.target.corrupted
 
 
 def hard_to_locate(item: Rated) -> bool:
@@ -126,17 +144,31 @@ def _singles(trial: CandidateTrial, name: str) -> tuple[tuple[Corruption, ...], 
     return found.kept, library.vocabulary.scope(definition)
 
 
-def _picked(corruptions: Sequence[Corruption], most: int, seed: str) -> Iterator[Corruption]:
-    """Yield up to `most` in a random order in which those with a high prior tend to come first.
+def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Read]:
+    """Return the corruptions that a reader does not see at a glance, with their scores; count the others."""
+    scores = trial.context.scorer.scores([item.target for item in corruptions], [item.families for item in corruptions])
+    unseen = [
+        (item, score)
+        for item, score in zip(corruptions, scores, strict=True)
+        if score.value <= glance_weights().threshold
+    ]
+    if len(unseen) < len(corruptions):
+        trial.fates[Reason.AT_A_GLANCE.value] += len(corruptions) - len(unseen)
+    return unseen
+
+
+def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]:
+    """Yield up to `most` in a random order in which those that are likely good and unseen tend to come first.
 
     Weighted drawing without replacement by exponential keys (Efraimidis and Spirakis 2006).
     """
     chance = random.Random(f"corruptions {seed}")
-    keyed = [(chance.expovariate(1) / max(item.prior, 1e-6), n) for n, item in enumerate(corruptions)]
+    weights = [max(item.prior * (1 - score.value) ** 2, 1e-6) for item, score in corruptions]
+    keyed = [(chance.expovariate(1) / weight, n) for n, weight in enumerate(weights)]
     yield from (corruptions[n] for _, n in sorted(keyed)[:most])
 
 
-def _rate(trial: CandidateTrial, corruption: Corruption, band: tuple[int, int]) -> Rated | None:
+def _rate(trial: CandidateTrial, corruption: Corruption, glance: GlanceScore, band: tuple[int, int]) -> Rated | None:
     least, most = band
     trial.next(corruption.target.name, ", ".join(corruption.families))
     report = trial.probe((corruption.target,), stop_after=most + _MORE_TESTS)
@@ -149,7 +181,7 @@ def _rate(trial: CandidateTrial, corruption: Corruption, band: tuple[int, int]) 
     evidence = evidence_of(report, corruption.target, trial.library)
     good = is_good(evidence, least, most)
     trial.end("good" if good else fault(evidence, least))
-    return Rated(corruption, report, evidence, subtlety(evidence, least, most), good)
+    return Rated(corruption, report, evidence, subtlety(evidence, least, most), glance, good)
 
 
 def fault(evidence: Evidence, least: int) -> str:

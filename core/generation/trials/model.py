@@ -70,13 +70,16 @@ def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]
         tests=trial.library.seeing((name,)),
         try_out=probing,
         terms=trial.context.terms,
+        score=lambda target: trial.context.scorer.scores([target])[0],
         run=trial.context.run,
     )
     trial.record = _records(trial.record, made.record())
     trial.fates.update(f"model: {item.verdict.value}" for item in made.result.rounds)
     found = [probing.rated(replace(made, result=result)) for result in made.result.in_turn]
-    if not found:
-        _check_endpoint(made)
+    if not found and (stop := _stop(made)) is not None:
+        if spending is not None:
+            spending.stop(stop)
+        raise stop
     if spending is not None:
         spending.ended(name, made.result.fault, made.result.detail)
     if not found:
@@ -92,19 +95,20 @@ def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[st
     return {"kind": KIND, "parts": [*parts, record]}
 
 
-def _check_endpoint(made: ModelCorruption) -> None:
-    """Raise `EndpointError` if the endpoint or a cap of the set ended the conversation, not the function."""
+def _stop(made: ModelCorruption) -> EndpointError | None:
+    """Return the error by which the set stops, if the endpoint or a cap of the set ended it and not the function."""
     end, first = made.result.end, made.result.requests == 1
     if end is End.SET_CAP:
-        raise SetStoppedError(
+        return SetStoppedError(
             f"No more may be spent: {made.result.detail}",
             hint="What was decided is kept: the same command with a larger --max-cost or --max-tokens goes on.",
         )
     if end.value in set(ChatProblem) and (first or end not in _OF_THE_FUNCTION):
-        raise EndpointError(
+        return EndpointError(
             f"The model can't be asked any more: {made.result.detail}",
             hint="What was decided is kept: run the same command again when the endpoint answers.",
         )
+    return None
 
 
 class _Probing:
@@ -116,11 +120,14 @@ class _Probing:
 
     def rated(self, made: ModelCorruption) -> RatedByModel:
         """Return a conversation's kept submission with what was found."""
-        target = made.target
+        kept = made.result.kept
+        assert kept is not None
+        target, glance = kept.target, kept.appearance.glance
         assert target is not None
+        assert glance is not None
         report, evidence, rated = self._found[target.corrupted]
         corruption = Corruption(target, edits_between(target.original, target.corrupted), (KIND,), 1.0)
-        return RatedByModel(corruption, report, evidence, rated, is_good(evidence, *self._band), made)
+        return RatedByModel(corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made)
 
     def __call__(self, target: Target) -> ModelTrial:
         self._trial.next(target.name, self._trial.settings.model)

@@ -144,6 +144,14 @@ def test_discovery_keeps_only_good_corruptions_and_their_record_replays(shop: Sh
         assert set(part["subtlety"]) == {"value", "parts"}
 
 
+def test_what_is_seen_at_a_glance_is_not_tried(tmp_path: Path) -> None:
+    counts, kept = Shop(tmp_path, FakeBench(glance=0.99)).campaign("discovery", min_failing=2)
+    assert not kept
+    assert set(counts.reasons) == {Reason.AT_A_GLANCE}
+    assert counts.fates[Reason.AT_A_GLANCE] > 10
+    assert not any(verdict.cost.probes for verdict in counts.verdicts)
+
+
 def test_group_is_near_and_proven_together(shop: Shop) -> None:
     _, kept = shop.campaign("multi", min_failing=2)
     library = shop.library()

@@ -238,12 +238,15 @@ async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_pat
     services, tasks = make_tasks(tmp_path, 2)
     metrics = {"functions": {TARGET: {"cyclomatic": {"value": 1, "percentile": 12.5}}}, "population": 5}
     score = {"value": 0.75, "parts": {"few_failures": 0.5}}
-    provenance = {"parts": [{"subtlety": score, "families": ["sign"]}], "stars": 3}
+    glance = {"value": 0.31, "features": {"lint": 1.0}}
+    provenance = {"parts": [{"subtlety": score, "glance": glance, "families": ["sign"]}], "stars": 3}
     with_answer(tasks[0], metrics=metrics, provenance=provenance)
     async with validating(services, tasks, size=LARGE) as driver:
         assert "12.5 %" in driver.text()
         assert "few failures" in driver.text()
         assert "0.75" in driver.text()
+        assert "seen at a glance" in driver.text()
+        assert "0.31" in driver.text()
         assert "sign" in driver.text()
         await driver.press("right_square_bracket")
         await driver.shows(tasks[1].id)

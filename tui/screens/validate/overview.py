@@ -178,13 +178,16 @@ def _subtlety(provenance: Mapping[str, Any], targets: Sequence[str]) -> list[Lin
     """Return the score of each corruption: one at the top, or one for each target below `parts`."""
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
-    scores = [
-        item["subtlety"] for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)
-    ]
+    scored = [item for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)]
+    scores = [item["subtlety"] for item in scored]
+    glances = [item.get("glance") for item in scored]
     lines: list[Line] = []
     for number, score in enumerate(scores):
         several = len(scores) > 1 and number < len(targets)
         lines += [line(targets[number], MUTED)] if several else []
+        glance = glances[number]
+        if isinstance(glance, Mapping) and (seen := _number(glance.get("value"))) is not None:
+            lines.append(_share("seen at a glance", seen, "bold"))
         if (value := _number(score.get("value"))) is not None:
             lines.append(_share("in all", value, "bold"))
         of = score.get("parts")

@@ -83,6 +83,15 @@ def test_functions_in_a_row_that_ended_alike_stop_the_set(tmp_path: Path) -> Non
     mine.check()
 
 
+def test_a_worker_that_stopped_stops_the_others_until_a_command_begins(tmp_path: Path) -> None:
+    mine = spending(tmp_path)
+    mine.stop(EndpointError("It is gone.", hint="Wait."))
+    with pytest.raises(SetStoppedError, match=r"It is gone\. Wait\."):
+        mine.check()
+    mine.begin()
+    mine.check()
+
+
 def test_a_line_cut_short_is_dropped_and_a_damaged_file_is_named(tmp_path: Path) -> None:
     mine = spending(tmp_path)
     meter = mine.conversation()

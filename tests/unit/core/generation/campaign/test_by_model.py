@@ -82,7 +82,7 @@ def test_the_most_subtle_submission_is_proven_and_kept(tmp_path: Path) -> None:
     (part,) = verdict.kept.provenance["parts"]
     assert part["record"]["loop"]["model"] == "m"
     assert part["evidence"]["failing"] == len(verdict.kept.failing)
-    assert set(part) == {"record", "families", "subtlety", "evidence", "good"}
+    assert set(part) == {"record", "families", "subtlety", "glance", "evidence", "good"}
     fates = next(item.fates for item in counts.verdicts if item.kept)
     assert fates["model: accepted"] == 1
     assert fates["model: too_few_failing"] == 1
@@ -103,6 +103,7 @@ def test_what_shows_is_tried_all_the_same_and_the_model_is_told_by_which_rule(tm
     (only,) = part["record"]["loop"]["rounds"]
     assert only["verdict"] == "accepted"
     assert any("operand repeated" in rule for rule in only["rules"])
+    assert only["glance"] == part["glance"]["value"]
 
 
 def test_the_first_of_several_definitions_is_a_candidate_as_any_other(tmp_path: Path) -> None:
@@ -231,6 +232,7 @@ def test_a_cap_of_the_set_stops_it_between_requests_and_keeps_the_candidate_for_
         made.campaign("discovery", min_failing=2, model="m", terms=ModelTerms(spending=spending))
     assert spending.spent().usage.tokens <= 250
     more = replace(spending, max_tokens=100_000)
+    more.begin()
     counts, _ = made.campaign("discovery", min_failing=2, model="m", terms=ModelTerms(spending=more))
     assert len(counts.verdicts) == 3
 

@@ -1,0 +1,1 @@
+"""How a corruption looks to a reader: features of the text alone, and the score calibrated on blind readings."""

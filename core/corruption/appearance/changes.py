@@ -1,0 +1,158 @@
+"""What a corruption changes in a function: the lines and tokens on both sides, and where they stand."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from gistpoint.core.corruption.appearance.naturalness import PlacedToken, tokens_of
+from gistpoint.core.corruption.facts import ScopeFacts
+from gistpoint.core.corruption.flow import blocks_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedLines:
+    """Lines that are replaced, counted from 1: of the original, and of the corrupted text; one side may be empty."""
+
+    before: range
+    after: range
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version of a function: its facts and tokens, and which statement stands where."""
+
+    facts: ScopeFacts
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of its text."""
+        return self.facts.text.split("\n")
+
+    @cached_property
+    def tokens(self) -> tuple[PlacedToken, ...]:
+        """The tokens of its code."""
+        return tokens_of(self.facts.text)
+
+    @cached_property
+    def code_lines(self) -> frozenset[int]:
+        """The lines with code, from 1, without signature and docstring."""
+        first, end = self.body
+        return frozenset(token.line for token in self.tokens if first <= token.line <= end and token.text[0] != "<")
+
+    @cached_property
+    def body(self) -> tuple[int, int]:
+        """The first and the last line of the body, without the docstring."""
+        body = self.facts.node.body
+        first = body[1 if self.facts.docstring is not None and len(body) > 1 else 0]
+        return first.lineno, self.facts.node.end_lineno or first.lineno
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[ast.AST, list[ast.stmt]], ...]:
+        """Each list of statements with its owner."""
+        return tuple((node, block) for node in self.facts.nodes for block in blocks_of(node) if block)
+
+    @cached_property
+    def depths(self) -> dict[ast.stmt, int]:
+        """How deep each statement is nested: 0 for those of the function itself."""
+        found: dict[ast.stmt, int] = {}
+        waiting: list[tuple[list[ast.stmt], int]] = [(self.facts.node.body, 0)]
+        while waiting:
+            block, depth = waiting.pop()
+            for statement in block:
+                found[statement] = depth
+                waiting += [(inner, depth + 1) for inner in _inner(statement)]
+        return found
+
+    def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
+        """Return the statements that begin on these lines or, being simple, reach into them."""
+        return [
+            statement for statement in self.depths if not lines.isdisjoint(range(statement.lineno, _end(statement) + 1))
+        ]
+
+
+def _inner(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    yield from blocks_of(statement)
+    for handler in getattr(statement, "handlers", getattr(statement, "cases", [])):
+        yield from blocks_of(handler)
+
+
+def _end(statement: ast.stmt) -> int:
+    """The last line of a simple statement, or of the header of a compound one."""
+    inner = [block[0].lineno for block in _inner(statement) if block]
+    end = statement.end_lineno or statement.lineno
+    return max(statement.lineno, min(inner) - 1) if inner else end
+
+
+@dataclass(frozen=True)
+class Change:
+    """The two versions of a function and what differs."""
+
+    before: Version
+    after: Version
+
+    @cached_property
+    def hunks(self) -> tuple[ReplacedLines, ...]:
+        """The replaced lines, in order."""
+        matcher = difflib.SequenceMatcher(None, self.before.lines, self.after.lines, autojunk=False)
+        return tuple(
+            ReplacedLines(range(i1 + 1, i2 + 1), range(j1 + 1, j2 + 1))
+            for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+            if tag != "equal"
+        )
+
+    @cached_property
+    def gone(self) -> frozenset[int]:
+        """The lines of the original that are replaced."""
+        return frozenset(line for hunk in self.hunks for line in hunk.before)
+
+    @cached_property
+    def new(self) -> frozenset[int]:
+        """The lines of the corrupted text that replace them."""
+        return frozenset(line for hunk in self.hunks for line in hunk.after)
+
+    @cached_property
+    def seen(self) -> frozenset[int]:
+        """The lines at which a reader meets the change: the new ones, and those around a place where some are gone."""
+        around = {
+            line
+            for hunk in self.hunks
+            if not hunk.after
+            for line in (hunk.after.start - 1, hunk.after.start)
+            if line in self.after.code_lines
+        }
+        return self.new | around
+
+    @cached_property
+    def tokens(self) -> tuple[Counter[str], Counter[str]]:
+        """The tokens that are lost, and those that are added."""
+        lost, added = Counter[str](), Counter[str]()
+        for hunk in self.hunks:
+            old = [token.text for token in self.before.tokens if token.line in hunk.before]
+            new = [token.text for token in self.after.tokens if token.line in hunk.after]
+            for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+                if tag != "equal":
+                    lost.update(old[i1:i2])
+                    added.update(new[j1:j2])
+        return lost, added
+
+    @cached_property
+    def lost(self) -> Counter[str]:
+        """The tokens that occur less often in the changed lines than before; one that moved is not among them."""
+        lost, added = self.tokens
+        return lost - added
+
+    @cached_property
+    def added(self) -> Counter[str]:
+        """The tokens that occur more often in the changed lines than before."""
+        lost, added = self.tokens
+        return added - lost
+
+
+def similarity(one: Sequence[str], two: Sequence[str]) -> float:
+    """Return how alike two runs of tokens are, 0 to 1."""
+    return difflib.SequenceMatcher(None, one, two, autojunk=False).ratio() if one and two else 0.0

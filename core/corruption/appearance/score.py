@@ -1,0 +1,133 @@
+"""The glance score: how likely a reader sees a corruption, from features of the text and calibrated weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+
+import msgspec
+
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.corruption.appearance.changes import Version
+from gistpoint.core.corruption.appearance.features import FunctionReading
+from gistpoint.core.corruption.appearance.naturalness import CodeModel, PlacedToken, StandardCounts, tokens_of
+from gistpoint.core.corruption.appearance.symmetry import LineCounts
+from gistpoint.core.corruption.facts import facts_of
+from gistpoint.core.corruption.glance import GlanceScore
+from gistpoint.core.ports import Linter
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+
+_MOST_TOKENS = 400_000
+"""Tokens of a library that its model is made of."""
+
+
+class Weight(msgspec.Struct, frozen=True):
+    """The weight of a feature after it is standardised by its mean and its spread over the readings."""
+
+    weight: float
+    mean: float
+    spread: float
+
+
+class GlanceWeights(msgspec.Struct, frozen=True):
+    """A logistic model of what is seen at a glance; fitted by tests/studies/glance_score.py."""
+
+    intercept: float
+    threshold: float
+    """The score above which a corruption is not kept."""
+    weights: dict[str, Weight]
+    families: dict[str, float] = {}
+    """By family, how much more likely one is seen than others: the difference of log odds, drawn towards 0."""
+    truth_sha256: str = ""
+    """The hash of the readings on which it was fitted; empty if the weights were set by hand."""
+
+    def of_family(self, families: Iterable[str]) -> float:
+        """Return the feature of the families of one corruption: that of the likeliest seen; 0 if none is known."""
+        return max((self.families[name] for name in families if name in self.families), default=0.0)
+
+    def score(self, features: Mapping[str, float]) -> GlanceScore:
+        """Return the score of a corruption with these features, which it keeps; others than weighted don't count."""
+        used = {name: features[name] for name in self.weights}
+        total = self.intercept + sum(
+            weight.weight * (used[name] - weight.mean) / weight.spread for name, weight in self.weights.items()
+        )
+        return GlanceScore(round(1 / (1 + math.exp(-max(min(total, 30.0), -30.0))), 4), used)
+
+
+@cache
+def glance_weights() -> GlanceWeights:
+    """Return the weights of the package."""
+    return msgspec.json.decode(_data("weights.json"), type=GlanceWeights)
+
+
+@cache
+def _standard() -> StandardCounts:
+    return StandardCounts.read(_data("standard_library.json"))
+
+
+def _data(name: str) -> bytes:
+    return (resources.files("gistpoint.core.corruption.appearance") / name).read_bytes()
+
+
+@dataclass(frozen=True)
+class GlanceScorer:
+    """Scores corruptions of one library's functions."""
+
+    tree: SourceTree
+    test_files: frozenset[str]
+    linter: Linter
+
+    @cached_property
+    def _texts(self) -> list[tuple[PlacedToken, ...]]:
+        found: list[tuple[PlacedToken, ...]] = []
+        left = _MOST_TOKENS
+        for path, data in self.tree.read_all(".py"):
+            if left > 0 and not is_protected(path, self.test_files):
+                found.append(tokens_of(data.decode("utf-8", "replace"))[:left])
+                left -= len(found[-1])
+        return found
+
+    @cached_property
+    def _model(self) -> CodeModel:
+        return CodeModel(self._texts, _standard())
+
+    @cached_property
+    def _lines(self) -> LineCounts:
+        return LineCounts(self._texts)
+
+    def features(self, targets: Sequence[Target]) -> list[dict[str, float]]:
+        """Return the features of corruptions of one function, but for that of their families.
+
+        Raises `CodeError` if one can't be read.
+        """
+        original = Version(facts_of(targets[0].original))
+        model = self._model.of_function(original.facts.text)
+        reading = FunctionReading(original, targets[0].qualname, model, self._lines)
+        found = self._findings(targets)
+        return [
+            reading.features(Version(facts_of(target.corrupted)), number)
+            for target, number in zip(targets, found, strict=True)
+        ]
+
+    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+        """Return the scores of corruptions of one function, whose families can be given; 1 for an unreadable text."""
+        if not targets:
+            return []
+        weights = glance_weights()
+        try:
+            found = self.features(targets)
+        except CodeError:
+            return [GlanceScore(1.0, {}) for _ in targets]
+        own = families or [()] * len(found)
+        return [
+            weights.score({**item, "family": weights.of_family(names)}) for item, names in zip(found, own, strict=True)
+        ]
+
+    def _findings(self, targets: Sequence[Target]) -> Iterable[int]:
+        first, *rest = self.linter.findings([targets[0].original, *(target.corrupted for target in targets)])
+        return [(found - first).total() for found in rest]

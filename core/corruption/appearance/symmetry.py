@@ -1,0 +1,77 @@
+"""Symmetry of code: statements that resemble others, and lines that the library has elsewhere."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gistpoint.core.corruption.appearance.changes import Change, Version, similarity
+from gistpoint.core.corruption.appearance.naturalness import PlacedToken
+
+_ALIKE = 0.6
+"""Similarity from which two lines are seen as a pair."""
+_SAME = 0.97
+_LEAST = 4
+"""Tokens of a line that is worth comparing."""
+_MOST_LINES = 60
+"""Lines of a function that a changed one is compared with."""
+
+Line = tuple[str, ...]
+
+
+def lines_of(tokens: Iterable[PlacedToken]) -> dict[int, Line]:
+    """Return the tokens of each line of code."""
+    found: dict[int, list[str]] = {}
+    for token in tokens:
+        if token.text not in ("<end>", "<in>", "<out>"):
+            found.setdefault(token.line, []).append(token.text)
+    return {line: tuple(texts) for line, texts in found.items()}
+
+
+def pair_broken(change: Change) -> tuple[float, float]:
+    """Return how much less a changed line resembles its likeliest pair in the function, and whether it repeats a line.
+
+    Both are 0 where nothing was alike before, or nothing is repeated now.
+    """
+    before, after = lines_of(change.before.tokens), lines_of(change.after.tokens)
+    kept = [line for number, line in before.items() if number not in change.gone and len(line) >= _LEAST]
+    kept = sorted(kept[-_MOST_LINES:], key=len)
+    broken = repeated = 0.0
+    for hunk in change.hunks:
+        old = [before[line] for line in hunk.before if len(before.get(line, ())) >= _LEAST]
+        new = [after[line] for line in hunk.after if len(after.get(line, ())) >= _LEAST]
+        was, now = _closest(old, kept), _closest(new, kept)
+        if was >= _ALIKE:
+            broken = max(broken, was - now)
+        repeated = max(repeated, float(now >= _SAME > was))
+    return broken, repeated
+
+
+def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:
+    found = 0.0
+    for line in lines:
+        for other in others:
+            if 2 * min(len(line), len(other)) / (len(line) + len(other)) > found:
+                found = max(found, similarity(line, other))
+    return found
+
+
+class LineCounts:
+    """How often each line of code, without layout and comments, occurs in a library."""
+
+    def __init__(self, texts: Iterable[Iterable[PlacedToken]]) -> None:
+        self._counts: Counter[Line] = Counter()
+        for tokens in texts:
+            self._counts.update(line for line in lines_of(tokens).values() if len(line) >= _LEAST)
+
+    def unlike_elsewhere(self, change: Change) -> float:
+        """Return by how much the replaced lines are more usual, outside of the function, than the new ones (logs)."""
+        own = Counter(lines_of(change.before.tokens).values())
+        old, new = self._usual(change.before, change.gone, own), self._usual(change.after, change.new, own)
+        return old - new
+
+    def _usual(self, version: Version, lines: frozenset[int], own: Counter[Line]) -> float:
+        found = lines_of(version.tokens)
+        counts = [max(self._counts[found[line]] - own[found[line]], 0) for line in lines if line in found]
+        return max((math.log2(1 + count) for count in counts), default=0.0)
