@@ -1,4 +1,4 @@
-"""Reference gists of ten libraries, made and tried where gists are scored: how many hold, what they reach and cost.
+"""Reference gists of libraries, made and tried where gists are scored: how many hold, what they reach and cost.
 
     python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60] [--each N]
     python tests/studies/reference_gists.py --table FOLDER
@@ -42,6 +42,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "markdown-it-py": ("markdown-it-py==4.3.0", "--with", "pytest-regressions", "--with", "linkify-it-py"),
     "funcy": ("funcy==2.1", "--with", "whatever"),
     "mistune": ("mistune==3.4.0", "--pytest-args=--ignore tests/test_inline_limits.py"),
+    "toolz": ("toolz==1.2.0",),
     "marshmallow": ("marshmallow==4.4.0", "--with", "simplejson", "--with", "pytz"),
 }
 _OPTIONS = ("--no-reference",)
