@@ -59,7 +59,7 @@ _Line = _Begun | _Request | _Ended | _Stopped
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class SpentBySet:
     """What all conversations of a set have cost so far."""
 
     requests: int
@@ -83,7 +83,7 @@ class SetSpending:
         with self._open() as (file, _):
             _append(file, _Begun())
 
-    def spent(self) -> Spending:
+    def spent(self) -> SpentBySet:
         """Return what was spent so far, by all commands; a request that was never answered counts as estimated."""
         with self._open() as (_, lines):
             return _spent(lines)
@@ -125,7 +125,7 @@ class SetSpending:
         """Return what counts the requests of one conversation."""
         return RequestMeter(self)
 
-    def _refusal(self, spent: Spending, next_one: Usage) -> str:
+    def _refusal(self, spent: SpentBySet, next_one: Usage) -> str:
         tokens, cost = spent.usage.tokens, spent.usage.cost_usd or 0.0
         if self.max_tokens is not None and tokens + next_one.tokens > self.max_tokens:
             return f"{tokens} of at most {self.max_tokens} tokens were used for the set."
@@ -196,7 +196,7 @@ def _append(file: BinaryIO, line: _Line) -> None:
     os.fsync(file.fileno())
 
 
-def _spent(lines: list[_Line]) -> Spending:
+def _spent(lines: list[_Line]) -> SpentBySet:
     requests = {line.id: line for line in lines if isinstance(line, _Request)}
     usage, last = Usage(), Usage()
     for line in lines:
@@ -205,7 +205,7 @@ def _spent(lines: list[_Line]) -> Spending:
     for line in requests.values():
         usage += _usage(line)
     unpriced = any(line.done and _usage(line).tokens and line.cost_usd is None for line in requests.values())
-    return Spending(len(requests), usage, unpriced, last)
+    return SpentBySet(len(requests), usage, unpriced, last)
 
 
 def _usage(line: _Request) -> Usage:

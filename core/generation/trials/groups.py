@@ -77,7 +77,7 @@ def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]
     A part can only be left out if each of the others still adds a failing test.
     """
     chosen = [*parts]
-    for worst in sorted(parts, key=lambda part: part.subtlety.value):
+    for worst in sorted(parts, key=lambda part: -part.glance.value):
         others = [part for part in chosen if part is not worst]
         unwanted = len(chosen) > size or worst.subtlety.value < SUBTLE
         if len(chosen) > least and unwanted and all(_adds(p, [q for q in others if q is not p]) for p in others):

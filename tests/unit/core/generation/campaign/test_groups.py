@@ -14,7 +14,10 @@ from gistpoint.core.generation.trials.groups import best_parts
 def part(name: str, value: float, failed: str) -> Rated:
     """A part with the tests that fail on it alone, a letter each."""
     made: Any = SimpleNamespace(
-        name=name, subtlety=SimpleNamespace(value=value), report=SimpleNamespace(failed=dict.fromkeys(failed))
+        name=name,
+        subtlety=SimpleNamespace(value=value),
+        glance=SimpleNamespace(value=1 - value),
+        report=SimpleNamespace(failed=dict.fromkeys(failed)),
     )
     return cast("Rated", made)
 
