@@ -20,6 +20,7 @@ from gistpoint.core.corruption.appearance.score import GlanceScorer
 from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import close_contexts
+from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.locations import Locations
@@ -87,9 +88,9 @@ class SandboxHarness:
         """Return the recorder of which tests enter which functions."""
         return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
-    def scorer(self, library: SourceLibrary) -> GlanceScorer:
+    def scorer(self, intake: Intake) -> GlanceScorer:
         """Return what predicts whether a corruption of this library is seen at a glance."""
-        return GlanceScorer(library.intake.repository.tree, library.test_files, RuffLinter())
+        return GlanceScorer(intake.repository.tree, frozenset(intake.test_files), RuffLinter())
 
     def model(self, name: str) -> ChatModel:
         """Return the chat model of that name; each process reads the key of its own environment or config file."""

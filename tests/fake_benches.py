@@ -180,7 +180,7 @@ class FakeBench:
         self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
 
-    def scorer(self, library: SourceLibrary) -> FakeScorer:
+    def scorer(self, intake: Intake) -> FakeScorer:
         return FakeScorer(self.glance)
 
     def prober(self, library: SourceLibrary) -> FakeProber:

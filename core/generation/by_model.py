@@ -11,10 +11,12 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.index import DefinitionKind, index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.corruption.appearance.score import glance_weights
 from gistpoint.core.corruption.corruptions import clue_of, replaced_target
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.evidence import Evidence, is_own_test, subtlety
 from gistpoint.core.corruption.gates import Gate
+from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.corruption.model import ModelLoop, OnRound
 from gistpoint.core.corruption.prompt import render_template
 from gistpoint.core.corruption.rounds import (
@@ -42,6 +44,9 @@ from gistpoint.core.trees import SourceTree
 
 Rate = Callable[[Target, ModelTrial], "tuple[float, Mapping[str, float]]"]
 """Returns the subtlety of a corruption (0 to 1) and its parts, from the results of its trial."""
+
+ScoreOf = Callable[[Target], GlanceScore]
+"""Predicts what a reader sees of a corruption."""
 
 _SHOWN = 2
 _ASSERTION = re.compile(r"^E\s+(?:AssertionError\b|assert\b|Failed:)|: AssertionError$", re.MULTILINE)
@@ -189,6 +194,8 @@ class ModelCorruption:
         """Return the provenance for a task: the record, and the subtlety of the kept corruption with its parts."""
         trial = self.result.kept.trial if self.result.kept else None
         rated = {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
+        if self.result.kept is not None and self.result.kept.appearance.glance is not None:
+            rated["glance"] = self.result.kept.appearance.glance.to_json()
         return {"record": self.record(), "families": [KIND], **rated}
 
 
@@ -216,6 +223,7 @@ def corrupt_by_model(
     tests: Iterable[str] = (),
     try_out: TryOut | None = None,
     terms: ModelTerms | None = None,
+    score: ScoreOf | None = None,
     on_round: OnRound | None = None,
     run: RunContext = UNATTENDED,
 ) -> ModelCorruption:
@@ -223,7 +231,8 @@ def corrupt_by_model(
 
     `tests` are ids of tests that see the function: a few of them are shown to the model. Without any, it is shown tests
     that fail when the body is removed, which costs a run of the suite. `try_out` decides on a submission; the default
-    is the whole suite, on `runner`, scored by `rate`. `terms` are those of the set that it belongs to. Raises
+    is the whole suite, on `runner`, scored by `rate`. `terms` are those of the set that it belongs to.
+    `score` predicts what a reader sees; without it the rules for corruptions without a model say so. Raises
     `SourceError` for a function that can't be corrupted and `CancelledError` when stopped; any failure of the model or
     its endpoint is in the result.
     """
@@ -254,7 +263,7 @@ def corrupt_by_model(
         settings,
         on_round,
         run.cancel,
-        _reader(definition.dedented, read_vocabulary(tree, test_files).scope(definition)),
+        _reader(definition.dedented, read_vocabulary(tree, test_files).scope(definition), score),
         None if terms.spending is None else terms.spending.conversation(),
     )
     return ModelCorruption(ref, sha256_of_text(definition.dedented), loop.run(), terms.examples)
@@ -276,13 +285,16 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
     return "\n\n".join(f"# {name}\n{source}" for name, source in texts.items())
 
 
-def _reader(original: str, scope: NamesInReach) -> Reader:
+def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
     """Return what names the rules for corruptions without a model that a model's code breaks; they only advise it."""
     rules = Gate(original, scope, most_lines=None)
 
     def read(target: Target) -> Appearance:
         broken = rules.broken(target.corrupted)
-        return Appearance(broken, seen=bool(broken))
+        if score is None:
+            return Appearance(broken, seen=bool(broken))
+        glance = score(target)
+        return Appearance(broken, glance, glance.value > glance_weights().threshold)
 
     return read
 

@@ -15,6 +15,7 @@ from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.board import TrialBoard
 from gistpoint.core.generation.by_model import ModelTerms
+from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
@@ -43,7 +44,7 @@ class Harness(Protocol):
         """Return a recorder of which tests enter which functions."""
         ...
 
-    def scorer(self, library: SourceLibrary) -> CorruptionScorer:
+    def scorer(self, intake: Intake) -> CorruptionScorer:
         """Return what predicts whether a corruption of this library is seen at a glance."""
         ...
 
@@ -108,7 +109,7 @@ class Context:
     @cached_property
     def scorer(self) -> CorruptionScorer:
         """What predicts whether a corruption of the library is seen at a glance."""
-        return self.harness.scorer(self.library)
+        return self.harness.scorer(self.library.intake)
 
     @cached_property
     def model(self) -> ChatModel | None:

@@ -18,7 +18,7 @@ from gistpoint.core.errors import CancelledError, EndpointError, EnvironmentBuil
 from gistpoint.core.generation.by_model import ModelCorruption, ModelTerms, corrupt_by_model
 from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, agreement, run_campaign, run_controls
 from gistpoint.core.generation.candidates import CandidatePlan, plan
-from gistpoint.core.generation.context import Context, FetchingHarness
+from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in, with_test_map_if_it_ends
 from gistpoint.core.generation.library import SourceLibrary, learn_library
 from gistpoint.core.generation.making import write_proven
@@ -285,7 +285,8 @@ def generate_one(
             intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
         if model is not None:
             terms = ModelTerms(examples(intake.repository.source.name))
-            proof, how = _corrupted(intake, function, settings, runner, model, terms, locations, run)
+            scorer = harness.scorer(intake)
+            proof, how = _corrupted(intake, function, settings, runner, model, terms, scorer, locations, run)
         else:
             proof = _removed(intake, function, settings, runner, run)
             picked = {"function": function} if function else {"seed": settings.seed}
@@ -336,6 +337,7 @@ def _corrupted(
     runner: Runner,
     model: ChatModel,
     terms: ModelTerms,
+    scorer: CorruptionScorer,
     locations: Locations,
     run: RunContext,
 ) -> tuple[CorruptionProof, dict[str, Any]]:
@@ -345,7 +347,15 @@ def _corrupted(
 
     run.note(f"{model.name} corrupts {function}")
     made = corrupt_by_model(
-        intake, function, model, runner, settings=settings.loop, terms=terms, on_round=on_round, run=run
+        intake,
+        function,
+        model,
+        runner,
+        settings=settings.loop,
+        terms=terms,
+        score=lambda target: scorer.scores([target])[0],
+        on_round=on_round,
+        run=run,
     )
     usage = made.result.usage
     cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"

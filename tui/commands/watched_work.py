@@ -46,4 +46,6 @@ def watched(options: argparse.Namespace, work: Callable[[RunContext], Result]) -
         kept = app.view.shown.kept
         for task in kept:
             print(task.id)
-        raise CancelledError(f"Stopped; {len(kept)} tasks are kept. The same command goes on.") from error
+        goes_on = app.view.shown.campaign is not None  # a single task begins anew
+        told = f" {len(kept)} tasks are kept, and the same command goes on." if goes_on else ""
+        raise CancelledError(f"Stopped.{told}") from error

@@ -115,6 +115,6 @@ def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
 
 OPERATORS = (
     Operator("boundary", 0.03, boundary, in_rewritten=True),
-    Operator("sentinel", 0.06, none_alone),
-    Operator("sentinel", 0.3, sentinel, in_rewritten=True),
+    Operator("sentinel", 0.02, none_alone),
+    Operator("sentinel", 0.2, sentinel, in_rewritten=True),
 )

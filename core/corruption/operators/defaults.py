@@ -63,5 +63,5 @@ def skipped_normalisation(subject: CorruptionTarget) -> Iterator[Edits]:
 OPERATORS = (
     Operator("wrong default", 0.15, wrong_default),
     Operator("dropped option", 0.45, option_dropped, in_rewritten=True),
-    Operator("skipped normalisation", 0.3, skipped_normalisation, in_rewritten=True),
+    Operator("skipped normalisation", 0.2, skipped_normalisation, in_rewritten=True),
 )

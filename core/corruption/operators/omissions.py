@@ -79,9 +79,13 @@ def lost_entry(subject: CorruptionTarget) -> Iterator[Edits]:
             parts = [(key or value, value) for key, value in zip(keys, node.values, strict=True)]
         elif isinstance(node, ast.List | ast.Set | ast.Tuple) and not isinstance(getattr(node, "ctx", None), ast.Store):
             parent = subject.parent(node)
-            if len(node.elts) < _FEW or isinstance(parent, ast.Assign | ast.Return | ast.Subscript | ast.Compare):
+            if len(node.elts) < _FEW or isinstance(
+                parent, ast.Assign | ast.Return | ast.Subscript | ast.Compare | ast.BinOp
+            ):
                 continue
             if isinstance(node, ast.Tuple) and isinstance(parent, ast.Call | ast.List | ast.Tuple | ast.Set | ast.Dict):
+                continue
+            if isinstance(parent, ast.Call) and getattr(parent.func, "attr", "") == "join":
                 continue
             parts = [(item, item) for item in node.elts]
         else:
@@ -135,12 +139,12 @@ def lost_term(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("lost step", 0.3, lost_step),
+    Operator("lost step", 0.15, lost_step),
     Operator("lost preparation", 0.3, lost_preparation),
     Operator("lost yield", 0.2, lost_yield),
     Operator("lost handler", 0.3, lost_handler),
-    Operator("lost entry", 0.3, lost_entry),
+    Operator("lost entry", 0.2, lost_entry),
     Operator("lost argument", 0.4, lost_argument),
     Operator("lost choice", 0.3, lost_choice, in_rewritten=True),
-    Operator("lost term", 0.2, lost_term),
+    Operator("lost term", 0.3, lost_term),
 )

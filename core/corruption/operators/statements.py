@@ -56,6 +56,6 @@ def _stores(node: ast.stmt) -> bool:
 
 OPERATORS = (
     Operator("skipped call", 0.08, skipped_call),
-    Operator("skipped update", 0.25, skipped_update),
+    Operator("skipped update", 0.35, skipped_update),
     Operator("unrestored state", 0.15, unrestored_state),
 )

@@ -36,8 +36,7 @@ class RatedByModel(Rated):
 
     def provenance(self) -> dict[str, Any]:
         """Return the provenance that a task keeps."""
-        found = {"glance": self.glance.to_json(), "evidence": as_json(self.evidence), "good": self.good}
-        return {**self.made.provenance(), **found}
+        return {**self.made.provenance(), "evidence": as_json(self.evidence), "good": self.good}
 
 
 def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
@@ -71,6 +70,7 @@ def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]
         tests=trial.library.seeing((name,)),
         try_out=probing,
         terms=trial.context.terms,
+        score=lambda target: trial.context.scorer.scores([target])[0],
         run=trial.context.run,
     )
     trial.record = _records(trial.record, made.record())
@@ -120,11 +120,13 @@ class _Probing:
 
     def rated(self, made: ModelCorruption) -> RatedByModel:
         """Return a conversation's kept submission with what was found."""
-        target = made.target
+        kept = made.result.kept
+        assert kept is not None
+        target, glance = kept.target, kept.appearance.glance
         assert target is not None
+        assert glance is not None
         report, evidence, rated = self._found[target.corrupted]
         corruption = Corruption(target, edits_between(target.original, target.corrupted), (KIND,), 1.0)
-        (glance,) = self._trial.context.scorer.scores([target])
         return RatedByModel(corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made)
 
     def __call__(self, target: Target) -> ModelTrial:

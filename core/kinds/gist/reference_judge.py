@@ -1,24 +1,20 @@
-"""A reference gist of any command: what its maker takes for a program or for one test stands for the command."""
+"""A reference gist of any command: several tests, and made ones, are shown to its maker as a program."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.fidelity import Fidelity
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, EntrypointKind
+from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.original_test import SplicedGist, ready_text
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.runs import GistTrial, TestsRun, Watched
 from gistpoint.core.kinds.gist.score import GistJudgement
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
-from gistpoint.core.trees import SourceTree, write_tar
 
 
 def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker]) -> ReferenceGist:
@@ -26,25 +22,12 @@ def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker])
 
     Of several tests, and of one that its own file does not define, the text holds the original tests.
     """
-    with _standing_for(judge) as given:
-        found = maker(given).make()
-    spliced = _ready(judge, found.text) if isinstance(given, _SeveralTests) and found.faithful else None
+    test = judge.answer.test
+    if test is None or not (test.defined_as or test.doctest or test.qualname != judge.entrypoint.qualname):
+        return maker(judge).make()
+    found = maker(_SeveralTests(judge.task, judge.answer, judge.runner)).make()
+    spliced = _ready(judge, found.text) if found.faithful else None
     return found if spliced is None else replace(found, text=spliced.text)
-
-
-@contextmanager
-def _standing_for(judge: GistJudge) -> Iterator[GistJudge]:
-    entrypoint, test = judge.entrypoint, judge.answer.test
-    if entrypoint.target == COMMAND_FILE:
-        with tempfile.TemporaryDirectory(prefix="gistpoint-command-") as scratch:
-            tree = SourceTree.open(judge.task.tree_path)
-            started = judge.sources().get(COMMAND_FILE, "")
-            write_tar(tree.with_files({COMMAND_FILE: started.encode()}), Path(scratch) / "workspace" / "tree.tar")
-            yield replace(judge, task=replace(judge.task, folder=Path(scratch)))
-    elif test is not None and (test.defined_as or test.doctest or test.qualname != entrypoint.qualname):
-        yield _SeveralTests(judge.task, judge.answer, judge.runner)
-    else:
-        yield judge
 
 
 def _ready(judge: GistJudge, text: str) -> SplicedGist | None:

@@ -148,7 +148,7 @@ def test_what_is_seen_at_a_glance_is_not_tried(tmp_path: Path) -> None:
     counts, kept = Shop(tmp_path, FakeBench(glance=0.99)).campaign("discovery", min_failing=2)
     assert not kept
     assert set(counts.reasons) == {Reason.AT_A_GLANCE}
-    assert counts.fates[Reason.AT_A_GLANCE] > 10
+    assert counts.fates[Reason.AT_A_GLANCE] >= 3
     assert not any(verdict.cost.probes for verdict in counts.verdicts)
 
 

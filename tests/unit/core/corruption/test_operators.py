@@ -159,6 +159,8 @@ def test_formatted_strings_and_nested_functions_are_left_alone() -> None:
 
 
 def test_what_would_stand_out_is_not_tried() -> None:
+    assert "lost entry" not in results("def f(a):\n    return '%s %s %s' % (a.b, a.c, a.d)\n")
+    assert "lost entry" not in results("def f(a):\n    return ''.join([a.b, a.c, a.d])\n")
     assert "lost guard" not in results("def f(a):\n    if a is None:\n        a = 1\n    return a\n")
     assert "skipped update" not in results(
         "class C:\n    def __init__(self):\n        self.a = 1\n        self.b = 2\n", "C.__init__"

@@ -103,6 +103,7 @@ def test_what_shows_is_tried_all_the_same_and_the_model_is_told_by_which_rule(tm
     (only,) = part["record"]["loop"]["rounds"]
     assert only["verdict"] == "accepted"
     assert any("operand repeated" in rule for rule in only["rules"])
+    assert only["glance"] == part["glance"]["value"]
 
 
 def test_the_first_of_several_definitions_is_a_candidate_as_any_other(tmp_path: Path) -> None:
@@ -231,6 +232,7 @@ def test_a_cap_of_the_set_stops_it_between_requests_and_keeps_the_candidate_for_
         made.campaign("discovery", min_failing=2, model="m", terms=ModelTerms(spending=spending))
     assert spending.spent().usage.tokens <= 250
     more = replace(spending, max_tokens=100_000)
+    more.begin()
     counts, _ = made.campaign("discovery", min_failing=2, model="m", terms=ModelTerms(spending=more))
     assert len(counts.verdicts) == 3
 
