@@ -74,7 +74,8 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
 def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
     """Return up to `size` of the parts, those that readers see least of.
 
-    Of weak ones only as many are among them as make a group of `least`. A part can only be left out if each of the others still adds a failing test.
+    Of weak ones only as many are among them as make a group of `least`. A part can only be left out if each of the
+    others still adds a failing test.
     """
     chosen = [*parts]
     for worst in sorted(parts, key=lambda part: (-part.glance.value, part.subtlety.value)):
