@@ -31,7 +31,7 @@ def start(folder: Path, *options: str, after: Path | None = None) -> subprocess.
         if after is not None:
             shutil.copytree(after / "library", folder / "library")
             (folder / "cache").symlink_to(after / "cache")
-    command = [sys.executable, str(CHILD), str(folder / "shop"), str(folder), "discovery", str(COUNT), *options]
+    command = [sys.executable, str(CHILD), str(folder / "shop"), str(folder), "remove", str(COUNT), *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 

@@ -72,12 +72,13 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
 
 
 def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
-    """Return up to `size` of the parts, the best ones, and of weak ones only as many as make a group of `least`.
+    """Return up to `size` of the parts, those that readers see least of.
 
-    A part can only be left out if each of the others still adds a failing test.
+    Of weak ones only as many are among them as make a group of `least`. A part can only be left out if each of the
+    others still adds a failing test.
     """
     chosen = [*parts]
-    for worst in sorted(parts, key=lambda part: -part.glance.value):
+    for worst in sorted(parts, key=lambda part: (-part.glance.value, part.subtlety.value)):
         others = [part for part in chosen if part is not worst]
         unwanted = len(chosen) > size or worst.subtlety.value < SUBTLE
         if len(chosen) > least and unwanted and all(_adds(p, [q for q in others if q is not p]) for p in others):

@@ -11,12 +11,12 @@ from gistpoint.core.generation.trials.discovery import Rated
 from gistpoint.core.generation.trials.groups import best_parts
 
 
-def part(name: str, value: float, failed: str) -> Rated:
-    """A part with the tests that fail on it alone, a letter each."""
+def part(name: str, value: float, failed: str, glance: float = 0.2) -> Rated:
+    """A part with its subtlety, the tests that fail on it alone, a letter each, and what readers see of it."""
     made: Any = SimpleNamespace(
         name=name,
         subtlety=SimpleNamespace(value=value),
-        glance=SimpleNamespace(value=1 - value),
+        glance=SimpleNamespace(value=glance),
         report=SimpleNamespace(failed=dict.fromkeys(failed)),
     )
     return cast("Rated", made)
@@ -38,3 +38,8 @@ def test_a_weak_part_is_left_out_where_a_group_remains(
 ) -> None:
     found = best_parts([part(*each) for each in parts], size)
     assert "".join(cast("Any", each).name for each in found) == chosen
+
+
+def test_of_too_many_the_one_that_readers_see_most_of_is_left_out() -> None:
+    found = best_parts([part("a", 0.82, "xy", 0.1), part("b", 0.95, "yz", 0.4), part("c", 0.9, "zx", 0.2)], 2)
+    assert [cast("Any", each).name for each in found] == ["a", "c"]
