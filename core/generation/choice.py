@@ -44,6 +44,11 @@ class Choice:
         for metric in (*(bar.metric for bar in self.bars), *self.plane):
             if metric not in METRICS:
                 raise ColumnError(f"There is no metric {metric!r}.", hint=f"Metrics: {', '.join(METRICS)}.")
+        barred = [bar.metric for bar in self.bars]
+        if twice := [metric for metric in barred if barred.count(metric) > 1]:
+            raise UserError(
+                f"--hard-by names {twice[0]} twice.", hint="Name each metric once, at its high or its low end."
+            )
         if not 0 < self.percentile < 100:
             raise UserError(f"--percentile must lie between 0 and 100, and is {self.percentile:g}.")
         if self.plane and (len(self.plane) != 2 or len(set(self.plane)) != 2):

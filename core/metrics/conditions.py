@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -182,6 +183,8 @@ class _Reader:
             self._refuse(value, f"a value is missing before it, to compare {column} with")
         text = _unquoted(value)
         if column in TEXTS:
+            if compare not in (operator.eq, operator.ne):
+                self._refuse(sign, f"{column} holds text, which is compared by = or !=")
             return lambda population: lambda row: bool(compare(row.cell(column), text))
         if value.kind == "word" and text in COLUMNS and text not in TEXTS:
             return lambda population: lambda row: _compared(compare, row.cell(column), row.cell(text))
@@ -198,6 +201,8 @@ class _Reader:
         try:
             wanted = float(text)
         except ValueError:
+            wanted = math.nan
+        if not math.isfinite(wanted):
             self._refuse(value, f"{column} is compared with a number, with pNN or with another column")
         return lambda population: lambda row: _compared(compare, row.cell(column), wanted)
 

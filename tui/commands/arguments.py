@@ -83,6 +83,13 @@ def _whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from error
 
 
+def require_not_empty(options: argparse.Namespace, *names: str) -> None:
+    """Raise `UserError` if one of these options was given without a value, as an unset shell variable does."""
+    for name in names:
+        if getattr(options, name) == "":
+            raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
+
+
 def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:
     """Return a source with the options for its suite; raises `UserError` for arguments that can't be split."""
     from gistpoint.core.generation.settings import SourceSpec

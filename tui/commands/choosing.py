@@ -16,7 +16,7 @@ from gistpoint.core.generation.choice import (
     read_sizes,
 )
 from gistpoint.core.metrics.bars import HARD
-from gistpoint.tui.commands.arguments import counted
+from gistpoint.tui.commands.arguments import counted, require_not_empty
 
 CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"
 _DEFAULT_COUNT = 20
@@ -53,10 +53,11 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
 
 def choice_of(options: argparse.Namespace) -> Choice:
     """Return the choice that the options make; raises `UserError`."""
-    if options.bins is not None and not options.spread:
-        raise UserError("--bins divides the plane of --spread.", hint=f"Add --spread {','.join(PLANE)}.")
+    require_not_empty(options, "functions", "hard_by", "spread")
     if options.bins is not None and options.quadrants:
         raise UserError("--quadrants has two quantiles of each metric.", hint="Leave --bins or --quadrants out.")
+    if options.bins is not None and not options.spread:
+        raise UserError("--bins divides the plane of --spread.", hint=f"Add --spread {','.join(PLANE)}.")
     if options.percentile is not None and not hard(options):
         raise UserError("--percentile is that of --hard or --hard-by.", hint="Add one of them.")
     bars = read_bars(options.hard_by) if options.hard_by else HARD if options.percentile is not None else ()
@@ -79,6 +80,7 @@ def hard(options: argparse.Namespace) -> bool:
 
 def groups_of(options: argparse.Namespace) -> GroupRules:
     """Return the rules of groups that the options make; raises `UserError`."""
+    require_not_empty(options, "size")
     sizes, wanted = read_sizes(options.size) if options.size else ((), ())
     return GroupRules(sizes, wanted, options.chain, options.distance, options.tell_count)
 
@@ -100,6 +102,6 @@ def _listed(path: Path) -> dict[str, int]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise UserError(f"{path} is larger than {_MOST_BYTES >> 20} MiB.")
-        return read_functions(path.read_text("utf-8"), path.name)
+        return read_functions(path.read_text("utf-8-sig"), path.name)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} can't be read: {error}.", hint="--functions takes a list of functions.") from error

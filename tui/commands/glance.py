@@ -36,7 +36,7 @@ from gistpoint.sessions.annotations.rows import csv_lines
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
-from gistpoint.tui.commands.arguments import counted, natural, positive
+from gistpoint.tui.commands.arguments import counted, natural, positive, require_not_empty
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.model_options import chat_model
 from gistpoint.tui.commands.output import (
@@ -55,6 +55,9 @@ _SET = (
     "tasks by id (or its beginning), folder or .tar.zst, folders of tasks, files with an id or a path a line, "
     "folders of studies"
 )
+
+
+_ONE_OF_THEM = "Read with --judge-model first, then print with --table."
 
 
 def glance_options(parser: argparse.ArgumentParser) -> Handler:
@@ -93,6 +96,11 @@ def glance_options(parser: argparse.ArgumentParser) -> Handler:
 
 def glance(options: argparse.Namespace) -> int:
     """Open the functions for reading, or print what readers saw."""
+    if options.judge_model is not None and (options.table or options.json or options.csv):
+        raise UserError("--table, --json and --csv print what was read, and --judge-model reads.", hint=_ONE_OF_THEM)
+    require_not_empty(options, "judge_model")
+    if options.max_cost is not None and not options.judge_model:
+        raise UserError("--max-cost is for a reading model, and none is named.", hint="Add --judge-model NAME.")
     chosen = _chosen(options)
     if options.table or options.json or options.csv:
         return _print_table(options, chosen)

@@ -49,6 +49,15 @@ def add_model_options(parser: argparse.ArgumentParser, *, of_set: bool) -> None:
         group.add_argument("--max-cost-per-function", type=float, metavar="USD")
 
 
+def require_model(options: argparse.Namespace) -> None:
+    """Raise `UserError` if there is something for a model to keep to, and no model."""
+    limits = ("examples", "max_tokens", "max_cost", "max_tokens_per_function", "max_cost_per_function")
+    given = [name for name in limits if getattr(options, name, None) is not None]
+    if given and not options.model:
+        option = f"--{given[0].replace('_', '-')}"
+        raise UserError(f"{option} is for a corrupting model, and none is named.", hint="Add --model NAME.")
+
+
 def chat_model(settings: EndpointSettings) -> ChatModel:
     """Return the model at an endpoint; it retries after passing errors."""
     from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel

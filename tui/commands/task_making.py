@@ -22,7 +22,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.tasks import is_in_use
-from gistpoint.tui.commands.arguments import add_suite, counted, natural, spec_of
+from gistpoint.tui.commands.arguments import add_suite, counted, natural, require_not_empty, spec_of
 from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.model_options import (
@@ -31,6 +31,7 @@ from gistpoint.tui.commands.model_options import (
     examples_of,
     model_of,
     print_spent,
+    require_model,
     spent_json,
     terms_of_set,
 )
@@ -231,6 +232,8 @@ def _candidates_json(result: SourceResult) -> dict[str, Any]:
 
 def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
     """Return the settings; the model's configuration is validated before any costly work."""
+    require_not_empty(options, "model")
+    require_model(options)
     mode, choice, groups = CampaignMode(options.mode), choice_of(options), groups_of(options)
     model, loop = (options.model, model_of(options)[1]) if options.model else ("", None)
     examples = examples_hash(options)

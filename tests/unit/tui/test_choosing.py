@@ -38,7 +38,7 @@ def test_without_options_nothing_is_chosen() -> None:
 
 
 def test_options_make_the_choice(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("a.py::f\n# no\nb.py::C.m\n")
+    (tmp_path / "mine.txt").write_text("\ufeffa.py::f\n# no\nb.py::C.m\n", "utf-8")
     options = parsed(
         "--where", "code_lines > 3", "--where", "kind=method", "--functions", str(tmp_path / "mine.txt"),
         "--hard-by", "cyclomatic, degree:low", "--percentile", "75", "--spread", "nesting,pagerank", "--bins", "3",
@@ -63,6 +63,21 @@ def test_options_make_the_rules_of_groups() -> None:
     rules = groups_of(options)
     assert rules == GroupRules((2, 4), (3, 1), chain=True, distance=2, tell_count=True)
     assert tasks_wanted(None, Choice(), rules) == tasks_wanted(4, Choice(), rules) == 4
+    with pytest.raises(UserError, match="--size is empty"):
+        groups_of(parsed("--size", ""))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--max-cost", "1"), "--max-cost is for a corrupting model"),
+        (("--max-tokens-per-function", "9"), "--max-tokens-per-function is for a corrupting model"),
+        (("--model", ""), "--model is empty"),
+    ],
+)
+def test_limits_of_a_model_need_a_model(arguments: tuple[str, ...], said: str, capsys: Captured) -> None:
+    assert cli.main(["task", "generate", "shop==1", *arguments]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -70,7 +85,12 @@ def test_options_make_the_rules_of_groups() -> None:
     [
         (("--bins", "3"), "--spread"),
         (("--quadrants", "--spread", "degree,nesting", "--bins", "3"), "two quantiles"),
+        (("--bins", "3", "--quadrants"), "two quantiles"),
         (("--percentile", "80"), "--hard"),
+        (("--hard-by", "degree,degree:low"), "degree twice"),
+        (("--hard-by", ""), "--hard-by is empty"),
+        (("--spread", ""), "--spread is empty"),
+        (("--functions", ""), "--functions is empty"),
         (("--functions", "nowhere.txt"), "nowhere.txt can't be read"),
         (("--spread", "degree"), "two different metrics"),
         (("--where", "colour > 3"), "no column 'colour'"),

@@ -68,6 +68,21 @@ def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, ca
     assert (row["by"], row["rate"], row["untouched_read"]) == ("task", "0.5", "0")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--table", "--judge-model", "m"), "--judge-model reads"),
+        (("--max-cost", "1"), "--max-cost is for a reading model"),
+        (("--judge-model", ""), "--judge-model is empty"),
+    ],
+)
+def test_options_of_a_reading_model_are_not_passed_over(
+    arguments: tuple[str, ...], said: str, capsys: Captured
+) -> None:
+    assert cli.main(["glance", "--all", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_what_was_not_read_is_said(tasks: list[Task], capsys: Captured) -> None:
     assert cli.main(["glance", "--table", tasks[0].short_id]) == cli.DONE
     assert "Nobody has read any of these tasks yet" in capsys.readouterr().out
