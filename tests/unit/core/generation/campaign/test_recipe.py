@@ -5,9 +5,11 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
+import msgspec
 from small_library import write_small_library
 
 from gistpoint.core.code.index import DefinitionKind, index_source
+from gistpoint.core.corruption.appearance.score import glance_weights
 from gistpoint.core.corruption.corruptions import enumerate_corruptions, pairs_of
 from gistpoint.core.corruption.evidence import FEW_FAILING, MORE_FAILING, WEIGHTS
 from gistpoint.core.corruption.registry import BUILT_IN
@@ -17,7 +19,7 @@ from gistpoint.core.generation.settings import RECIPE
 from gistpoint.core.generation.trials import discovery
 from gistpoint.core.trees import SourceTree, write_tree
 
-DIGESTS = {9: "573bee8dc8b31239"}
+DIGESTS = {10: "7e29d267facc8d71"}
 """By recipe, the hash of the rules, of the operators with their priors, and of what they give on a small library."""
 
 
@@ -27,6 +29,7 @@ def rules() -> str:
         [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, candidates.SUBTLE],
         [FEW_FAILING, MORE_FAILING, sorted(WEIGHTS.items())],
         [(operator.family, operator.prior) for operator in BUILT_IN],
+        msgspec.to_builtins(glance_weights()),
     )
     return repr(numbers)
 
