@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -21,7 +20,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Stop
-from gistpoint.sandbox.candidates.warm import Bounds, FunctionLines, Order, Orders, ServerGoneError, Tally, WarmSuite
+from gistpoint.sandbox.candidates.warm import Bounds, Order, Orders, ServerGoneError, Tally, WarmSuite
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
@@ -125,10 +124,6 @@ def _failed(
 _LEAST_START_S = 60.0
 _LEAST_PATIENCE_S = 2.0
 _TIMES = 5
-_OFTEN = 3
-"""Tries of a function from which on it pays to know which lines each test reaches."""
-_TRACING = 10
-"""How much longer a test may take with the tracer."""
 _MOST_STARTS_IN_VAIN = 2
 _MOST_CHECKS = 4
 _STOPPED = {Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY, Stop.CANCELLED: RunStatus.CANCELLED}
@@ -173,8 +168,6 @@ class SuiteProber:
         self._trouble = ""
         self._starts_in_vain = 0
         self._checks = 0
-        self._tried: Counter[FunctionLines] = Counter()
-        self._reached: dict[FunctionLines, dict[str, frozenset[int]]] = {}
         self._sound: set[str] = set()
         self._unsound: set[str] = set()
         weakref.finalize(self, _close_all, self._warm)
@@ -248,11 +241,8 @@ class SuiteProber:
                 self._trouble = str(error)
             self._close()
             return str(error)
+        bounds = self._bounds(tests)
         try:
-            tests = self._that_matter(suite, order, tests, cancel)
-            if not tests:
-                return ProbeReport(RunStatus.FINISHED)
-            bounds = self._bounds(tests)
             tally = Tally(suite.ids, order.lines)
             tally.take(suite.ask(order, tests, bounds, stop_after=stop_after, cancel=cancel))
             if not tally.unfit and tally.failed:
@@ -277,28 +267,6 @@ class SuiteProber:
             suite.start(max(_LEAST_START_S, suite_timeout(self._seconds)), cancel)
             self._starts_in_vain = 0
         return self._warm[0]
-
-    def _that_matter(self, suite: WarmSuite, order: Order, tests: list[str], cancel: CancelToken) -> list[str]:
-        """Return the tests that reach what was changed, and those of which it is unknown what they reach.
-
-        The lines of a function are found out when it is tried often: a run of its tests with a tracer, once.
-        """
-        place, matters = order.place, order.matters
-        if place is None or matters is None:
-            return tests
-        self._tried[place] += 1
-        if self._tried[place] < _OFTEN:
-            return tests
-        if place not in self._reached:
-            bounds = self._bounds(tests)
-            longer = {file: _TRACING * seconds for file, seconds in bounds.patience.items()}
-            bounds = replace(bounds, wall=_TRACING * bounds.wall, patience=longer)
-            tally = Tally(suite.ids)
-            tally.take(suite.ask(None, tests, bounds, trace=place, cancel=cancel))
-            known = {id: lines | tally.shared for id, lines in tally.reached.items() if id in tally.passed and lines}
-            self._reached[place] = known
-        known = self._reached[place]
-        return [id for id in tests if id not in known or not matters.isdisjoint(known[id])]
 
     def _bounds(self, tests: Collection[str]) -> Bounds:
         """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""

@@ -31,7 +31,6 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
-from gistpoint.sandbox.candidates.change import lines_that_matter
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import NOTHING_SECRET, packed
 from gistpoint.sandbox.testruns import invoke_pytest, pytest_control, tools_of
@@ -62,19 +61,6 @@ class _Broken(ReportRecord, tag="broken"):
     text: str
 
 
-class _Lines(ReportRecord, tag="lines"):
-    """The lines that a test reached; `i` is its number."""
-
-    i: int
-    lines: list[int]
-
-
-class _SharedLines(ReportRecord, tag="shared_lines"):
-    """The lines that were reached while fixtures of several tests were made."""
-
-    lines: list[int]
-
-
 class _Done(ReportRecord, tag="done"):
     """The tests were run to the end."""
 
@@ -88,7 +74,7 @@ class _End(ReportRecord, tag="end"):
     """In bytes, at most at one time."""
 
 
-WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Lines | _SharedLines | _Done | _End
+WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
 """What `payload/warm_plugin.py` reports."""
 
 
@@ -105,9 +91,6 @@ class Tally:
     in_flight: str = ""
     done: bool = False
     end: _End | None = None
-    reached: dict[str, frozenset[int]] = field(default_factory=dict)
-    """By test, the lines of a function that it reached, if these were asked for."""
-    shared: frozenset[int] = frozenset()
 
     def take(self, records: Iterable[WarmRecord]) -> Tally:
         """Take all records of a probe, and return the tally itself."""
@@ -119,10 +102,6 @@ class Tally:
                     self._take_test(record)
                 case _Unfit() | _Broken():
                     self.unfit = record.text
-                case _Lines(i=number, lines=lines):
-                    self.reached[self.ids[number]] = frozenset(lines)
-                case _SharedLines(lines=lines):
-                    self.shared = frozenset(lines)
                 case _Done():
                     self.done = True
                 case _End():
@@ -191,15 +170,6 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionLines:
-    """A function by the lines of its file."""
-
-    path: str
-    first: int
-    last: int
-
-
-@dataclass(frozen=True, slots=True)
 class Order:
     """Corrupted functions, prepared for one tree."""
 
@@ -210,10 +180,6 @@ class Order:
     """The lines of the corrupted functions in the new files."""
     unfit: str = ""
     """Why swapping the code is not enough; empty if it is."""
-    place: FunctionLines | None = None
-    """The one corrupted function in the original file; None if there are several."""
-    matters: frozenset[int] | None = None
-    """Lines of the original file, of which a test reaches one if the change can matter to it; None if unknown."""
 
 
 Made = tuple[bytes, list[Swap], list[Move], list[LineSpan]]
@@ -237,27 +203,17 @@ class Orders:
         moves: list[Move] = []
         lines: list[LineSpan] = []
         unfit = ""
-        only: tuple[Definition, Snippet] | None = None
         for path, found in of_files.items():
             index = self._index(path)
             snippets = [_snippet(index.get(target.qualname), target) for target in found]
             for target, snippet in zip(found, snippets, strict=True):
                 unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
-            if len(of_files) == len(found) == 1:
-                only = index.get(found[0].qualname), snippets[0]
             make = _one if len(found) == 1 else _several
             files[path], own_swaps, own_moves, own_lines = make(index, found, snippets)
             swaps += own_swaps
             moves += own_moves
             lines += own_lines
-        place = matters = None
-        if only is not None and not unfit:
-            definition, snippet = only
-            place = FunctionLines(definition.ref.path, definition.start_line, definition.end_line)
-            matters = _matters(definition, snippet)
-        return Order(
-            files, tuple(dict.fromkeys(swaps)), tuple(dict.fromkeys(moves)), tuple(lines), unfit, place, matters
-        )
+        return Order(files, tuple(dict.fromkeys(swaps)), tuple(dict.fromkeys(moves)), tuple(lines), unfit)
 
     def _index(self, path: str) -> FileIndex:
         if path not in self._indices:
@@ -272,14 +228,6 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
     if (snippet.definition.name, snippet.definition.kind.sort) != (definition.name, definition.kind.sort):
         raise CodeError(f"The corrupted code of {target.name} defines {snippet.definition.name}.")
     return snippet
-
-
-def _matters(definition: Definition, new: Snippet) -> frozenset[int] | None:
-    try:
-        found = lines_that_matter(read_snippet(definition.dedented).node, new.node)
-    except RecursionError:  # an expression that is deeper than Python's own functions for trees can go
-        return None
-    return None if found is None else frozenset(definition.start_line - 1 + line for line in found)
 
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
@@ -362,7 +310,6 @@ _FILES = {
     "gistpoint_warm.py": "warm_plugin.py",
     "gistpoint_results.py": "results_plugin.py",
     "gistpoint_code_swap.py": "code_swap.py",
-    "gistpoint_lines.py": "reached_lines.py",
     "gistpoint_pristine.py": "pristine.py",
 }
 _LIFE_S = 7 * 86400.0
@@ -430,12 +377,9 @@ class WarmSuite:
         *,
         stop_after: int | None = None,
         backwards: bool = False,
-        trace: FunctionLines | None = None,
         cancel: CancelToken = NEVER,
     ) -> Iterator[WarmRecord]:
         """Yield the records of `tests` on `order`, or on the original if there is none; `end` is the last.
-
-        With `trace`, the lines of that function which each test reaches come too, if the interpreter tells them.
 
         Raises `ServerGoneError` and `CancelledError`; after either, the process is unusable.
         """
@@ -450,7 +394,6 @@ class WarmSuite:
             "select": numbers,
             "patience": [bounds.patience.get(self.ids[n].partition("::")[0], bounds.wall) for n in numbers],
             "stop_after": stop_after or len(self.ids) + 1,
-            "trace": [trace.path, trace.first, trace.last] if trace else None,
             "wall": bounds.wall,
             "memory": bounds.memory,
         }

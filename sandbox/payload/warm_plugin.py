@@ -2,11 +2,9 @@
 
 Requests come over standard input after the order, as lines of JSON: `files` (path to new content in base64), `swaps`
 and `moves` (see `code_swap`), `select` (numbers of collected tests), `patience` (for each of these, the seconds of
-processor time after which it hangs), `trace` (path, first and last line of a function; null for none), `stop_after`,
-`wall` and `memory`. Answers go over the pipe: `items` and `collected` once, `warm` when requests can be sent; for each
-request `run` and `test` as in an ordinary run, `lines` (of the function to trace, that a test reached), `unfit` if the
-code can't be swapped, `shared_lines` (reached in fixtures of several tests) and `done` when the tests have finished,
-then `end`, always last.
+processor time after which it hangs), `stop_after`, `wall` and `memory`. Answers go over the pipe: `items` and
+`collected` once, `warm` when requests can be sent; for each request `run` and `test` as in an ordinary run, `unfit` if
+the code can't be swapped, `done` when the tests have finished, then `end`, always last.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ import pytest
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.code_swap import LiveFunctions, UnfitError
     from gistpoint.sandbox.payload.pristine import Pristine, TooLargeError
-    from gistpoint.sandbox.payload.reached_lines import ReachedLines
     from gistpoint.sandbox.payload.results_plugin import (
         Registering,
         Results,
@@ -42,7 +39,6 @@ if TYPE_CHECKING or "." in __name__:
     )
 else:
     from gistpoint_code_swap import LiveFunctions, UnfitError
-    from gistpoint_lines import ReachedLines
     from gistpoint_pristine import Pristine, TooLargeError
     from gistpoint_results import Registering, Results, close_input, opened_channel, taken_order
 
@@ -66,7 +62,6 @@ class Warm(Results):
         self.not_passed = 0
         self.own_children: frozenset[int] = frozenset()
         self.place = mmap.mmap(-1, 4)
-        self.trace: ReachedLines | None = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
@@ -95,13 +90,6 @@ class Warm(Results):
             if entry._rawentry.tb_frame.f_code.co_filename.startswith(roots):
                 raised.traceback = raised.traceback[place:]
                 return
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        if self.trace is None or fixturedef.scope == "function":
-            return (yield)
-        with self.trace.of_several_tests():
-            return (yield)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.not_passed += any(report[0] != "raw" and report[1] != "passed" for report in self.reports)
@@ -151,21 +139,13 @@ class Warm(Results):
                 functions.swap(*swap)
             for move in request["moves"]:
                 functions.move(*move)
-            if request["trace"] and sys.version_info >= (3, 10):  # earlier ones don't tell every line
-                self.trace = ReachedLines(self.root, *request["trace"])
             chosen = [session.items[number] for number in request["select"]]
             for place, item in enumerate(chosen, start=1):
                 self.place[:] = place.to_bytes(4, "little")
                 following = chosen[place] if place < len(chosen) else None
-                if self.trace is not None:
-                    self.trace.begin()
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-                if self.trace is not None and self.trace.end():
-                    self.put("lines", i=request["select"][place - 1], lines=sorted(self.trace.reached))
                 if self.not_passed >= request["stop_after"]:
                     break
-            if self.trace is not None:
-                self.put("shared_lines", lines=sorted(self.trace.shared))
             self.put("done")
             status = 0
         except UnfitError as error:
