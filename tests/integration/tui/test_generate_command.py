@@ -118,7 +118,16 @@ def test_tables_tell_what_was_tried_kept_dropped_and_saved(
         comparisons = [{"agrees": True}, {"agrees": False, "targets": ["shop.py::bill"]}]
         planned = plan(library, CampaignSettings(CampaignMode.MULTI, min_failing=2))
         for spec in specs:
-            yield SourceResult(spec, None, 1.0, 2.0, planned, library, ["id-of-a-task"], counts, list(comparisons))
+            yield SourceResult(
+                spec,
+                learning_seconds=1.0,
+                making_seconds=2.0,
+                plan=planned,
+                library=library,
+                tasks=["id-of-a-task"],
+                counts=counts,
+                comparisons=list(comparisons),
+            )
 
     monkeypatch.setattr(pipeline, "generate", made)
     assert main(["task", "generate", "shop==1", "--workers", "1", "--count", "1", *PLAIN]) == 0
