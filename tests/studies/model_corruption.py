@@ -1,21 +1,25 @@
 """A function of a real library corrupted by the loop, the model being a script on loopback: no endpoint is needed.
 
-    python tests/studies/model_corruption.py LAB [--campaign COUNT]
+    python tests/studies/model_corruption.py LAB [--campaign COUNT [--source SOURCE --pytest-args ARGS] [--kinds …]]
 
-With `--campaign`, `gistpoint task generate` asks a script that makes one small edit after the other. Else the script
-browses, sends what is refused, hits a rate limit and an error of the server, submits corruptions of `toolz.groupby` and
+With `--campaign`, `gistpoint task generate` asks scripts: one that makes one small edit after the other, alone and in
+groups, and ones that send the same text again, only talk, break too much, refuse and are slow. Printed is what each
+came to, the requests that reached the endpoint, and the seconds. Else the script browses, sends what is refused, hits a
+rate limit and an error of the server, submits corruptions of `toolz.groupby` and
 stops; printed is what `gistpoint task new` and `gistpoint task check` said, and what was recorded.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -23,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from scripted_endpoint import Answer, Step, completion, endpoint
 
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.sandbox.environments.sources import Fetcher
 
@@ -57,34 +62,89 @@ def careless(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
     return completion(None, ("submit_attempt", {"func_code": edited[said]}))
 
 
-def campaign(lab: Path, count: int) -> None:
-    with endpoint(careless) as served:
-        environment = {
-            **os.environ,
-            "GISTPOINT_HOME": str(lab / "home"),
-            "OPENAI_BASE_URL": served.url,
-            "OPENAI_API_KEY": "sk-of-the-study-0123456789",
-        }
-        command = [sys.executable, "-m", "gistpoint", "task", "generate", SOURCE, "--pytest-args", "toolz"]
-        command += ["--mode", "discovery", "--model", "careless", "--count", str(count), "--min-failing", "2"]
-        for workers in ("2", "1"):
+def code_in(request: dict[str, Any]) -> str:
+    text: str = request["messages"][0]["content"]
+    return text.partition("Function to corrupt:\n")[2].partition("\n\nTo help guide you")[0]
+
+
+def repeating(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
+    """A model that sends the same text, with a comment that tells of the change, again and again."""
+    return completion(None, ("submit_attempt", {"func_code": f"{code_in(request)}  # changed"}))
+
+
+def talking(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
+    return completion("I would change the boundary of the loop.")
+
+
+def refusing(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
+    return completion(None, refusal="I can't help with that.")
+
+
+def loud(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
+    """A model whose functions do nothing, and which stops after one."""
+    if any(message["role"] == "assistant" for message in request["messages"]):
+        return completion("That is all.")
+    code = code_in(request)
+    node = read_snippet(code).node
+    lines = code.split("\n")
+    first = node.body[0].lineno - 1
+    emptied = [*lines[:first], f"{' ' * node.body[0].col_offset}return None", *lines[first:]]
+    return completion(None, ("submit_attempt", {"func_code": "\n".join(emptied)}))
+
+
+LATE = Event()
+
+
+def slow(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
+    return Answer("", wait=LATE)
+
+
+KINDS: dict[str, tuple[Step, str]] = {
+    "good": (careless, "discovery"), "multi": (careless, "multi"), "repeating": (repeating, "discovery"),
+    "talking": (talking, "discovery"), "refusing": (refusing, "discovery"), "loud": (loud, "discovery"),
+    "slow": (slow, "discovery"),
+}  # fmt: skip
+
+
+def campaign(lab: Path, options: argparse.Namespace) -> None:
+    for kind in options.kinds:
+        step, mode = KINDS[kind]
+        with endpoint(step) as served:
+            environment = {
+                **os.environ,
+                "GISTPOINT_HOME": str(lab / "home"),
+                "OPENAI_BASE_URL": served.url,
+                "OPENAI_API_KEY": "sk-of-the-study-0123456789",
+            }
+            config = lab / "home" / "config" / "config.toml"
+            config.parent.mkdir(parents=True, exist_ok=True)
+            config.write_text("[llm]\ntimeout_s = 2\n" if kind == "slow" else "")
+            command = [sys.executable, "-m", "gistpoint", "task", "generate", options.source]
+            command += ["--pytest-args", options.pytest_args, "--mode", mode, "--model", kind, "--workers", "2"]
+            command += ["--count", str(options.campaign), "--min-failing", "2", "--json"]
             started = time.monotonic()
-            done = subprocess.run(
-                [*command, "--workers", workers], env=environment, capture_output=True, text=True, check=False
-            )
-            print(f"{done.stderr}{done.stdout}exit code {done.returncode}, {time.monotonic() - started:.0f} s")
-            print(f"{len(served.requests)} requests reached the endpoint")
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            seconds = time.monotonic() - started
+            print(f"== {kind}: exit code {done.returncode}, {seconds:.0f} s, {len(served.requests)} requests")
+            document = json.loads(done.stdout or "{}")
+            for source in document.get("sources", []):
+                print({key: source[key] for key in ("tried", "kept", "dropped", "corruptions", "stopped")})
+            print(document.get("spent"), done.stderr.splitlines()[-1:], flush=True)
+    LATE.set()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lab", type=Path)
     parser.add_argument("--campaign", type=int, default=0, metavar="COUNT")
+    parser.add_argument("--source", default=SOURCE)
+    parser.add_argument("--pytest-args", default="toolz")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     options = parser.parse_args()
     lab: Path = options.lab.absolute()
     lab.mkdir(parents=True, exist_ok=True)
     if options.campaign:
-        campaign(lab, options.campaign)
+        campaign(lab, options)
     else:
         one_task(lab)
 
