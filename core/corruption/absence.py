@@ -1,4 +1,4 @@
-"""Values that visibly may be absent: a parameter that is None by default, a look-up without a default, a match.
+"""Values that visibly may be absent: a parameter that is None or a marker by default, a look-up without a default, a match.
 
 Code that uses one and never asks whether it is there gives itself away.
 """
@@ -6,10 +6,12 @@ Code that uses one and never asks whether it is there gives itself away.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gistpoint.core.corruption.subject import FunctionNode
 
+_MARKER = re.compile(r"marker|missing|sentinel|unset|undefined|no_?default|no_?value|not_?given|empty$")
 _MATCHING = frozenset({"match", "search", "fullmatch"})
 _TAKING = frozenset(
     {"update", "extend", "join", "list", "dict", "set", "tuple", "sorted", "len", "iter", "int", "zip", "min", "max"}
@@ -19,17 +21,31 @@ _TAKING = frozenset(
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
     """Return the names of values that may be absent, are used as if they were there, and are never asked for."""
     absent = {*_without_default(function), *_looked_up(nodes)}
-    if not absent:
+    marked = set(_marked(function))
+    if not absent | marked:
         return frozenset()
     used = {name for node in nodes for name in _used(node, function)}
-    return frozenset((absent & used) - set(_asked(nodes)))
+    read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return frozenset((absent & used | marked & read) - set(_asked(nodes)))
+
+
+def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    yield from zip([*given.posonlyargs, *given.args][::-1], given.defaults[::-1], strict=False)
+    yield from zip(given.kwonlyargs, given.kw_defaults, strict=True)
+
+
+def _marked(function: FunctionNode) -> Iterator[str]:
+    """Yield the parameters whose default is an object that stands for nothing given."""
+    for item, value in _defaults(function.args):
+        if isinstance(value, ast.Name | ast.Attribute) and _MARKER.search(ast.unparse(value).lower()):
+            yield item.arg
 
 
 def _without_default(function: FunctionNode) -> Iterator[str]:
     given = function.args
-    named = [*given.posonlyargs, *given.args][::-1]
-    defaults = [*zip(named, given.defaults[::-1], strict=False), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    defaults = _defaults(given)
     yield from (item.arg for item, value in defaults if isinstance(value, ast.Constant) and value.value is None)
+    named = (*given.posonlyargs, *given.args)
     yield from (item.arg for item in named if item.annotation is not None and _is_optional(item.annotation))
     if given.vararg is not None:
         yield given.vararg.arg

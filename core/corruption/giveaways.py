@@ -140,8 +140,15 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
         yield from _looped_while_empty(block)
         if any(_equal(*pair) for pair in pairwise(block)):
             yield "statement repeated"
+        if any(_asks_again(*pair) for pair in pairwise(block)):
+            yield "asked twice in a row"
         left = [item.test for item in block if isinstance(item, ast.If) and isinstance(item.body[-1], ast.Return)]
         yield from _repeated(list(left), "left twice for one reason")
+
+
+def _asks_again(first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether two statements have the same condition."""
+    return isinstance(first, ast.If) and isinstance(second, ast.If) and _equal(first.test, second.test)
 
 
 def _broken(body: list[ast.stmt]) -> bool:

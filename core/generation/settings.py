@@ -19,7 +19,7 @@ from gistpoint.core.metrics.bars import HARD, MetricBar
 from gistpoint.core.tasks.fields import Count, Fields
 from gistpoint.core.tasks.model import Mode
 
-RECIPE = 10
+RECIPE = 11
 """Version of the rules by which a candidate is decided: verdicts of other versions are not reused."""
 
 

@@ -137,6 +137,7 @@ def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
     return {
         "call_gone": float(any(isinstance(item, ast.Expr) for item in whole)),
         "store_gone": float(any(isinstance(item, ast.Assign | ast.AugAssign) for item in whole)),
+        "step_gone": float(any(isinstance(item, ast.AugAssign) for item in whole)),
         "case_gone": float(any(isinstance(item, ast.If) for item in whole)),
         "part_gone": float(bool(change.lost) and not change.added and not whole),
         "left_over": sum(1 / (1 + reads[name]) for name in names & after.bound - {"self", "cls"}),

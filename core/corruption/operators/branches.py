@@ -15,7 +15,7 @@ _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def lost_case(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An early return, an `elif` or a `case` left out."""
+    """An early return, a branch of several or a `case` left out."""
     for block in subject.blocks:
         for node in block.statements[:-1]:
             if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], _LEAVING):
@@ -24,6 +24,9 @@ def lost_case(subject: CorruptionTarget) -> Iterator[Edits]:
         after = choice.orelse
         if len(after) == 1 and isinstance(after[0], ast.If) and _keyword(subject, after[0]) == "elif":
             yield from _branch_dropped(subject, after[0])
+            if _keyword(subject, choice) == "if":
+                start, second = subject.span(choice)[0], subject.span(after[0])[0]
+                yield (TextEdit(start, second + len("el"), ""),)
     for match in subject.of(ast.Match):
         for case in match.cases[:-1]:
             start = subject.text.rfind("\n", 0, subject.span(case.body[0])[0])
@@ -108,7 +111,7 @@ def blocks_of_function(subject: CorruptionTarget) -> Iterator[StatementBlock]:
 
 
 OPERATORS = (
-    Operator("lost case", 0.35, lost_case),
-    Operator("lost guard", 0.08, lost_guard),
+    Operator("lost case", 0.45, lost_case),
+    Operator("lost guard", 0.03, lost_guard),
     Operator("break for continue", 0.03, break_continue),
 )

@@ -10,9 +10,20 @@ from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 
-def part_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """One part of `a and b` or `a or b` left out."""
+def demand_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
+    """One part of `a and b` left out."""
+    return _part_dropped(subject, ast.And)
+
+
+def alternative_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
+    """One part of `a or b` left out."""
+    return _part_dropped(subject, ast.Or)
+
+
+def _part_dropped(subject: CorruptionTarget, kind: type[ast.boolop]) -> Iterator[Edits]:
     for node in subject.of(ast.BoolOp):
+        if not isinstance(node.op, kind):
+            continue
         spans = [subject.operand(value) for value in node.values]
         if len(spans) == 2:
             if not isinstance(node.values[1], ast.Constant):
@@ -62,7 +73,8 @@ def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("weakened condition", 0.2, part_dropped, in_rewritten=True),
-    Operator("weakened condition", 0.2, filter_dropped, in_rewritten=True),
+    Operator("lost alternative", 0.25, alternative_dropped, in_rewritten=True),
+    Operator("weakened condition", 0.05, demand_dropped, in_rewritten=True),
+    Operator("weakened condition", 0.1, filter_dropped, in_rewritten=True),
     Operator("and for or", 0.02, and_or),
 )

@@ -17,6 +17,8 @@ _LIMITED: Mapping[str, int] = {
 _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
 """Those whose last argument says where to begin: in a loop they would find the same thing again and again."""
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
+_FEW = 2
+"""Number of values in a list that has a name of which each would be missed."""
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
 
@@ -28,7 +30,7 @@ def lost_alternative(subject: CorruptionTarget) -> Iterator[Edits]:
         parent, items = subject.parent(node), node.elts
         if len(items) < 2 or any(isinstance(item, ast.Starred) for item in items):
             continue
-        if node.lineno != node.end_lineno or not _matched(parent, node):
+        if not (_matched(parent, node) or (len(items) > _FEW and _listed(parent, node))):
             continue
         for place in range(len(items)):
             rest = [subject.source(item) for other, item in enumerate(items) if other != place]
@@ -45,6 +47,20 @@ def lost_alternative(subject: CorruptionTarget) -> Iterator[Edits]:
                     yield TextEdit(*span, sign), TextEdit(*subject.span(node), rest[0])
             elif isinstance(parent, ast.Call) and isinstance(node, ast.Tuple):
                 yield subject.replaced(node, rest[0])
+
+
+def _listed(parent: ast.AST, node: ast.expr) -> bool:
+    """Whether a collection that is gone through, or has a name, lists values of one kind: constants or types."""
+    items = node.elts if isinstance(node, ast.Tuple | ast.Set | ast.List) else []
+    if isinstance(parent, ast.Assign):
+        if not isinstance(parent.targets[0], ast.Name):
+            return False
+    elif not (isinstance(parent, ast.For | ast.comprehension) and parent.iter is node):
+        return False
+    kinds = {type(item.value) if isinstance(item, ast.Constant) else type(item) for item in items}
+    return len(kinds) == 1 and all(
+        isinstance(item, ast.Constant | ast.Attribute) or ast.unparse(item)[:1].isupper() for item in items
+    )
 
 
 def _matched(parent: ast.AST, node: ast.expr) -> bool:
@@ -108,7 +124,7 @@ def other_identity(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("lost alternative", 0.4, lost_alternative, in_rewritten=True),
+    Operator("lost alternative", 0.45, lost_alternative, in_rewritten=True),
     Operator("lost limit", 0.4, lost_limit, in_rewritten=True),
     Operator("looser match", 0.08, looser_match),
     Operator("other identity", 0.03, other_identity),

@@ -129,22 +129,24 @@ def lost_choice(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def lost_term(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A term in the middle of a sum left out."""
+    """A term of a sum of at least three left out: one in the middle, or a name at its end."""
     for node in subject.of(ast.BinOp):
         inner = node.left
         if not (isinstance(node.op, ast.Add) and isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add)):
             continue
         if is_one_line(subject, node):
             yield (TextEdit(subject.operand(inner.left)[1], subject.operand(inner.right)[1], ""),)
+            if isinstance(node.right, ast.Name | ast.Attribute):
+                yield (TextEdit(subject.operand(inner)[1], subject.operand(node.right)[1], ""),)
 
 
 OPERATORS = (
-    Operator("lost step", 0.15, lost_step),
+    Operator("lost step", 0.2, lost_step),
     Operator("lost preparation", 0.3, lost_preparation),
     Operator("lost yield", 0.2, lost_yield),
     Operator("lost handler", 0.3, lost_handler),
     Operator("lost entry", 0.2, lost_entry),
     Operator("lost argument", 0.4, lost_argument),
     Operator("lost choice", 0.3, lost_choice, in_rewritten=True),
-    Operator("lost term", 0.3, lost_term),
+    Operator("lost term", 0.4, lost_term),
 )

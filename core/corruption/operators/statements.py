@@ -22,15 +22,15 @@ def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
-    """An assignment to an attribute or an item, or an augmented one, left out.
+    """An assignment to an attribute or an item left out.
 
-    Not in `__init__`, since the first error would name the attribute without a value.
+    Not in `__init__`, since the first error would name the attribute without a value. What is counted up or moved on
+    is missed at once: what follows reads as if it had been.
     """
-    starts = subject.node.name == "__init__"
-    for block in blocks_of_function(subject):
-        if block.name != "finalbody":
-            for node in block.statements:
-                if isinstance(node, ast.AugAssign) or (_stores(node) and not starts):
+    if subject.node.name != "__init__":
+        for block in blocks_of_function(subject):
+            for node in block.statements if block.name != "finalbody" else ():
+                if _stores(node):
                     yield from deleted(subject, node)
 
 
@@ -56,6 +56,6 @@ def _stores(node: ast.stmt) -> bool:
 
 OPERATORS = (
     Operator("skipped call", 0.08, skipped_call),
-    Operator("skipped update", 0.35, skipped_update),
+    Operator("skipped update", 0.15, skipped_update),
     Operator("unrestored state", 0.15, unrestored_state),
 )

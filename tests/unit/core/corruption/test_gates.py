@@ -183,6 +183,11 @@ def test_guards_turned_against_what_they_guard_show(before: str, after: str) -> 
     assert gate(Target("m.py", "f", f"def f(a, b=1):\n    {before}", f"def f(a, b=1):\n    {after}")) is GateRefusal.ODD
 
 
+def test_a_parameter_whose_marker_is_no_longer_asked_for_shows() -> None:
+    original = "def f(a, b=_marker):\n    if b is _marker:\n        raise KeyError(a)\n    return a, b\n"
+    assert gate(Target("m.py", "f", original, "def f(a, b=_marker):\n    return a, b\n")) is GateRefusal.ODD
+
+
 def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
     original = "def f(a):\n    b = a.get(1, 2)\n    c = a.get(2, 3)\n    d = a.get(3, 4)\n    return b, c, d"
     assert gate(Target("m.py", "f", original, original.replace("2, 3", "2"))) is GateRefusal.ODD

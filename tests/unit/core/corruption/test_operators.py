@@ -123,7 +123,12 @@ CASES = [
      "def f(a):\n    try:\n        a.b()\n    except KeyError:\n        a.c()\n    except TypeError:\n        a.d()",
      "except TypeError:"),
     ("lost entry", "def f(a):\n    return {1: a.b, 2: a.c, 3: a.d}", "return {1: a.b, 3: a.d}"),
-    ("lost entry", "def f(a):\n    for x in (1, 2, 3):\n        a.b(x)", "for x in (2, 3):"),
+    ("lost alternative", "def f(a):\n    for x in (1, 2, 3):\n        a.b(x)", "for x in (2, 3):"),
+    ("lost alternative", "def f(a):\n    kinds = (a.Int,\n    a.Float, a.Str)\n    a.b(kinds)", "kinds = (a.Int, a.Str)"),
+    ("lost alternative", "def f(a):\n    return a.b(a.c or a.d or a.e)", "return a.b(a.c or a.e)"),
+    ("lost case",
+     "def f(a):\n    if a == 1:\n        return 2\n    elif a == 3:\n        return 4\n    return a", "if a == 3:"),
+    ("lost term", "def f(a):\n    return a.b + a.c + a.d", "return a.b + a.c"),
     ("lost argument", "def f(a):\n    return g(a, a.b)\n\ndef g(a, b=None):\n    return a", "return g(a)"),
     ("lost choice", "def f(a, b, c):\n    return f(a.c, b if c.d else 2, c)", "return f(a.c, b, c)"),
     ("lost term", "def f(a):\n    return a.b + a.c + a.d", "return a.b + a.d"),
@@ -159,6 +164,8 @@ def test_formatted_strings_and_nested_functions_are_left_alone() -> None:
 
 
 def test_what_would_stand_out_is_not_tried() -> None:
+    assert "lost alternative" not in results("def f(a):\n    key = (a, 1, a.b)\n    return key\n")
+    assert "skipped update" not in results("def f(a):\n    a.n += 1\n    return a\n")
     assert "lost entry" not in results("def f(a):\n    return '%s %s %s' % (a.b, a.c, a.d)\n")
     assert "lost entry" not in results("def f(a):\n    return ''.join([a.b, a.c, a.d])\n")
     assert "lost guard" not in results("def f(a):\n    if a is None:\n        a = 1\n    return a\n")
