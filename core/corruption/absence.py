@@ -1,4 +1,4 @@
-"""Values that visibly may be absent: a parameter that is None or a marker by default, a look-up without a default, a match.
+"""Values that visibly may be absent: a parameter with None or a marker as its default, a look-up, a match.
 
 Code that uses one and never asks whether it is there gives itself away.
 """
