@@ -57,6 +57,8 @@ class CampaignSettings:
     groups: GroupRules = field(default_factory=GroupRules)
     examples: str = ""
     """The hash of the file of judged corruptions of which the model is shown some; empty without examples."""
+    max_glance: float | None = None
+    """The glance score above which a corruption made without a model is not tried; None for that of the weights."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -69,6 +71,8 @@ class CampaignSettings:
             raise UserError(
                 "A model corrupts functions; removing needs none.", hint="Leave --model out, or add --mode discovery."
             )
+        if self.max_glance is not None and (self.model or self.mode is CampaignMode.REMOVE):
+            raise UserError("--max-glance is for corruptions that are made without a model.")
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, and is {self.min_failing}.")
 
@@ -94,6 +98,8 @@ class CampaignSettings:
             del values["model"], values["loop"]
         if not self.examples:
             del values["examples"]
+        if self.max_glance is None:
+            del values["max_glance"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}

@@ -29,7 +29,7 @@ from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
 from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
-from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive
+from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive, share
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import (
@@ -73,7 +73,7 @@ def run_options(parser: argparse.ArgumentParser) -> Handler:
     what.add_argument("--model", default="", help="its name at the server, or builtin:searcher, which needs none")
     what.add_argument("--base-url", default="", metavar="URL", help="the server, as http://localhost:8000/v1")
     what.add_argument("--temperature", type=_from_zero, metavar="T")
-    what.add_argument("--top-p", type=_share, metavar="P")
+    what.add_argument("--top-p", type=share, metavar="P")
     what.add_argument("--seed", type=natural, metavar="S", help="of the first repeat; each further one adds 1")
     what.add_argument("--effort", metavar="low|medium|high", help="reasoning effort")
     what.add_argument("--thinking-tokens", type=counted, metavar="N", help="most tokens of reasoning in a reply")
@@ -443,10 +443,3 @@ def _price(text: str) -> TokenPrice:
 
 def _from_zero(text: str) -> float:
     return 0.0 if text.strip() in ("0", "0.0") else positive(text)
-
-
-def _share(text: str) -> float:
-    value = positive(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError("must be at most 1")
-    return value

@@ -76,6 +76,14 @@ def positive(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """Return a number above 0, and 1 or less."""
+    value = positive(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError("must be at most 1")
+    return value
+
+
 def _whole(text: str) -> int:
     try:
         return int(text)

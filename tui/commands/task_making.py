@@ -22,7 +22,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.tasks import is_in_use
-from gistpoint.tui.commands.arguments import add_suite, counted, natural, require_not_empty, spec_of
+from gistpoint.tui.commands.arguments import add_suite, counted, natural, require_not_empty, share, spec_of
 from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.model_options import (
@@ -132,6 +132,12 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument(
         "--control", type=natural, default=0, metavar="N", help="candidates to try on the whole suite as well"
     )
+    parser.add_argument(
+        "--max-glance",
+        type=share,
+        metavar="SHARE",
+        help="try corruptions up to this glance score; higher makes more tasks, and more that reading gives away",
+    )
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
     parser.add_argument("--list", action="store_true", help="only print the candidates in their order, and try none")
     add_choice(parser)
@@ -238,7 +244,16 @@ def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
     model, loop = (options.model, model_of(options)[1]) if options.model else ("", None)
     examples = examples_hash(options)
     return CampaignSettings(
-        mode, options.seed, options.min_failing, hard(options), model, loop, choice, groups, examples
+        mode,
+        options.seed,
+        options.min_failing,
+        hard(options),
+        model,
+        loop,
+        choice,
+        groups,
+        examples,
+        options.max_glance,
     )
 
 

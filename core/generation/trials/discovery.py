@@ -146,12 +146,10 @@ def _singles(trial: CandidateTrial, name: str) -> tuple[tuple[Corruption, ...], 
 
 def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Read]:
     """Return the corruptions that a reader does not see at a glance, with their scores; count the others."""
+    most = trial.settings.max_glance
+    threshold = glance_weights().threshold if most is None else most
     scores = trial.context.scorer.scores([item.target for item in corruptions], [item.families for item in corruptions])
-    unseen = [
-        (item, score)
-        for item, score in zip(corruptions, scores, strict=True)
-        if score.value <= glance_weights().threshold
-    ]
+    unseen = [(item, score) for item, score in zip(corruptions, scores, strict=True) if score.value <= threshold]
     if len(unseen) < len(corruptions):
         trial.fates[Reason.AT_A_GLANCE.value] += len(corruptions) - len(unseen)
     return unseen

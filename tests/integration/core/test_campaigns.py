@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fake_benches import CHECKS, ENTERED, SHOP, FakeBench, Shop
 
-from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.errors import InfrastructureError, UserError
 from gistpoint.core.generation.campaign import control
 from gistpoint.core.generation.candidates import CorruptionCandidate, plan
 from gistpoint.core.generation.context import close_contexts
@@ -150,6 +150,15 @@ def test_what_is_seen_at_a_glance_is_not_tried(tmp_path: Path) -> None:
     assert set(counts.reasons) == {Reason.AT_A_GLANCE}
     assert counts.fates[Reason.AT_A_GLANCE] >= 3
     assert not any(verdict.cost.probes for verdict in counts.verdicts)
+    counts, _ = Shop(tmp_path, FakeBench(glance=0.99)).campaign("discovery", min_failing=2, max_glance=1.0)
+    assert Reason.AT_A_GLANCE not in counts.fates
+
+
+def test_a_bound_on_the_glance_score_is_part_of_the_settings_and_not_for_a_model() -> None:
+    usual, wider = (CampaignSettings(CampaignMode.DISCOVERY, max_glance=most) for most in (None, 0.5))
+    assert wider.deciding() == {**usual.deciding(), "max_glance": 0.5}
+    with pytest.raises(UserError, match="without a model"):
+        CampaignSettings(CampaignMode.DISCOVERY, model="m", max_glance=0.5)
 
 
 def test_group_is_near_and_proven_together(shop: Shop) -> None:
