@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -119,6 +120,8 @@ class SandboxHarness:
 
 _CONNECT_S = 20
 _POLL_S = 0.2
+_GRACE_S = 5.0
+"""Seconds that a job has to end when the pool is closed."""
 
 
 @contextmanager
@@ -146,10 +149,11 @@ def _begin(listening: Connection) -> None:
 
 
 def _watch(listening: Connection, parent: int) -> None:
-    """Stop what runs when the pool is closed; end at once when the first process is gone."""
+    """Stop what runs when the pool is closed, and soon end; end at once when the first process is gone."""
     if parent not in wait([listening, parent]):
+        ends = time.monotonic() + _GRACE_S
         close_contexts()
-        while not wait([parent], _POLL_S):
+        while not wait([parent], _POLL_S) and time.monotonic() < ends:
             close_contexts()  # of unfinished jobs
     os._exit(1)
 
