@@ -20,13 +20,12 @@ _TAKING = frozenset(
 
 def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str]:
     """Return the names of values that may be absent, are used as if they were there, and are never asked for."""
-    absent = {*_without_default(function), *_looked_up(nodes)}
-    marked = set(_marked(function))
-    if not absent | marked:
+    given, absent = set(_optional(function)), {*_several(function), *_looked_up(nodes)}
+    if not absent | given:
         return frozenset()
     used = {name for node in nodes for name in _used(node, function)}
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return frozenset((absent & used | marked & read) - set(_asked(nodes)))
+    return frozenset((absent & used | given & read) - set(_asked(nodes)))
 
 
 def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
@@ -34,19 +33,19 @@ def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]
     yield from zip(given.kwonlyargs, given.kw_defaults, strict=True)
 
 
-def _marked(function: FunctionNode) -> Iterator[str]:
-    """Yield the parameters whose default is an object that stands for nothing given."""
-    for item, value in _defaults(function.args):
-        if isinstance(value, ast.Name | ast.Attribute) and _MARKER.search(ast.unparse(value).lower()):
-            yield item.arg
-
-
-def _without_default(function: FunctionNode) -> Iterator[str]:
+def _optional(function: FunctionNode) -> Iterator[str]:
+    """Yield the parameters that may be None, or an object that stands for nothing given."""
     given = function.args
-    defaults = _defaults(given)
-    yield from (item.arg for item, value in defaults if isinstance(value, ast.Constant) and value.value is None)
-    named = (*given.posonlyargs, *given.args)
+    for item, value in _defaults(given):
+        none = isinstance(value, ast.Constant) and value.value is None
+        if none or (isinstance(value, ast.Name | ast.Attribute) and _MARKER.search(ast.unparse(value).lower())):
+            yield item.arg
+    named = (*given.posonlyargs, *given.args, *given.kwonlyargs)
     yield from (item.arg for item in named if item.annotation is not None and _is_optional(item.annotation))
+
+
+def _several(function: FunctionNode) -> Iterator[str]:
+    given = function.args
     if given.vararg is not None:
         yield given.vararg.arg
 

@@ -34,10 +34,10 @@ ROOT = Path(__file__).parents[2]
 DIRECTIONS = {
     "family": 1, "surprise": 1, "said": 1, "disagreement": 1, "comments": 1, "docstring": 1, "mention": 1,
     "call_gone": 1, "fixed": 1, "lint": 1, "left_over": 1, "asymmetry": 1, "size": 1, "removal": -1, "part_gone": -1,
-    "none_test": -1, "flag": -1, "step_gone": 1, "case_gone": -1,
+    "none_test": -1, "flag": -1, "step_gone": 1, "examples": 1, "forgotten": 1, "case_gone": -1,
 }  # fmt: skip
 """The features that are fitted, and the sign of their weights."""
-PENALTY = 4.0
+PENALTY = 8.0
 """Of the squares of the differences between standardised weights and `EXPECTED`."""
 EXPECTED = 0.15
 """The size of a weight of which the readings say nothing: what contradicts, repeats or is found by a linter shows."""
@@ -46,7 +46,7 @@ DRAWN = 4.0
 LEAST = 0.05
 """The least size of a weight: one that the readings speak against has this."""
 SPLITS = 60
-QUANTILE = 0.12
+QUANTILE = 0.15
 """The share of the readings below the threshold."""
 
 

@@ -62,6 +62,7 @@ class FunctionReading:
             **_kinds(change),
             **_lost(change, around.spoken),
             **_place(change),
+            "examples": float(">>>" in corrupted.facts.text),
             "said": math.log2(1 + around.number_of_words),
         }
         return {name: round(min(max(value, -_LIMIT), _LIMIT), 4) for name, value in found.items()}

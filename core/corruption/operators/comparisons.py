@@ -116,5 +116,5 @@ def _tested(subject: CorruptionTarget) -> Iterator[ast.expr]:
 OPERATORS = (
     Operator("boundary", 0.03, boundary, in_rewritten=True),
     Operator("sentinel", 0.02, none_alone),
-    Operator("sentinel", 0.2, sentinel, in_rewritten=True),
+    Operator("sentinel", 0.05, sentinel, in_rewritten=True),
 )

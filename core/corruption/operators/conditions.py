@@ -73,7 +73,7 @@ def filter_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 OPERATORS = (
-    Operator("lost alternative", 0.25, alternative_dropped, in_rewritten=True),
+    Operator("lost alternative", 0.25, alternative_dropped),
     Operator("weakened condition", 0.05, demand_dropped, in_rewritten=True),
     Operator("weakened condition", 0.1, filter_dropped, in_rewritten=True),
     Operator("and for or", 0.02, and_or),

@@ -1,4 +1,4 @@
-"""Faults in what is let through: cases in the wrong order, a condition that asks for more, a guard too many."""
+"""Faults in what is let through: cases in the wrong order, a guard too many."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from collections.abc import Iterator
 from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.operators.layout import (
     LEAVING,
-    is_one_line,
-    is_open,
     lines_of,
     margin,
-    names_in,
     step_of,
 )
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
-
-_ADDED = 2
-"""Most conditions that are added to one."""
 
 
 def case_order(subject: CorruptionTarget) -> Iterator[Edits]:
@@ -58,36 +52,6 @@ def _exclusive(first: ast.expr, second: ast.expr) -> bool:
     return plain and ast.unparse(first.left) == ast.unparse(second.left)
 
 
-def narrowed_condition(subject: CorruptionTarget) -> Iterator[Edits]:
-    """A second condition, one that the function asks elsewhere, about a value that the branch uses."""
-    given = {item.arg for item in ast.walk(subject.node.args) if isinstance(item, ast.arg)} - {"self", "cls"}
-    asked: dict[str, ast.expr] = {}
-    for choice in subject.of(ast.If):
-        for test in choice.test.values if isinstance(choice.test, ast.BoolOp) else [choice.test]:
-            if _is_flag(test) and names_in(test) <= given | {"self"} and is_one_line(subject, test):
-                asked.setdefault(subject.source(test), test)
-    for choice in subject.of(ast.If):
-        around = [choice, *(item for item in subject.around(choice) if isinstance(item, ast.If))]
-        known = frozenset[str]().union(*(_values(item.test) for item in around))
-        read = frozenset[str]().union(*(_values(item) for item in choice.body))
-        fitting = [text for text, test in asked.items() if _values(test) <= read and not _values(test) & known]
-        if not is_one_line(subject, choice.test) or is_open(choice.test):
-            continue
-        end = subject.operand(choice.test)[1]
-        for text in fitting[:_ADDED]:
-            yield (TextEdit(end, end, f" and {text}"),)
-
-
-def _is_flag(test: ast.expr) -> bool:
-    """Whether a condition asks whether one value is there."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
-    if isinstance(test, ast.Compare):
-        of = test.comparators[0]
-        return isinstance(of, ast.Constant) and of.value is None and isinstance(test.left, ast.Name | ast.Attribute)
-    return isinstance(test, ast.Name | ast.Attribute)
-
-
 def _values(test: ast.AST) -> frozenset[str]:
     """Return the variables and attributes in code."""
     found = (item for item in ast.walk(test) if isinstance(item, ast.Name | ast.Attribute))
@@ -110,6 +74,5 @@ def added_guard(subject: CorruptionTarget) -> Iterator[Edits]:
 
 OPERATORS = (
     Operator("case order", 0.05, case_order),
-    Operator("narrowed condition", 0.03, narrowed_condition),
     Operator("added guard", 0.05, added_guard),
 )

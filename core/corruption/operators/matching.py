@@ -19,6 +19,8 @@ _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
 _FEW = 2
 """Number of values in a list that has a name of which each would be missed."""
+_BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
+"""Types of which a reader knows what belongs together."""
 _PLAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
 
@@ -31,6 +33,8 @@ def lost_alternative(subject: CorruptionTarget) -> Iterator[Edits]:
         if len(items) < 2 or any(isinstance(item, ast.Starred) for item in items):
             continue
         if not (_matched(parent, node) or (len(items) > _FEW and _listed(parent, node))):
+            continue
+        if sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW:
             continue
         for place in range(len(items)):
             rest = [subject.source(item) for other, item in enumerate(items) if other != place]

@@ -134,7 +134,8 @@ def lost_term(subject: CorruptionTarget) -> Iterator[Edits]:
         inner = node.left
         if not (isinstance(node.op, ast.Add) and isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add)):
             continue
-        if is_one_line(subject, node):
+        texts = ast.Constant | ast.JoinedStr  # of which a part would be missed
+        if is_one_line(subject, node) and not any(isinstance(item, texts) for item in ast.walk(node)):
             yield (TextEdit(subject.operand(inner.left)[1], subject.operand(inner.right)[1], ""),)
             if isinstance(node.right, ast.Name | ast.Attribute):
                 yield (TextEdit(subject.operand(inner)[1], subject.operand(node.right)[1], ""),)
@@ -147,6 +148,6 @@ OPERATORS = (
     Operator("lost handler", 0.3, lost_handler),
     Operator("lost entry", 0.2, lost_entry),
     Operator("lost argument", 0.4, lost_argument),
-    Operator("lost choice", 0.3, lost_choice, in_rewritten=True),
+    Operator("lost choice", 0.1, lost_choice, in_rewritten=True),
     Operator("lost term", 0.4, lost_term),
 )

@@ -81,8 +81,6 @@ CASES = [
     ("case order",
      "def f(a):\n    if a.b:\n        c = 1\n    elif a.c > 2:\n        c = 2\n    else:\n        c = 3\n    return c",
      "if a.c > 2:"),
-    ("narrowed condition",
-     "def f(a, b):\n    if a.c:\n        a.d(b)\n    if b is not None:\n        a.e(b)", "if a.c and b is not None:"),
     ("added guard", "def f(a):\n    for x in a:\n        x.b()\n        x.c()", "if not x:"),
     ("lost alternative", "def f(a):\n    return a.b(a.c in (1, 2, 3))", "return a.b(a.c in (1, 3))"),
     ("lost alternative", "def f(a):\n    return a.b(a not in (1, 2))", "return a.b(a != 2)"),
