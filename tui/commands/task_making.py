@@ -16,6 +16,7 @@ from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.generation.pipeline import SourceResult
 from gistpoint.core.generation.settings import Batch, CampaignMode, CampaignSettings, read_batch
+from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
@@ -184,7 +185,7 @@ def generate(options: argparse.Namespace) -> int:
         spent = {"spent": spent_json(options, settings, batch.taken)} if settings.model else {}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
-        print_results(results)
+        print_results(results, count)
         print_spent(options, settings, batch.taken)
     for result in results:
         if result.stopped is not None:
@@ -308,8 +309,8 @@ SAVED = (
 )
 
 
-def print_results(results: Sequence[SourceResult]) -> None:
-    """Print the table of sources, the reasons why candidates and corruptions were dropped, and the task ids."""
+def print_results(results: Sequence[SourceResult], count: int) -> None:
+    """Print the table of sources, why candidates and corruptions were dropped, how to have more, and the task ids."""
     print_table(COLUMNS, [_row(result) for result in results])
     _print_strata(results)
     dropped = [
@@ -328,6 +329,12 @@ def print_results(results: Sequence[SourceResult]) -> None:
         for comparison in result.comparisons:
             if not comparison["agrees"]:
                 print_text(f"{result.spec.source}: probe and suite differ on {', '.join(comparison['targets'])}")
+        seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
+        if seen and result.kept < count:
+            print_text(
+                f"{result.spec.source}: reading gives away each corruption of {seen} functions, so none was tried. "
+                "A higher --max-glance, such as 0.5, tries them."
+            )
     for result in results:
         for id in result.tasks:
             print(id)

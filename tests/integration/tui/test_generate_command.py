@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_benches import Shop
+from fake_benches import FakeBench, Shop
 from small_library import write_small_library
 
 from gistpoint.core.errors import SourceError
@@ -70,7 +70,9 @@ def test_mistakes_are_told_with_what_to_do(
     assert hint
 
 
-@pytest.mark.parametrize("wrong", [["--count", "0"], ["--workers", "x"], ["--mode", "none"], ["--control", "-1"]])
+@pytest.mark.parametrize(
+    "wrong", [["--count", "0"], ["--workers", "x"], ["--mode", "none"], ["--control", "-1"], ["--max-glance", "2"]]
+)
 def test_values_out_of_range_are_refused(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["task", "generate", "a==1", *wrong])
@@ -146,6 +148,16 @@ def test_tables_tell_what_was_tried_kept_dropped_and_saved(
     assert "shop==1: probe and suite differ on shop.py::bill" in lines
     assert lines[-1] == "id-of-a-task"
     assert main(["task", "generate", "shop==1", "--workers", "1", "--count", "9", *PLAIN]) == 1
+
+
+def test_a_set_short_of_hidden_corruptions_says_how_to_have_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Shop(tmp_path, FakeBench(glance=0.99))
+    counts, _ = shop.campaign("discovery", min_failing=2)
+    monkeypatch.setattr(pipeline, "generate", lambda specs, *_, **__: [SourceResult(specs[0], counts=counts)])
+    assert main(["task", "generate", "shop==1", "--workers", "1", *PLAIN]) == 1
+    assert "corruption of 3 functions" in capsys.readouterr().out
 
 
 @pytest.fixture
