@@ -186,6 +186,11 @@ def _chosen(options: argparse.Namespace) -> _Chosen:
     tasks: dict[str, Task] = {}
     if names or options.all:
         found = read_set(names, store)
+        if names and not found.tasks and found.problems:
+            raise UserError(
+                f"There is no task in {', '.join(names)}: {found.problems[0]}",
+                hint="A set is a file with the id of a task on each line: gistpoint task list --ids > FILE.",
+            )
         _print_problems(found.problems)
         tasks.update((task.id, task) for task in found.tasks)
     for study in studies:
