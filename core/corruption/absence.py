@@ -25,7 +25,8 @@ def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str
         return frozenset()
     used = {name for node in nodes for name in _used(node, function)}
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return frozenset((absent & used | given & read) - set(_asked(nodes)))
+    asked = set(_asked(nodes))
+    return frozenset((absent & used) - asked | (given & read) - (asked - _only_by_type(nodes)))
 
 
 def _defaults(given: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
@@ -91,6 +92,19 @@ def _used(node: ast.AST, function: FunctionNode) -> Iterator[str]:
 
 def _with_none(node: ast.Compare) -> bool:
     return any(isinstance(item, ast.Constant) and item.value is None for item in (node.left, *node.comparators))
+
+
+def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    """Return the names that conditions ask for their type alone."""
+    tests = [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert)]
+    typed = {
+        id(item)
+        for node in nodes
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass", "callable")
+        for item in ast.walk(node)
+    }
+    named = [item for test in tests for item in ast.walk(test) if isinstance(item, ast.Name)]
+    return frozenset(item.id for item in named) - {item.id for item in named if id(item) not in typed}
 
 
 def _asked(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -141,6 +141,19 @@ class ScopeFacts:
         return self.bound - {item.id for item in names} | ((one_way & self.bound) - elsewhere)
 
     @cached_property
+    def constant_places(self) -> frozenset[str]:
+        """The places that are assigned nothing but one constant, by `=` alone."""
+        values: dict[str, set[str]] = {}
+        for node in self.nodes:
+            if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) or node.value is None:
+                continue
+            value = node.value.operand if isinstance(node.value, ast.UnaryOp) else node.value
+            plain = isinstance(value, ast.Constant) and not isinstance(node, ast.AugAssign)
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                values.setdefault(ast.unparse(target), set()).update([ast.unparse(node.value)] if plain else ["", "?"])
+        return frozenset(name for name, found in values.items() if len(found) == 1)
+
+    @cached_property
     def dead(self) -> Counter[str]:
         """The assignments whose value nobody reads, counted by variable."""
         return dead_stores(self.node)

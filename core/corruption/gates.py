@@ -178,6 +178,8 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
         yield "all returns give the same constant"
     if _turned(before.conditions, after.conditions):
         yield "the only condition is negated"
+    if kept := (after.constant_places - before.constant_places) & after.bound:
+        yield f"it keeps the value that it starts with: {', '.join(sorted(kept))}"
     if absent := after.unguarded - before.unguarded:
         yield f"used although it may be absent: {', '.join(sorted(absent))}"
     if _unlike_others(before, after):

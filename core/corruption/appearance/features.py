@@ -144,20 +144,8 @@ def _lost(change: Change, spoken: frozenset[str]) -> Mapping[str, float]:
         "left_over": sum(1 / (1 + reads[name]) for name in names & after.bound - {"self", "cls"}),
         "mention": float(sum(of_one_stem(words(token), spoken | texts) for token in change.lost if words(token))),
         "forgotten": -float(len(names - set(after.words))),
-        "fixed": float(len(constants_alone(change.after) - constants_alone(change.before))),
+        "fixed": float(len(after.constant_places - change.before.facts.constant_places)),
     }
-
-
-def constants_alone(version: Version) -> frozenset[str]:
-    """Return the places of a function that are assigned nothing but one constant, by `=` alone."""
-    values: dict[str, set[str]] = {}
-    for node in version.facts.nodes:
-        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) or node.value is None:
-            continue
-        plain = isinstance(node.value, ast.Constant) and not isinstance(node, ast.AugAssign)
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            values.setdefault(ast.unparse(target), set()).update([ast.unparse(node.value)] if plain else ["", "?"])
-    return frozenset(name for name, found in values.items() if len(found) == 1)
 
 
 def _place(change: Change) -> Mapping[str, float]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.naming import words
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -34,7 +35,7 @@ def lost_alternative(subject: CorruptionTarget) -> Iterator[Edits]:
             continue
         if not (_matched(parent, node) or (len(items) > _FEW and _listed(parent, node))):
             continue
-        if sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW:
+        if sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW or _pair(items):
             continue
         for place in range(len(items)):
             rest = [subject.source(item) for other, item in enumerate(items) if other != place]
@@ -65,6 +66,12 @@ def _listed(parent: ast.AST, node: ast.expr) -> bool:
     return len(kinds) == 1 and all(
         isinstance(item, ast.Constant | ast.Attribute) or ast.unparse(item)[:1].isupper() for item in items
     )
+
+
+def _pair(items: Sequence[ast.expr]) -> bool:
+    """Whether these are two names that share a word, of which one alone looks like half of a pair."""
+    names = [words(item.id if isinstance(item, ast.Name) else getattr(item, "attr", "")) for item in items]
+    return len(names) == _FEW and bool(set(names[0]) & set(names[1]))
 
 
 def _matched(parent: ast.AST, node: ast.expr) -> bool:

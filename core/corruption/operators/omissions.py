@@ -24,6 +24,10 @@ def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
                 continue
             if isinstance(node.body[-1], LEAVING) or _leaves(node):
                 continue
+            if block.owner is subject.node and all(
+                isinstance(other, ast.Expr) for other in block.statements if other is not node
+            ):
+                continue
             if (node.end_lineno or 0) - node.lineno < _MOST_LINES:
                 yield from deleted(subject, node)
 

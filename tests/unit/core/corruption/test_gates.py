@@ -188,6 +188,21 @@ def test_a_parameter_whose_marker_is_no_longer_asked_for_shows() -> None:
     assert gate(Target("m.py", "f", original, "def f(a, b=_marker):\n    return a, b\n")) is GateRefusal.ODD
 
 
+def test_a_parameter_that_may_be_none_is_asked_for_more_than_its_type() -> None:
+    asked = "    if a is None:\n        return []\n"
+    original = f"def f(a: Optional[int]):\n{asked}    if isinstance(a, int):\n        return [1]\n    return [a]\n"
+    changed = original.replace(asked, "")
+    assert gate(Target("m.py", "f", original, changed)) is GateRefusal.ODD
+
+
+def test_a_variable_that_keeps_the_value_that_it_starts_with_shows() -> None:
+    original = (
+        "def f(a):\n    b = -1\n    for c in a:\n        if c.d:\n            b = c\n        c.e()\n    return b\n"
+    )
+    changed = original.replace("        if c.d:\n            b = c\n", "")
+    assert gate(Target("m.py", "f", original, changed)) is GateRefusal.ODD
+
+
 def test_one_of_a_row_that_is_unlike_the_others_shows() -> None:
     original = "def f(a):\n    b = a.get(1, 2)\n    c = a.get(2, 3)\n    d = a.get(3, 4)\n    return b, c, d"
     assert gate(Target("m.py", "f", original, original.replace("2, 3", "2"))) is GateRefusal.ODD

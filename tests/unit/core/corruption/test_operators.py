@@ -164,6 +164,10 @@ def test_formatted_strings_and_nested_functions_are_left_alone() -> None:
 
 def test_what_would_stand_out_is_not_tried() -> None:
     assert "lost alternative" not in results("def f(a):\n    key = (a, 1, a.b)\n    return key\n")
+    assert "lost alternative" not in results("def f(a):\n    return isinstance(a, (a.Def, a.AsyncDef))\n")
+    assert "lost alternative" not in results("def f(a):\n    return isinstance(a, (list, tuple, set))\n")
+    assert "lost step" not in results("def f(a):\n    a.b()\n    for x in a:\n        x.c()\n")
+    assert "lost term" not in results("def f(a):\n    return '<' + a.b + '>'\n")
     assert "skipped update" not in results("def f(a):\n    a.n += 1\n    return a\n")
     assert "lost entry" not in results("def f(a):\n    return '%s %s %s' % (a.b, a.c, a.d)\n")
     assert "lost entry" not in results("def f(a):\n    return ''.join([a.b, a.c, a.d])\n")
