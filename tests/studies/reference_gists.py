@@ -4,7 +4,7 @@
     python tests/studies/reference_gists.py --table FOLDER
 
 `gistpoint gist new --sample` draws and examines the entrypoints, FOLDER being its data folder; the reference of each
-task is made by `ReferenceMaker`. FOLDER keeps what is done (`drawn-LIBRARY.json`, `references.jsonl`): the same command
+task is made as `gist reference` makes it. FOLDER keeps what is done (`drawn-LIBRARY.json`, `references.jsonl`): the same command
 goes on where it was stopped. `--each` bounds the references that are made of a library in one go; `--again` makes those
 anew that are not faithful.
 """
@@ -27,6 +27,7 @@ from typing import Any
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.runner import GistRunner
@@ -83,8 +84,14 @@ def pending(folder: Path, library: str, options: argparse.Namespace) -> Iterator
 def referred(folder: Path, runner: GistRunner, task_id: str, seconds: float) -> dict[str, Any]:
     """Return the reference of a task and its figures."""
     task = read_task(folder / "data" / "tasks" / task_id)
-    maker = ReferenceMaker(GistJudge(task, gist_answer(read_answer(task)), runner), time.monotonic, seconds)
-    return {**asdict(maker.make()), "runs": maker.queries}
+    makers: list[ReferenceMaker] = []
+
+    def maker(judge: GistJudge) -> ReferenceMaker:
+        makers.append(ReferenceMaker(judge, time.monotonic, seconds))
+        return makers[-1]
+
+    found = reference_of(GistJudge(task, gist_answer(read_answer(task)), runner), maker)
+    return {**asdict(found), "runs": sum(made.queries for made in makers)}
 
 
 def table(folder: Path) -> None:
