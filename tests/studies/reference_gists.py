@@ -5,8 +5,8 @@
 
 `gistpoint gist new --sample` draws and examines the entrypoints, FOLDER being its data folder; the reference of each
 task is made as `gist reference` makes it. FOLDER keeps what is done (`drawn-LIBRARY.json`, `references.jsonl`): the
-same command goes on where it was stopped. `--each` bounds the references that are made of a library in one go; `--again` makes those
-anew that are not faithful.
+same command goes on where it was stopped. `--each` bounds the references that are made of a library in one go;
+`--again` makes those anew that are not faithful.
 """
 
 from __future__ import annotations
