@@ -68,8 +68,12 @@ class BlindItem:
         return frozenset(found)
 
     def is_hit(self, line: int) -> bool:
-        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one; 0 is no line."""
-        return line > 0 and any(abs(line - changed) <= NEAR for changed in self.changed_lines)
+        """Whether a line of the corrupted version is at most `NEAR` lines from a changed one; 0 is no line.
+
+        The first line, where the mark stands at the beginning, is a hit only if it changed itself.
+        """
+        near = 0 if line == 1 else NEAR
+        return line > 0 and any(abs(line - changed) <= near for changed in self.changed_lines)
 
 
 def blind_items(task: Task, answer: Answer) -> tuple[BlindItem, ...]:

@@ -78,7 +78,10 @@ def positive(text: str) -> float:
 
 def share(text: str) -> float:
     """Return a number above 0, and 1 or less."""
-    value = positive(text)
+    try:
+        value = positive(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 and up to 1") from error
     if value > 1:
         raise argparse.ArgumentTypeError("must be at most 1")
     return value

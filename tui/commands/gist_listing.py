@@ -155,9 +155,14 @@ def conditions(options: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder} can't be made: {error.strerror}.", hint="Name a folder to write.") from error
+    texts: dict[Path, bytes] = {}
     for name, condition in CONDITIONS.items():
         condition.on(task, "")  # refuses what the task can't have
         path = folder / f"{name}.toml"
-        write_whole(path, [("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()])
+        texts[path] = ("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()
+        if path.exists() and path.read_bytes() != texts[path]:
+            raise UserError(f"{path} is there already, with other settings.", hint="Name another folder, or move it.")
+    for path, text in texts.items():
+        write_whole(path, [text])
         print(f"gistpoint solve {task.short_id} --gist-settings {path}")
     return DONE

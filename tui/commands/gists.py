@@ -101,9 +101,11 @@ def score(options: argparse.Namespace) -> int:
     """Score a gist and print every figure with its evidence."""
     task, _, judge = _judge(options)
     try:
-        gist = Path(options.file).read_text("utf-8", "surrogateescape")
+        gist = Path(options.file).read_text("utf-8")
     except OSError as error:
         raise UserError(f"{options.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{options.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8.") from error
     with ProgressLine() as progress, interruptible() as cancel:
         judgement = judge.judge(gist, run=RunContext(cancel, lambda at: progress.making(RunProgress(step=at.phase))))
     lines = line_evidence(judgement.score, judgement.spliced)
@@ -121,7 +123,7 @@ def _judge(options: argparse.Namespace) -> tuple[Task, Answer, GistJudge]:
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
     if not is_gist(task):
-        raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint task list` shows which are.")
+        raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are.")
     answer = read_answer(task)
     imaged = task.environment.image is not None
     runner = build_entrypoint_runner(options, demo=is_our_demo(task, locations), image=imaged)

@@ -178,7 +178,9 @@ class _Chosen:
 
 def _chosen(options: argparse.Namespace) -> _Chosen:
     if bool(options.set) == options.all:
-        raise UserError("Name the tasks to be read, or all of them with --all.", hint="gistpoint glance --all")
+        raise UserError(
+            "Name the tasks to be read, or all of them with --all, not both.", hint="gistpoint glance --all"
+        )
     locations = Locations.of_user()
     store = TaskStore(locations.tasks, demo=locations.demo)
     studies = [open_study(name) for name in options.set if (path_of(name) / STUDY_FILE).is_file()]
@@ -207,6 +209,8 @@ def _store(options: argparse.Namespace, locations: Locations) -> GlanceStore:
     store = GlanceStore(locations.glances, SystemTime())
     if options.merge:
         merged = store.merge(Path(path) for path in options.merge)
+        if merged.problems and not merged.added + merged.known:
+            raise UserError(merged.problems[0], hint="--merge takes the files below data/glances of another home.")
         _print_problems(merged.problems)
         print(f"{merged.added} operations added, {merged.known} were there already.", file=sys.stderr)
     _print_problems(store.problems)

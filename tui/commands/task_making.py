@@ -242,6 +242,8 @@ def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
     require_not_empty(options, "model")
     require_model(options)
     mode, choice, groups = CampaignMode(options.mode), choice_of(options), groups_of(options)
+    if options.max_glance is not None and options.model:
+        raise UserError("--max-glance is for corruptions that are made without a model.", hint="Leave out one of them.")
     model, loop = (options.model, model_of(options)[1]) if options.model else ("", None)
     examples = examples_hash(options)
     return CampaignSettings(
@@ -333,7 +335,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
         if seen and result.kept < count:
             print_text(
                 f"{result.spec.source}: reading gives away each corruption of {seen} functions, so none was tried. "
-                "A higher --max-glance, such as 0.5, tries them."
+                "A higher --max-glance tries them: 0.5, or above the one that was given."
             )
     for result in results:
         for id in result.tasks:

@@ -200,6 +200,8 @@ def test_mistakes_are_told_with_exit_code_2(arguments: list[str], told: str, cap
 
 def test_a_file_that_is_not_there_is_told(task: str, tmp_path: Path, capsys: Captured) -> None:
     assert main(["gist", "score", task, str(tmp_path / "none.py"), *SANDBOX]) == 2
+    (tmp_path / "binary.py").write_bytes(b"\xff\xfe")
+    assert main(["gist", "score", task, str(tmp_path / "binary.py"), *SANDBOX]) == 2
     assert "none.py can't be read" in capsys.readouterr().err
 
 

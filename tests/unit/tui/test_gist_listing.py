@@ -175,6 +175,18 @@ def test_the_seven_conditions_of_one_task_are_attempted_in_one_home(
     assert len(list((tmp_path / "home" / "data" / "tasks").glob("*/task.toml"))) == 1
 
 
+def test_settings_that_somebody_changed_are_left_alone(
+    tasks: Callable[[int], list[Task]], tmp_path: Path, capsys: Captured
+) -> None:
+    (task,) = tasks(1)
+    command = ["gist", "conditions", task.id, "-o", str(tmp_path / "settings")]
+    assert [cli.main(command), cli.main(command)] == [0, 0]
+    (tmp_path / "settings" / "bash.toml").write_text("# mine\n")
+    assert cli.main(command) == 2
+    assert "bash.toml" in capsys.readouterr().err
+    assert (tmp_path / "settings" / "bash.toml").read_text() == "# mine\n"
+
+
 def test_conditions_are_for_gists(home: Path, tmp_path: Path, capsys: Captured) -> None:
     assert cli.main(["gist", "conditions", "nothing", "-o", str(tmp_path)]) == 2
     assert "nothing" in capsys.readouterr().err

@@ -57,6 +57,13 @@ def test_a_file_that_is_no_set_is_refused(tasks: list[Task], tmp_path: Path, cap
     assert (said.out, said.err.count("There is no task")) == ("", 2)
 
 
+def test_a_merge_of_something_else_is_refused(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "notes.txt").write_text("first\n")
+    assert cli.main(["glance", "--all", "--table", "--merge", str(tmp_path / "notes.txt")]) == 2
+    said = capsys.readouterr()
+    assert (said.out, "notes.txt" in said.err) == ("", True)
+
+
 def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
     assert cli.main(["glance", "--table", "--all", "--merge", str(tmp_path / "elsewhere")]) == cli.DONE
     said = capsys.readouterr()
