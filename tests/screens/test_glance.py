@@ -9,6 +9,7 @@ import pytest
 from fakes import FakeClock
 from screens import settling
 from screens.settling import text_of
+from textual.widgets import Input
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion, in_order
 from gistpoint.core.corruption.glance import GlanceVerdict
@@ -68,7 +69,12 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
         await until(pilot, lambda: "Function 2 of 3" in text_of(app))
         assert "a = x + 1" in text_of(app)
         assert "is marked" not in text_of(app)
-        await pilot.press("1", "escape")  # changed her mind: nothing is kept
+        await pilot.press("1", *"typed", "escape")  # changed her mind: nothing is kept
+        await until(pilot, lambda: app.screen is screen)
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        assert app.screen.query_one(Input).value == "typed"
+        await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         await pilot.press("3")
         await until(pilot, lambda: "Function 3 of 3" in text_of(app))

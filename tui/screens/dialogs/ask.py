@@ -267,9 +267,9 @@ class PickDialog(Dialog[str]):
 class CommentDialog(TextDialog):
     """A comment; Escape leaves it as a draft."""
 
-    def __init__(self, title: str, draft: str, keep: Callable[[str], None]) -> None:
+    def __init__(self, title: str, draft: str, keep: Callable[[str], None], *, label: str = "") -> None:
         """`keep` is called with the text as it is typed."""
-        super().__init__(title, value=draft, placeholder="Why? Enter says it, Esc keeps it as a draft")
+        super().__init__(title, label=label, value=draft, placeholder="Why? Enter says it, Esc keeps it as a draft")
         self._keep = keep
 
     @on(Input.Changed)

@@ -17,7 +17,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader
 from gistpoint.sessions.annotations.glances import Reading
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
+from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
 from gistpoint.tui.screens.glance.verdicts import VerdictScreen
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.key_bar import KeyBar
@@ -71,6 +71,7 @@ class GlanceScreen(Screen[None]):
         self._begun = 0.0
         self._looked_ms = 0
         self._line = 0
+        self._draft = ""
         self._said: list[BlindItem] = []
         """What was read since the screen was opened, for taking back."""
 
@@ -137,7 +138,11 @@ class GlanceScreen(Screen[None]):
             if words is not None:
                 self._keep(chosen, words)
 
-        self.app.push_screen(TextDialog(title, label=f"In a few words ({where}):", yes="Keep"), answered)
+        def typed(words: str) -> None:
+            self._draft = words
+
+        label = f"In a few words ({where}):"
+        self.app.push_screen(CommentDialog(title, self._draft, typed, label=label), answered)
 
     def action_take_back(self) -> None:
         """Take back the last answer and ask again; one whose diff was shown stands."""
@@ -191,6 +196,7 @@ class GlanceScreen(Screen[None]):
         """Show a function, or wait for Enter if its time is limited; one taken back has had its time."""
         self._line = taken_back.line if taken_back else 0
         self._looked_ms = taken_back.looked_ms if taken_back else 0
+        self._draft = taken_back.words if taken_back else ""
         self.code.clear()
         self._phase = _Phase.WAITING
         if taken_back is not None and self._reader.limit_s:

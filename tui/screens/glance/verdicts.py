@@ -17,7 +17,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.glance_reader import GlanceReader
 from gistpoint.sessions.annotations.glances import GlanceVerdictGiven, Reading
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
+from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
@@ -54,6 +54,7 @@ class VerdictScreen(Screen[None]):
         """`items` were read corrupted. With `last` leaving ends the program, else it goes on to the next function."""
         super().__init__()
         self._items, self._reader, self._summary, self._last = tuple(items), reader, summary, last
+        self._drafts: dict[BlindItem, str] = {}
         self._at = next((n for n, item in enumerate(items) if self._given(item) is None), 0)
 
     def compose(self) -> ComposeResult:
@@ -77,8 +78,11 @@ class VerdictScreen(Screen[None]):
             if words is not None:
                 self._keep(item, chosen, words)
 
-        words = before.words if before else ""
-        self.app.push_screen(TextDialog(f"Why {chosen}?", value=words, yes="Keep"), answered)
+        def typed(words: str) -> None:
+            self._drafts[item] = words
+
+        words = self._drafts.get(item, before.words if before else "")
+        self.app.push_screen(CommentDialog(f"Why {chosen}?", words, typed), answered)
 
     def action_take_back(self) -> None:
         """Take back the verdict in sight."""
