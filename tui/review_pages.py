@@ -47,9 +47,9 @@ PAGES: tuple[ReviewPage, ...] = (
     ReviewPage("raw", "Raw", "f6", "The raw records, as they stand in the file", ".texts:RawPage"),
     ReviewPage("files", "Files", "f7,v", "The repository as it was at this step", ".files:FilesPage", in_footer=True),
     ReviewPage("hits", "Hits", "f8", "The results of the search", "..search:HitList"),
-    ReviewPage("run", "Run", "f9,i", "What is known of the run, and what is missing", ".texts:RunInfoPage"),
-    ReviewPage("replay", "Replay", "f10,A", "What became of its calls, made again", ".texts:ReplayPage"),
+    ReviewPage("run", "Run", "i", "What is known of the run, and what is missing", ".texts:RunInfoPage"),
+    ReviewPage("replay", "Replay", "A", "What became of its calls, made again", ".texts:ReplayPage"),
     ReviewPage(
-        "gist", "Gist", "f11,p", "The gist as it was at this step, with its gutter", ".gist:StepGistPage", later=True
+        "gist", "Gist", "f11", "The gist as it was at this step, with its gutter", ".gist:StepGistPage", later=True
     ),
 )

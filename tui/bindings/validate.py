@@ -15,9 +15,9 @@ VALIDATE_KEYS: tuple[Key, ...] = (
     Key(
         "about.overview", "f2,i", "page('overview')", "Overview", "What is known, in short", "Pages", _VT, False, False
     ),
-    Key("about.brief", "f3,b", "page('brief')", "Brief", "The brief, as a solver gets it", "Pages", _VT),
+    Key("about.brief", "f3", "page('brief')", "Brief", "The brief, as a solver gets it", "Pages", _VT),
     Key("about.diff", "f4,d", "page('diff')", "Diff", "What was done to the original", "Pages", _VT),
-    Key("about.tests", "f5,T", "page('tests')", "Tests", "Failing tests, before and after", "Pages", _VT),
+    Key("about.tests", "f5", "page('tests')", "Tests", "Failing tests, before and after", "Pages", _VT),
     Key(
         "about.runs",
         "f6",
@@ -52,9 +52,9 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         True,
     ),
     Key("trial.corrupted_5", "R", "trial('corrupted', 5)", "Five runs", "Five times, for flakiness", "Running", _VT),
-    Key("trial.original", "o", "trial('original', 1)", "Run original", "The suite on the original", "Running", _VT),
+    Key("trial.original", "alt+o", "trial('original', 1)", "Run original", "The suite on the original", "Running", _VT),
     Key(
-        "trial.original_5", "O", "trial('original', 5)", "Five of original", "Five times, for flakiness", "Running", _VT
+        "trial.original_5", "alt+O", "trial('original', 5)", "Five of original", "Five times, for flakiness", "Running", _VT
     ),
     Key(
         "trial.fix",
@@ -66,8 +66,8 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         _VT,
         priority=True,
     ),
-    Key("trial.check", "C", "check", "Check", "All that `gistpoint task check` looks at", "Running", _VT),
-    Key("trial.metrics", "m", "measure", "Measure", "Rank the function in its library", "Running", _VT),
+    Key("trial.check", "exclamation_mark", "check", "Check", "All that `gistpoint task check` looks at", "Running", _VT),
+    Key("trial.metrics", "percent_sign", "measure", "Measure", "Rank the function in its library", "Running", _VT),
     Key("judge.accept", "1", "verdict('accept')", "Accept", "The task is good", "Verdicts", _VT),
     Key("judge.unsolvable", "2", "verdict('reject_unsolvable')", "Unsolvable", "Can't be found", "Verdicts", _VT),
     Key("judge.unspecified", "3", "verdict('reject_unspecified')", "Unspecified", "Nothing says it", "Verdicts", _VT),
@@ -96,6 +96,6 @@ VALIDATE_KEYS: tuple[Key, ...] = (
     Key("places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", "Code", _VP, True),
     Key("places.definition", "enter", "definition", "Definition", "Go to the name at the cursor", "Code", _VP),
     Key("places.outline", "f", "outline", "Functions", "Choose among the functions of the file", "Code", _VP, True),
-    Key("places.side", "x", "side", "Side", "The original, or the corrupted file", "Code", _VP, True),
-    Key("places.back", "minus", "back_to", "Place", "Back to where you came from", "Code", _VP, True),
+    Key("places.side", "equals_sign", "side", "Side", "The original, or the corrupted file", "Code", _VP, True),
+    Key("places.back", "alt+left", "back_to", "Place", "Back to where you came from", "Code", _VP, True),
 )

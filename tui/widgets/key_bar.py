@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar
@@ -19,6 +20,8 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 _DISABLED = Style(dim=True)
+_AT_THE_END = ("leave", "leave_program", "back", "home", "cancel", "help")
+"""Actions that keep their place at the right end, whatever else there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,10 @@ class ShownKey:
 
 
 class KeyBar(Widget):
-    """The keys that work now, in the order of the bindings; a click presses one, the wheel scrolls the line."""
+    """The keys that work now, in the order of the bindings; a click presses one, the wheel scrolls the line.
+
+    The keys that lead out and the key of help stay at the right end at any width.
+    """
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--name", "key-bar--hover"}
@@ -66,6 +72,7 @@ class KeyBar(Widget):
         super().__init__()
         self._keys: tuple[ShownKey, ...] = ()
         self._ends: list[int] = []
+        self._fixed: tuple[ShownKey, ...] = ()
         self._from = 0
         self._hovered: int | None = None
 
@@ -85,28 +92,41 @@ class KeyBar(Widget):
             if binding.show and binding.action not in found:
                 display = visible_line(self.app.get_key_display(binding))
                 found[binding.action] = ShownKey(binding.key, display, binding.description, tooltip, enabled)
-        keys = tuple(found.values())
-        if keys != self._keys:
-            self._keys = keys
+        fixed = tuple(found[action] for action in _AT_THE_END if action in found)
+        keys = tuple(key for action, key in found.items() if action not in _AT_THE_END)
+        if (keys, fixed) != (self._keys, self._fixed):
+            self._keys, self._fixed = keys, fixed
             self._ends = list(accumulate(key.width for key in keys))
             self._from = min(self._from, self._furthest)
             self._hover(None)
             self.refresh()
 
     @property
+    def _room(self) -> int:
+        """The cells to the left of the keys at the end."""
+        return max(0, self.size.width - sum(key.width for key in self._fixed))
+
+    @property
     def _furthest(self) -> int:
-        return max(0, (self._ends[-1] if self._ends else 0) - self.size.width)
+        return max(0, (self._ends[-1] if self._ends else 0) - self._room)
 
     def render_line(self, y: int) -> Strip:
         """Draw the keys that fit."""
         ground = self.rich_style
         if y:
             return Strip.blank(self.size.width, ground)
+        left = self._drawn(self._keys, 0).crop(self._from, self._from + self._room)
+        right = self._drawn(self._fixed, len(self._keys))
+        return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
+
+    def _drawn(self, keys: Sequence[ShownKey], first: int) -> Strip:
+        """Draw keys, of which the one with the number `first` is the first."""
+        ground = self.rich_style
         key_style = ground + self.get_component_rich_style("key-bar--key")
         name_style = ground + self.get_component_rich_style("key-bar--name")
         hover_style = self.get_component_rich_style("key-bar--hover")
         pieces: list[Segment] = []
-        for number, key in enumerate(self._keys):
+        for number, key in enumerate(keys, first):
             styles = [key_style, name_style]
             if number == self._hovered:
                 styles = [style + hover_style for style in styles]
@@ -115,18 +135,26 @@ class KeyBar(Widget):
             pieces.append(Segment(f" {key.display} ", styles[0]))
             if key.name:
                 pieces.append(Segment(f"{key.name} ", styles[1]))
-        strip = Strip(pieces)
-        return strip.crop(self._from, self._from + self.size.width).extend_cell_length(self.size.width, ground)
+        return Strip(pieces)
+
+    @property
+    def shown(self) -> tuple[ShownKey, ...]:
+        """All keys of the line, those at the right end last."""
+        return (*self._keys, *self._fixed)
 
     def key_at(self, x: int) -> int | None:
-        """Return the index of the key that is drawn in column `x`."""
-        number = bisect_right(self._ends, x + self._from)
-        return number if number < len(self._keys) else None
+        """Return the index among `shown` of the key that is drawn in column `x`."""
+        if x < self._room:
+            number = bisect_right(self._ends, x + self._from)
+            return number if number < len(self._keys) else None
+        ends = list(accumulate((key.width for key in self._fixed), initial=self._room))[1:]
+        number = bisect_right(ends, x)
+        return len(self._keys) + number if number < len(self._fixed) else None
 
     def _hover(self, number: int | None) -> None:
         if number != self._hovered:
             self._hovered = number
-            tooltip = self._keys[number].tooltip if number is not None else ""
+            tooltip = self.shown[number].tooltip if number is not None else ""
             self.tooltip = Content(visible_line(tooltip)) if tooltip else None
             self.refresh()
 
@@ -143,8 +171,8 @@ class KeyBar(Widget):
         number = self.key_at(event.x)
         if number is None:
             return
-        if self._keys[number].enabled:
-            self.app.simulate_key(self._keys[number].key)
+        if self.shown[number].enabled:
+            self.app.simulate_key(self.shown[number].key)
         else:
             self.app.bell()
 

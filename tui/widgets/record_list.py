@@ -29,7 +29,7 @@ class RecordList(LineCanvas):
         Binding("up,k", "move(-1)", "Up", show=False, id="list.up"),
         Binding("down,j", "move(1)", "Down", show=False, id="list.down"),
         Binding("pageup", "page(-1)", "Page up", show=False, id="list.page_up"),
-        Binding("pagedown,space", "page(1)", "Page down", show=False, id="list.page_down"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="list.page_down"),
         Binding("home,g", "edge(-1)", "First", show=False, id="list.first"),
         Binding("end,G", "edge(1)", "Last", show=False, id="list.last"),
         Binding("enter", "choose", "Open", show=False, id="list.choose"),

@@ -59,9 +59,9 @@ class SearchBar(Horizontal):
     SearchBar Plain { width: auto; padding: 0 1; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+r", "regex", "Regular expression", id="search.regex", show=True, priority=True),
-        Binding("ctrl+s", "scope", "Where", id="search.scope", show=True, priority=True),
-        Binding("ctrl+t", "runs", "All runs", id="search.runs", show=True, priority=True),
+        Binding("alt+r", "regex", "Regular expression", id="search.regex", show=True, priority=True),
+        Binding("alt+k", "scope", "Where", id="search.scope", show=True, priority=True),
+        Binding("alt+a", "runs", "All runs", id="search.runs", show=True, priority=True),
         Binding("escape", "close", "Close", id="search.close", show=True, priority=True),
     ]
 

@@ -1,0 +1,68 @@
+"""Charts of block characters: bars with names and values, and a line of values; pure functions to text with styles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from gistpoint.tui.widgets.plain import plain_line
+
+_EIGHTHS = "▏▎▍▌▋▊▉█"
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar: its name, its value, the value in words, and a style of Textual's."""
+
+    name: str
+    value: float
+    words: str
+    style: str = "$primary"
+
+
+def bars(rows: Sequence[Bar], width: int) -> Content:
+    """Return bars below one another in `width` cells, to one scale; the largest fills what names and words leave.
+
+    A value above zero has at least the thinnest block; a bar without room is its words alone.
+    """
+    names = max((len(row.name) for row in rows), default=0)
+    words = max((len(row.words) for row in rows), default=0)
+    room = max(0, width - names - words - 2)
+    top = max((row.value for row in rows), default=0.0)
+    lines = [
+        Content.assemble(
+            plain_line(row.name.ljust(names)),
+            " ",
+            (_bar(row.value, top, room), row.style),
+            " ",
+            (row.words, "$text-muted"),
+        )
+        for row in rows
+    ]
+    return Content("\n").join(lines)
+
+
+def _bar(value: float, top: float, room: int) -> str:
+    if value <= 0 or top <= 0 or not room:
+        return ""
+    eighths = max(1, round(value / top * room * 8))
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8 - 1] if eighths % 8 else "")
+
+
+def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
+    """Return one block a value, from 0 to `top` (by default the largest); a value above zero is seen."""
+    highest = top if top is not None else max(values, default=0.0)
+    if highest <= 0:
+        return _LEVELS[0] * len(values)
+    return "".join(_LEVELS[min(7, max(0, round(min(value, highest) / highest * 7)))] for value in values)
+
+
+def gauge(done: float, total: float, width: int) -> str:
+    """Return a bar of `width` cells that is filled by the share done; empty without a total."""
+    if total <= 0 or width <= 0:
+        return ""
+    full = min(width, max(0, round(done / total * width)))
+    return "█" * full + "░" * (width - full)

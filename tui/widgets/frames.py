@@ -1,0 +1,34 @@
+"""Panes in frames: the title and what belongs to it stand in the frame, which is bright while the focus is inside."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from textual.content import Content
+from textual.widget import Widget
+
+from gistpoint.tui.widgets.plain import plain_line
+
+PANE = "pane"
+"""The class of a framed pane; its look is in `base.tcss`."""
+
+Framed = TypeVar("Framed", bound=Widget)
+
+
+def framed(widget: Framed, title: str | Content = "", note: str | Content = "") -> Framed:
+    """Give a widget a frame with a title at the top and a note at the bottom right, and return it.
+
+    Strings are literal. Call it again to change them; an unchanged line is not drawn again.
+    """
+    widget.add_class(PANE)
+    title = plain_line(title) if isinstance(title, str) else title
+    note = plain_line(note) if isinstance(note, str) else note
+    if not _same(widget.border_title, title):
+        widget.border_title = title
+    if not _same(widget.border_subtitle, note):
+        widget.border_subtitle = note
+    return widget
+
+
+def _same(shown: object, wanted: Content) -> bool:
+    return (isinstance(shown, Content) and shown == wanted) or (shown is None and not wanted.plain)

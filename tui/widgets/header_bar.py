@@ -1,0 +1,74 @@
+"""The line at the top of a screen: whose screen it is at the left, the surroundings at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.widget import Widget
+
+from gistpoint.tui.widgets.plain import plain_line
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderField:
+    """A named value; `style` is one of Textual's, such as `$text-success`."""
+
+    name: str
+    value: str
+    style: str = "bold"
+
+    @property
+    def content(self) -> Content:
+        """The field as it is drawn; the value alone if it needs no name."""
+        value = plain_line(self.value).stylize(self.style)
+        return Content.assemble((f"{self.name} ", "$text-muted"), value) if self.name else value
+
+
+class HeaderBar(Widget):
+    """A name as a badge, words about it, and fields; if it is narrow, fields are left out, the last first."""
+
+    DEFAULT_CSS = """
+    HeaderBar { dock: top; height: 1; background: $panel; color: $foreground; padding: 0 1 0 0; }
+    HeaderBar:ansi { background: ansi_default; }
+    """
+    ALLOW_SELECT = False
+
+    def __init__(self, name: str, words: str | Content = "", fields: Sequence[HeaderField] = ()) -> None:
+        """`name` is the badge: the program, or the title of what is shown."""
+        super().__init__()
+        self._badge, self._words, self._fields = name, words, tuple(fields)
+
+    def show(
+        self,
+        *,
+        name: str | None = None,
+        words: str | Content | None = None,
+        fields: Sequence[HeaderField] | None = None,
+    ) -> None:
+        """Show another name, other words or other fields; what is None stays."""
+        before = (self._badge, self._words, self._fields)
+        self._badge = self._badge if name is None else name
+        self._words = self._words if words is None else words
+        self._fields = self._fields if fields is None else tuple(fields)
+        if before != (self._badge, self._words, self._fields):
+            self.refresh()
+
+    def render(self) -> Content:
+        """Draw as much of the line as fits."""
+        width = self.content_size.width
+        words = plain_line(self._words) if isinstance(self._words, str) else self._words
+        badge = plain_line(f" {self._badge} ").stylize("bold $text-warning reverse")
+        left = Content.assemble(badge, "  ", words) if words.plain else badge
+        drawn = [field.content for field in self._fields if field.value]
+        while drawn and left.cell_length + 2 + _length(drawn) > width:
+            drawn.pop()
+        if not drawn:
+            return left.truncate(width, ellipsis=True)
+        gap = " " * (width - left.cell_length - _length(drawn))
+        return Content.assemble(left, gap, Content("   ").join(drawn))
+
+
+def _length(fields: Sequence[Content]) -> int:
+    return sum(field.cell_length for field in fields) + 3 * max(0, len(fields) - 1)
