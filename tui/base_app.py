@@ -32,6 +32,7 @@ from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KEYS, Key, KeyScope, bindings_of, shown_keys
 from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import OWN, usable_theme
+from gistpoint.tui.widgets.frames import pane_around
 
 for _digit in "123456789":
     # For one terminal on macOS, Textual takes Escape and a digit for a sign that is typed; all others mean Alt+digit.
@@ -244,6 +245,17 @@ class BaseApp(App[object]):
             page = getattr(self.screen, "HELP_PAGE", "home")
             scopes = getattr(self.screen, "SCOPES", ())
             self.push_screen(HelpScreen(page, self.keymap, *scopes))
+
+    def action_zoom(self) -> None:
+        """Show the pane of the focus alone, or all panes again."""
+        screen = self.screen
+        pane = pane_around(screen.focused)
+        if screen.maximized is not None:
+            screen.minimize()
+        elif pane is not None:
+            screen.maximize(pane, container=False)
+        else:
+            self.bell()
 
     def action_leave_program(self) -> None:
         """Close the program."""

@@ -12,6 +12,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
     Key("app.palette", "ctrl+p", "command_palette", "Palette", "Find any command by its name", "Program", _A, True),
     Key("app.help", "f1,question_mark", "help", "Help", "Keys and explanations for this screen", "Program", _A, True),
     Key("app.theme", "alt+t", "change_theme", "Theme", "Choose light, dark or the terminal's colours", "Program", _A),
+    Key("app.zoom", "z", "zoom", "Zoom", "Show this pane alone, or all of them again", "Program", _A),
     Key("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed", "Program", _A),
     Key("home.start", "ctrl+n", "start", "New attempt", "Start an attempt of the chosen task", "Home", _H, True),
     Key("home.resume", "r", "resume", "Resume", "Resume the chosen attempt", "Home", _H, True),

@@ -54,7 +54,13 @@ VALIDATE_KEYS: tuple[Key, ...] = (
     Key("trial.corrupted_5", "R", "trial('corrupted', 5)", "Five runs", "Five times, for flakiness", "Running", _VT),
     Key("trial.original", "alt+o", "trial('original', 1)", "Run original", "The suite on the original", "Running", _VT),
     Key(
-        "trial.original_5", "alt+O", "trial('original', 5)", "Five of original", "Five times, for flakiness", "Running", _VT
+        "trial.original_5",
+        "alt+O",
+        "trial('original', 5)",
+        "Five of original",
+        "Five times, for flakiness",
+        "Running",
+        _VT,
     ),
     Key(
         "trial.fix",
@@ -66,7 +72,9 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         _VT,
         priority=True,
     ),
-    Key("trial.check", "exclamation_mark", "check", "Check", "All that `gistpoint task check` looks at", "Running", _VT),
+    Key(
+        "trial.check", "exclamation_mark", "check", "Check", "All that `gistpoint task check` looks at", "Running", _VT
+    ),
     Key("trial.metrics", "percent_sign", "measure", "Measure", "Rank the function in its library", "Running", _VT),
     Key("judge.accept", "1", "verdict('accept')", "Accept", "The task is good", "Verdicts", _VT),
     Key("judge.unsolvable", "2", "verdict('reject_unsolvable')", "Unsolvable", "Can't be found", "Verdicts", _VT),

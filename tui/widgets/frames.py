@@ -21,6 +21,7 @@ def framed(widget: Framed, title: str | Content = "", note: str | Content = "") 
     Strings are literal. Call it again to change them; an unchanged line is not drawn again.
     """
     widget.add_class(PANE)
+    widget.ALLOW_MAXIMIZE = True  # type: ignore[misc]  # Textual's switch is a class variable
     title = plain_line(title) if isinstance(title, str) else title
     note = plain_line(note) if isinstance(note, str) else note
     if not _same(widget.border_title, title):
@@ -28,6 +29,12 @@ def framed(widget: Framed, title: str | Content = "", note: str | Content = "") 
     if not _same(widget.border_subtitle, note):
         widget.border_subtitle = note
     return widget
+
+
+def pane_around(widget: Widget | None) -> Widget | None:
+    """Return the framed pane that a widget is in, or is itself; None without one."""
+    around = widget.ancestors_with_self if widget is not None else ()
+    return next((node for node in around if isinstance(node, Widget) and node.has_class(PANE)), None)
 
 
 def _same(shown: object, wanted: Content) -> bool:
