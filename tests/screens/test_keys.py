@@ -33,6 +33,7 @@ from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffPane
+from gistpoint.tui.widgets.find_bar import FindBar
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import GistView, ScoredGist
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
@@ -40,6 +41,7 @@ from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.options import Options
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.splitter import Splits
 from gistpoint.tui.widgets.text_view import TextView
 
 OWNERS: dict[KeyScope, type] = {
@@ -76,6 +78,8 @@ WIDGETS = (
     StepList,
     StepView,
     SearchBar,
+    FindBar,
+    Splits,
     Options,
 )
 
