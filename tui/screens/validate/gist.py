@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.widgets import ContentSwitcher
 
+from gistpoint.core.code.parsing import fault_in
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.gist.answer import GistAnswer, gist_answer
 from gistpoint.core.kinds.gist.check import ScoreTrial
@@ -26,9 +28,9 @@ from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD,
 from gistpoint.tui.screens.validate.overview import Known, about_check, about_provenance, about_runs, about_verdict
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import ScoredGist
-from gistpoint.tui.widgets.plain import Plain
 
 _MOST_TESTS = 12
 _MOST_OUTPUT = 8
@@ -48,11 +50,13 @@ class GistPage(TaskPage, EditingPane):
         """The text in the scored view."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the title, and the scored view, which the editor may replace."""
-        yield Plain("", id="editor-title", classes="pane-title")
+        """Lay out the scored view, which the editor may replace."""
+        framed(self, "gist")
         with ContentSwitcher(initial="scored", id="editor-views"):
             yield ScoredGist(id="scored")
-            yield FunctionEditor(id="function-editor")
+            editor = FunctionEditor(id="function-editor")
+            editor.check = fault_in
+            yield editor
             yield DiffView(id="editor-diff")
 
     def fill(self, showing: Showing) -> None:
@@ -74,7 +78,7 @@ class GistPage(TaskPage, EditingPane):
                 self.switcher.current = "scored"
                 self.focus()
         self._draw_scored()
-        self._draw_title()
+        self.draw_frame()
 
     @property
     def reference(self) -> str:
@@ -100,15 +104,17 @@ class GistPage(TaskPage, EditingPane):
         marks = marks_of(verdict.lines) if verdict is not None else {}
         view.show(text, marks, figures=figures(score) if score is not None else "", tree=self._dossier.corrupted)
 
-    def _draw_title(self) -> None:
+    def draw_frame(self) -> None:
+        """Tell what is shown, and which keys lead on."""
         if self.switcher.current == "function-editor":
-            self.title.update("your own gist   F9 scores it; Alt+E goes back, Alt+D compares it with the reference")
+            keys = Content("  F9 scores it · Alt+E goes back · Alt+D compares it with the reference")
+            framed(self, "your own gist", self.frame_note() + keys)
         elif self.switcher.current == "editor-diff":
-            self.title.update("your own gist against the reference   Alt+D goes back")
+            framed(self, "your own gist against the reference", "Alt+D goes back")
         elif self._showing and self._showing != self.reference:
-            self.title.update("your own gist, as it was scored   Alt+E goes on with it")
+            framed(self, "your own gist, as it was scored", "Alt+E goes on with it")
         else:
-            self.title.update(f"{reference_words(self._answer)}   r scores it here, Alt+E writes your own")
+            framed(self, reference_words(self._answer), "r scores it here · Alt+E writes your own")
 
     # For EditingPane
 
@@ -151,7 +157,7 @@ class GistPage(TaskPage, EditingPane):
             self._showing = self.reference
             self.switcher.current = "scored"
             self._draw_scored()
-        self._draw_title()
+        self.draw_frame()
         self.focus()
 
 

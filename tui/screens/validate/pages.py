@@ -67,7 +67,6 @@ class FixPage(TaskPage, EditingPane):
     """
 
     EMPTY = "Open a task to try a fix."
-    WORDS = "F9 runs the suite on it"
     changes = False
 
     def __init__(self) -> None:
