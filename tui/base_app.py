@@ -15,7 +15,7 @@ from textual._context import active_message_pump  # names the widget whose handl
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
@@ -29,7 +29,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible
 from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
 from gistpoint.tui.jobs import JobFailed
-from gistpoint.tui.keys import KEYS, Key, KeyScope, bindings_of, shown_keys
+from gistpoint.tui.keys import KEYS, Key, KeyScope, bindings_of, shown_key, shown_keys
 from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import OWN, usable_theme
 from gistpoint.tui.widgets.frames import pane_around
@@ -157,6 +157,10 @@ class BaseApp(App[object]):
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by its name; asked for with every line that is drawn."""
         return _OWN_BY_NAME.get(theme_name) or super().get_theme(theme_name)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Return the key of a binding as it is spelt everywhere."""
+        return binding.key_display or shown_key(binding.key)
 
     def first_screen(self) -> Screen[None]:
         """Return the screen at the bottom of the stack."""
