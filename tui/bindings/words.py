@@ -79,6 +79,11 @@ WORDS: tuple[Word, ...] = (
     Word("asterisk plus minus", "play, faster, slower", "play.toggle play.faster play.slower"),
     Word("t", "text raw or as a terminal shows it", "text.terminal"),
     Word("w z", "wrap, zoom", "view.wrap app.zoom"),
+    Word(
+        "left_curly_bracket right_curly_bracket alt+left_curly_bracket alt+right_curly_bracket",
+        "a smaller pane, a larger one",
+        "split.smaller split.larger",
+    ),
     Word("y", "copy", "view.copy"),
     Word("colon", "a command in words", "pane.command"),
     Word(
@@ -106,7 +111,7 @@ WORDS: tuple[Word, ...] = (
     Word(
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what runs",
-        "dialog.cancel attempt.cancel attempt.leave summary.home editor.leave blind.leave glance.leave verdict.leave"
+        "dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave verdict.leave"
         " watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave campaign.leave"
         " campaign.stop",
     ),

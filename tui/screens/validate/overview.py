@@ -15,6 +15,7 @@ from gistpoint.core.metrics.table import MetricRank
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
 from gistpoint.tui.screens.validate.queue import look_of
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import moment
 
 if TYPE_CHECKING:
@@ -79,8 +80,14 @@ def _about_targets(known: Known) -> list[Line]:
 
 def _task(known: Known) -> list[Line]:
     task, answer = known.dossier.task, known.dossier.answer
-    mode = f"{task.mode}{' of several' if task.several else ''}"
-    found = [Line(((f"{task.short_id}  ", HEADING), (f"{mode}  {task.source.name} {task.source.revision[:12]}", "")))]
+    found = [
+        Line(
+            (
+                (f"{task.short_id}  ", HEADING),
+                (f"{mode_words(task)}  {task.source.name} {task.source.revision[:12]}", ""),
+            )
+        )
+    ]
     for target in answer.targets:
         found.append(Line((("function  ", MUTED), (target.name, "bold")), link=f"code:{target.name}"))
     uses = f"{task.budgets.tool_uses} tool uses, {task.budgets.submissions} submissions"
