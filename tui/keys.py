@@ -89,9 +89,7 @@ def help_table(keymap: Mapping[str, str], *scopes: KeyScope) -> str:
 
 def keys_page() -> str:
     """Return the page of the user guide that lists every binding with its id, as Markdown."""
-    words = [
-        f"| {' '.join(f'`{shown_key(name)}`' for name in word.keys.split())} | {word.meaning} |" for word in WORDS
-    ]
+    words = [f"| {' '.join(f'`{shown_key(name)}`' for name in word.keys.split())} | {word.meaning} |" for word in WORDS]
     parts = [_PAGE_HEAD + "\n".join(words)]
     for scope in KeyScope:
         rows = [

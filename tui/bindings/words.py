@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FREE = frozenset(
+_FREE = (
     "up down left right pageup pagedown home end ctrl+up ctrl+down ctrl+left ctrl+right ctrl+home ctrl+end "
-    "h j k l g G enter space tab shift+tab".split()
+    "h j k l g G enter space tab shift+tab"
 )
+FREE = frozenset(_FREE.split())
 """Keys with which lists, texts and forms do what they do everywhere."""
 
 
@@ -111,8 +112,8 @@ WORDS: tuple[Word, ...] = (
     Word(
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what runs",
-        "dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave verdict.leave"
-        " watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave campaign.leave"
+        "dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
+        " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave campaign.leave"
         " campaign.stop",
     ),
     Word("ctrl+g", "stop for good", "attempt.end study.withdraw"),
