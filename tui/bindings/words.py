@@ -113,8 +113,8 @@ WORDS: tuple[Word, ...] = (
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what runs",
         "dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
-        " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave campaign.leave"
-        " campaign.stop",
+        " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave"
+        " campaign.leave campaign.stop",
     ),
     Word("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     Word("ctrl+n", "a new attempt", "home.start"),
