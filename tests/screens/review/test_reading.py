@@ -70,7 +70,7 @@ async def test_movement_stops_at_the_next_step_of_a_kind(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
         await driver.until_surveyed()
-        for key, step in (("e", 5), ("r", 6), ("R", 4), ("s", 7), ("X", 4)):
+        for key, step in (("e", 5), ("r", 6), ("R", 4), ("p", 7), ("X", 4)):
             await driver.press(key)
             await driver.until_read(step)
         await driver.press("U")
