@@ -18,6 +18,7 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
 from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.services import Services
+from gistpoint.tui.titles import mode_words, title_of
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
@@ -27,8 +28,8 @@ _ANSWER_LINES = 12
 
 def demo_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint demo`."""
-    names = ", ".join(dict.fromkeys(alias for task in demo_tasks() for alias in task.aliases))
-    parser.add_argument("task", nargs="?", help=f"{names} or an id; without it the home screen opens")
+    names = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
+    parser.add_argument("task", nargs="?", help=f"{names}, or an id; without it the home screen opens")
     parser.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     parser.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
     add_lines(parser)
@@ -53,7 +54,7 @@ def demo(options: argparse.Namespace) -> int:
         return GistpointApp(services).run_to_exit_code()
     print_table(
         ["name", "what", "mode", "failing", "id"],
-        [[d.name, d.title, d.mode.value, str(len(t.brief.failing)), t.short_id] for d, t in entries],
+        [[d.name, title_of(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
     )
     print(f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play` shows how.")
     return DONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -98,6 +99,7 @@ def new(options: argparse.Namespace) -> int:
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)
+    print(f"next: gistpoint solve {made.task.short_id}", file=sys.stderr)
     return DONE
 
 

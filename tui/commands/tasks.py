@@ -35,10 +35,11 @@ from gistpoint.tui.commands.output import ProgressLine, print_json, print_record
 from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
 from gistpoint.tui.tables import Column, parse_query
+from gistpoint.tui.titles import mode_words
 
 COLUMNS: tuple[Column[Task], ...] = (
     Column("id", lambda task: task.short_id),
-    Column("mode", lambda task: f"{task.mode}{' several' if task.several else ''}"),
+    Column("mode", mode_words),
     Column("source", lambda task: f"{task.source.name} {task.source.revision[:12]}"),
     Column("tests", lambda task: str(task.suite.tests), value=lambda task: task.suite.tests),
     Column("failing", lambda task: str(len(task.brief.failing)), value=lambda task: len(task.brief.failing)),
