@@ -210,12 +210,13 @@ class BaseApp(App[object]):
 
     def action_help(self) -> None:
         """Show keys and explanations for the current screen."""
-        from gistpoint.tui.screens.help import HelpScreen
+        from gistpoint.tui.screens.help import HelpScreen, sections
 
-        if not isinstance(self.screen, HelpScreen):
-            page = getattr(self.screen, "HELP_PAGE", "home")
-            scopes = getattr(self.screen, "SCOPES", ())
-            self.push_screen(HelpScreen(page, self.keymap, *scopes))
+        screen = self.screen
+        if not isinstance(screen, HelpScreen):
+            page = getattr(screen, "HELP_PAGE", "home")
+            about = (screen.focused.HELP if screen.focused is not None else None) or ""
+            self.push_screen(HelpScreen(page, sections(screen, self.keymap), about))
 
     def action_command_palette(self) -> None:
         """Show what can be done now, the most used first."""
