@@ -28,6 +28,8 @@ from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, Dial
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.kinds import Play, screens_of
 from gistpoint.tui.services import Opening, Services
+from gistpoint.tui.titles import title_of
+from gistpoint.tui.view_models import duration, used_words, when
 from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:
@@ -258,10 +260,9 @@ class GistpointApp(BaseApp):
     def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
         if not self._opened(opening):
             return
-        choices = [
-            ("resume", f"Resume attempt {latest.attempt_id}, where you left it"),
-            ("start", "Start a new attempt"),
-        ]
+        begun = when(latest.started_utc_ms, self.services.clock.utc_ms())
+        spent = f"{duration(latest.state.clock.active)} worked, {used_words(latest.state)}"
+        choices = [("resume", f"Go on with the attempt of {begun}: {spent}"), ("start", "Start a new attempt")]
 
         def answered(choice: str | None) -> None:
             if choice == "resume":
@@ -269,7 +270,7 @@ class GistpointApp(BaseApp):
             elif choice == "start":
                 self._begin(partial(self._start, task))
 
-        self.push_screen(PickDialog("An attempt of this task has not ended", choices), answered)
+        self.push_screen(PickDialog(f"{title_of(task)}: an attempt has not ended", choices), answered)
 
     def _start(self, task: Task, opening: Opening) -> None:
         held = self.services.start(task, opening=opening, replay=self._play is not None)

@@ -55,6 +55,23 @@ def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
     return at.strftime("%m-%d %H:%M" if now_ms is not None and _local(now_ms).year == at.year else "%Y-%m-%d %H:%M")
 
 
+def when(utc_ms: int, now_ms: int) -> str:
+    """Return a time in local time as people say it: the day only if it is not today, the year only if it differs."""
+    if not utc_ms:
+        return "–"
+    at, now = _local(utc_ms), _local(now_ms)
+    days = (now.date() - at.date()).days
+    if days in (0, 1):
+        return f"{'yesterday' if days else 'today'} {at:%H:%M}"
+    return f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y}"
+
+
+def used_words(state: AttemptState) -> str:
+    """Return how much of the budget of calls is used."""
+    total = state.budgets.tool_uses
+    return f"{total - state.remaining.tool_uses} used of {total}"
+
+
 def _local(utc_ms: int) -> datetime:
     return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.tasks.documents import TASK_FILE
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.model import Mode, Task, shown_mode
 from gistpoint.core.trees import sha256_of
 
 PACKAGE = "gistpoint.core.demo"
@@ -44,6 +45,11 @@ class DemoTask:
     gist_tools: tuple[str, ...] = ()
 
     @property
+    def shown_mode(self) -> str:
+        """The mode as people read it."""
+        return shown_mode(self.mode, several=len(self.targets) > 1, targets=len(self.targets))
+
+    @property
     def aliases(self) -> tuple[str, ...]:
         """Other names: the mode, or `two` for the one with two functions."""
         return ("two",) if len(self.targets) > 1 else (self.mode.value,)
@@ -52,6 +58,17 @@ class DemoTask:
 def demo_tasks() -> tuple[DemoTask, ...]:
     """Return the demo's tasks, the easiest first."""
     return msgspec.convert(_json("recipe.json")["tasks"], tuple[DemoTask, ...])
+
+
+_tasks = cache(demo_tasks)
+
+
+def demo_title(task: Task) -> str:
+    """Return the title of one of the demo's tasks; empty for any other task."""
+    if not task.demo or task.source.kind != "demo":
+        return ""
+    alike = (demo for demo in _tasks() if demo.mode == task.mode and (len(demo.targets) > 1) is task.several)
+    return next((demo.title for demo in alike), "")
 
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
@@ -73,7 +90,7 @@ def demo_task(name: str, into: Path) -> Task:
     for demo, task in tasks:
         if name in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(name)):
             return read_task(task.folder)
-    known = ", ".join(f"{demo.name} ({demo.aliases[0]})" for demo, _ in tasks)
+    known = ", ".join(f"{demo.name} ({demo.shown_mode})" for demo, _ in tasks)
     raise TaskError(f"The demo has no task {name!r}; it has {known}.")
 
 

@@ -71,6 +71,19 @@ def read_answer(task: Task) -> Answer:
     return kind_of(task).read_answer(task, fields)
 
 
+def target_names(task: Task) -> tuple[str, ...]:
+    """Return the corrupted functions of a task as `path::qualname`, from the answer's own file alone.
+
+    Empty without an answer that names any: what they are for is a title.
+    """
+    try:
+        targets = read_document(task.folder / ANSWER_FILE).values.get("targets")
+    except TaskError:
+        return ()
+    named = [t for t in targets if isinstance(t, Mapping)] if isinstance(targets, list) else []
+    return tuple(f"{target.get('path')}::{target.get('qualname')}" for target in named)
+
+
 def verify_identity(task: Task, answer: Answer) -> None:
     """Raise `TaskError` unless the id is the hash of the task's content."""
     expected = task_id(

@@ -35,6 +35,11 @@ class Mode(StrEnum):
     GIST = "gist"
 
 
+def shown_mode(mode: str, *, several: bool = False, targets: int = 0) -> str:
+    """Return a mode as people read it, with the number of functions; `n` stands for one that is not told."""
+    return f"discovery ×{targets or 'n'}" if mode == Mode.DISCOVERY and several else str(mode)
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a repository comes from: `kind` is `sdist`, `folder`, `git` or `image`."""

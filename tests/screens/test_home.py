@@ -42,7 +42,7 @@ async def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
     async with driving(build_services(tmp_path, clock=clock), clock) as driver:
         await driver.until(lambda: "gistpoint demo" in driver.text())
         assert "gistpoint task new" in driver.text()
-        await driver.press("n", "r", "o", "s", "t", "f5")
+        await driver.press("n", "r", "o", "s", "t", "full_stop")
         assert isinstance(driver.screen, HomeScreen)
 
 
@@ -65,7 +65,7 @@ async def test_tasks_are_filtered_and_sorted_and_what_they_ask_is_not_shown(tmp_
         home = driver.screen
         assert isinstance(home, HomeScreen)
         assert [cells(TASK_COLUMNS, row)[1] for row in home.tasks.shown] == ["discovery", "remove"]
-        await driver.press("S")
+        await driver.press("tilde")
         assert "Mode ▼" in driver.text()
         assert [cells(TASK_COLUMNS, row)[1] for row in home.tasks.shown] == ["remove", "discovery"]
 
@@ -75,7 +75,7 @@ async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> Non
     services = services_with_tasks(tmp_path, clock)
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: "Tasks (2)" in driver.text())
-        await driver.press("n")
+        await driver.press("ctrl+n")
         await driver.until_screen("SolveScreen")
         first = driver.state.attempt_id
         await driver.press("ctrl+l")
@@ -85,7 +85,7 @@ async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> Non
         assert driver.state.attempt_id == first
         await driver.press("ctrl+l")
         await driver.until_screen("HomeScreen")
-        await driver.press("n")
+        await driver.press("ctrl+n")
         await driver.until_screen("PickDialog")
         assert "has not ended" in driver.text()
         await driver.press("down", "enter")
@@ -214,7 +214,7 @@ class SlowStart:
         return replace(self.services, runner_for=runner_for)
 
 
-@pytest.mark.parametrize("keys", [("n", "n"), ("enter", "enter"), ("n", "o", "enter", "n")])
+@pytest.mark.parametrize("keys", [("ctrl+n", "ctrl+n"), ("enter", "enter"), ("ctrl+n", "enter", "ctrl+n")])
 async def test_keys_pressed_twice_begin_one_attempt(tmp_path: Path, keys: tuple[str, ...]) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
@@ -227,7 +227,7 @@ async def test_keys_pressed_twice_begin_one_attempt(tmp_path: Path, keys: tuple[
         assert [type(screen).__name__ for screen in driver.app.screen_stack] == ["HomeScreen", "SolveScreen"]
         await driver.press("ctrl+l")
         await driver.until(lambda: "unfinished" in driver.text())
-        at_once(driver, "n", "n")
+        at_once(driver, "ctrl+n", "ctrl+n")
         await driver.until_screen("PickDialog")
         await driver.pilot.pause(0.3)
         assert len(driver.app.screen_stack) == 2
@@ -240,10 +240,10 @@ async def test_the_loader_says_what_it_does_and_escape_leaves_no_attempt(tmp_pat
     slow = SlowStart(services_with_tasks(tmp_path, clock))
     async with driving(slow.slowed(), clock) as driver:
         await driver.until(lambda: "Tasks (2)" in driver.text())
-        await driver.press("n")
+        await driver.press("ctrl+n")
         await driver.until(lambda: "Preparing the isolation that code runs in" in driver.text())
         assert "Esc cancels" in driver.text()
-        await driver.press("n", "enter", "o", "r", "t", "enter")
+        await driver.press("ctrl+n", "enter", "o", "r", "t", "enter")
         await driver.pilot.pause(0.2)
         assert slow.asked == 1
         await driver.press("escape")
@@ -252,7 +252,7 @@ async def test_the_loader_says_what_it_does_and_escape_leaves_no_attempt(tmp_pat
         await driver.pilot.pause(0.5)
         assert isinstance(driver.screen, HomeScreen)
         assert attempts_of(slow.services) == []
-        await driver.press("n")
+        await driver.press("ctrl+n")
         await driver.until_screen("SolveScreen")
         assert len(attempts_of(slow.services)) == 1
 
@@ -279,9 +279,9 @@ async def test_a_task_that_is_open_in_another_window_is_not_begun_again(tmp_path
         await driver.until(lambda: "Tasks (2)" in driver.text())
         task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
         there = services.start(task)
-        await driver.press("f5")
+        await driver.press("full_stop")
         await driver.until(lambda: "▶ open elsewhere" in driver.text())
-        for key in ("n", "r"):
+        for key in ("ctrl+n", "r"):
             await driver.press(key)
             await driver.until_screen("MessageDialog")
             assert "open in another window" in driver.text()
@@ -289,7 +289,7 @@ async def test_a_task_that_is_open_in_another_window_is_not_begun_again(tmp_path
             await driver.until_screen("HomeScreen")
         assert len(attempts_of(services)) == 1
         there.close()
-        await driver.press("n")
+        await driver.press("ctrl+n")
         await driver.until_screen("PickDialog")
 
 

@@ -20,6 +20,6 @@ GENERAL_KEYS: tuple[Key, ...] = (
     Key("home.filter", "slash", "filter", "Filter", "Show only rows that hold some words", "Home", _H, True),
     Key("home.sort", "s", "sort", "Sort", "Sort by the next column", "Home", _H, True),
     Key("home.reverse", "tilde", "reverse", "Reverse", "Turn the order round", "Home", _H),
-    Key("home.reload", "f5", "reload", "Reload", "Read tasks and attempts again", "Home", _H),
+    Key("home.reload", "full_stop", "reload", "Reload", "Read tasks and attempts again", "Home", _H),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
 )

@@ -21,6 +21,7 @@ from gistpoint.core.attempts.clock import ClockActivity, SystemTime
 from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdictGiven
@@ -28,10 +29,11 @@ from gistpoint.sessions.annotations.settling import accept_attempt, reject_attem
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import duration, print_json, print_records, print_table, write_whole
+from gistpoint.tui.commands.output import duration, print_json, print_records, print_table, stamp, write_whole
 from gistpoint.tui.tables import Column
-from gistpoint.tui.view_models import moment
+from gistpoint.tui.titles import mode_words, title_of
 
 
 def attempt_store() -> AttemptStore:
@@ -55,7 +57,7 @@ def listing(options: argparse.Namespace) -> int:
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
-    print_records(COLUMNS, summaries)
+    print_records(columns_of(stored_tasks()), summaries)
     print(f"{solved_words(summary.result for summary in summaries if summary.state.ended)}.")
     return DONE
 
@@ -101,7 +103,7 @@ def show(options: argparse.Namespace) -> int:
         ["actor", _actor(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
-        ["started", moment(summary.started_utc_ms)],
+        ["started", stamp(summary.started_utc_ms)],
         ["outcome", outcome(summary)],
         ["record", _record(summary)],
         *([["suspicious", ", ".join(state.suspicious)]] if state.suspicious else []),
@@ -280,21 +282,38 @@ def _actor(summary: AttemptSummary) -> str:
     return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
 
 
-COLUMNS: tuple[Column[AttemptSummary], ...] = (
-    Column("attempt", lambda attempt: attempt.attempt_id),
-    Column("task", lambda attempt: attempt.task_id[:12]),
-    Column("mode", lambda attempt: attempt.mode),
-    Column("actor", _actor),
-    Column("role", lambda attempt: attempt.role),
-    Column("participant", lambda attempt: attempt.participant or "–"),
-    Column("started", lambda attempt: moment(attempt.started_utc_ms)),
-    Column("active", lambda attempt: duration(attempt.state.clock.active)),
-    Column("calls", lambda attempt: str(len(attempt.state.calls))),
-    Column("last", lambda attempt: _score(attempt.state.last)),
-    Column("best", lambda attempt: _score(attempt.state.best)),
-    Column("outcome", lambda attempt: attempt.problem or outcome(attempt)),
-)
-"""The columns of `gistpoint attempt list`."""
+def stored_tasks() -> dict[str, Task]:
+    """Return the tasks of the user and of the demo by id."""
+    locations = Locations.of_user()
+    found = TaskStore(locations.tasks, demo=locations.demo).tasks()
+    return {task.id: task for task in found if isinstance(task, Task)}
+
+
+def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
+    """Return the columns of `gistpoint attempt list`; a task that is gone stands there by its id."""
+
+    def titled(attempt: AttemptSummary) -> str:
+        task = tasks.get(attempt.task_id)
+        return attempt.task_id[:12] if task is None else title_of(task)
+
+    def mode(attempt: AttemptSummary) -> str:
+        task = tasks.get(attempt.task_id)
+        return attempt.mode if task is None else mode_words(task)
+
+    return (
+        Column("attempt", lambda attempt: attempt.attempt_id),
+        Column("task", titled),
+        Column("mode", mode),
+        Column("actor", _actor),
+        Column("role", lambda attempt: attempt.role),
+        Column("participant", lambda attempt: attempt.participant or "–"),
+        Column("started", lambda attempt: stamp(attempt.started_utc_ms)),
+        Column("active", lambda attempt: duration(attempt.state.clock.active)),
+        Column("calls", lambda attempt: str(len(attempt.state.calls))),
+        Column("last", lambda attempt: _score(attempt.state.last)),
+        Column("best", lambda attempt: _score(attempt.state.best)),
+        Column("outcome", lambda attempt: attempt.problem or outcome(attempt)),
+    )
 
 
 def export_options(parser: argparse.ArgumentParser) -> Handler:

@@ -12,11 +12,13 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptResult, attempt_result
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import add_lines, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
 from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.services import Services
+from gistpoint.tui.titles import mode_words, title_of
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
@@ -26,8 +28,8 @@ _ANSWER_LINES = 12
 
 def demo_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint demo`."""
-    names = ", ".join(dict.fromkeys(alias for task in demo_tasks() for alias in task.aliases))
-    parser.add_argument("task", nargs="?", help=f"{names} or an id; without it the home screen opens")
+    names = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
+    parser.add_argument("task", nargs="?", help=f"{names}, or an id; without it the home screen opens")
     parser.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     parser.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
     add_lines(parser)
@@ -52,7 +54,7 @@ def demo(options: argparse.Namespace) -> int:
         return GistpointApp(services).run_to_exit_code()
     print_table(
         ["name", "what", "mode", "failing", "id"],
-        [[d.name, d.title, d.mode.value, str(len(t.brief.failing)), t.short_id] for d, t in entries],
+        [[d.name, title_of(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
     )
     print(f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play` shows how.")
     return DONE
@@ -77,7 +79,9 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     finally:
         opened.close()
     ending = state.ending.reason if state.ending else "unfinished"
-    print(f"\n{ending}: {len(state.calls)} tool uses, {len(state.submissions)} submissions, ", end="")
+    print(
+        f"\n{ending}: {plural(len(state.calls), 'tool use')}, {plural(len(state.submissions), 'submission')}, ", end=""
+    )
     print(f"{duration(state.clock.active)} at this speed")
     return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE
 

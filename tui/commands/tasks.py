@@ -27,7 +27,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP
+from gistpoint.tui.commands.arguments import TASK_HELP, whole
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import shown_difficulty
@@ -35,10 +35,11 @@ from gistpoint.tui.commands.output import ProgressLine, print_json, print_record
 from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
 from gistpoint.tui.tables import Column, parse_query
+from gistpoint.tui.titles import mode_words
 
 COLUMNS: tuple[Column[Task], ...] = (
     Column("id", lambda task: task.short_id),
-    Column("mode", lambda task: f"{task.mode}{' several' if task.several else ''}"),
+    Column("mode", mode_words),
     Column("source", lambda task: f"{task.source.name} {task.source.revision[:12]}"),
     Column("tests", lambda task: str(task.suite.tests), value=lambda task: task.suite.tests),
     Column("failing", lambda task: str(len(task.brief.failing)), value=lambda task: len(task.brief.failing)),
@@ -222,7 +223,7 @@ def baseline_options(parser: argparse.ArgumentParser) -> Handler:
         "the result beside the task's other baselines. Ids that differ between backends are shown."
     )
     parser.add_argument("task", help=TASK_HELP)
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of the original, three or more")
+    parser.add_argument("--runs", type=whole, default=RUNS, metavar="N", help="of the original, three or more")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
     return baseline

@@ -11,7 +11,7 @@ from pathlib import Path
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
 from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
 from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
@@ -21,6 +21,7 @@ from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.tables import Column
+from gistpoint.tui.titles import mode_words
 
 _SET = (
     "folders of tasks, files with an id or a path a line, tasks by id (or its beginning), folder or .tar.zst; "
@@ -134,7 +135,7 @@ def _print_state(tasks: TaskSet, table: tuple[TaskProgress, ...], reviewers: tup
     by_id = {task.id: task for task in tasks.tasks}
     columns: list[Column[TaskProgress]] = [
         Column("task", lambda row: by_id[row.task].short_id),
-        Column("mode", lambda row: f"{by_id[row.task].mode}{' several' if by_id[row.task].several else ''}"),
+        Column("mode", lambda row: mode_words(by_id[row.task])),
         Column("source", lambda row: f"{by_id[row.task].source.name} {by_id[row.task].source.revision[:12]}"),
         Column("standing", lambda row: row.standing.value),
         *(_verdicts_of(name) for name in reviewers),
@@ -143,7 +144,7 @@ def _print_state(tasks: TaskSet, table: tuple[TaskProgress, ...], reviewers: tup
     ]
     print_records(columns, table)
     counts = ", ".join(f"{count} {standing.value}" for standing, count in totals(table).items() if count)
-    print(f"{len(table)} tasks: {counts or 'none'}")
+    print(f"{plural(len(table), 'task')}: {counts or 'none'}")
 
 
 def _verdicts_of(reviewer: str) -> Column[TaskProgress]:

@@ -199,8 +199,8 @@ NO_TASKS = """There is no task yet. From the shell:
     gistpoint task new more-itertools==11.2.1   make a task from a published library
     gistpoint task new ./folder                 make one from a folder of yours
 
-Then press F5 here."""
-NO_ATTEMPTS = "No attempt was made yet: choose a task above and press n."
+Then press . here."""
+NO_ATTEMPTS = "No attempt was made yet: choose a task above and press Enter."
 
 
 class HomeTable(Table[Row]):

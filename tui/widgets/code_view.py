@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.reactive import reactive
 from textual.worker import get_current_worker
 
 from gistpoint.core.errors import UserError
@@ -88,6 +89,8 @@ def _find_regex(text: str, pattern: str, found: Matches) -> None:
 MATCH = "bold underline $text-warning on $warning-muted"
 ANSI_MATCH = "bold underline ansi_black on ansi_yellow"
 CURRENT_MATCH = "bold reverse $text-warning"
+_MARKED = 500
+"""Of more matches than this, a part is marked in the scroll bar, which has fewer rows."""
 
 
 class CodeView(LineView):
@@ -100,7 +103,13 @@ class CodeView(LineView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "next_match", "Next match", show=False, id="code.next_match"),
         Binding("N", "previous_match", "Previous match", show=False, id="code.previous_match"),
+        Binding("escape", "end_search", "End the search", show=False, id="find.end"),
     ]
+
+    found: reactive[tuple[int, int]] = reactive((0, 0), init=False, repaint=False)
+    """The current match (from 1, 0 for none) and how many there are, for whoever watches."""
+    finding = False
+    """Whether a find bar is open for this text: Esc then ends the search."""
 
     class CursorMoved(LineView.CursorMoved):
         """The cursor moved to another line."""
@@ -231,22 +240,48 @@ class CodeView(LineView):
 
     # Search
 
-    def search(self, pattern: str, *, regex: bool = False) -> int:
+    def search(self, pattern: str, *, regex: bool = False, start: tuple[int, int] | None = None) -> int:
         """Find and highlight `pattern`; return how many times it occurs, 0 for an empty one.
 
-        Literal text is found whatever its case. The cursor goes to the first match at or after it. Raises
-        `text_search.PatternError` for a regular expression that is not one, or takes too long.
+        Literal text is found whatever its case. The cursor goes to the first match at or after it, or after `start`
+        (line and column). Raises `PatternError` for a regular expression that is not one, or takes too long.
         """
         self._forget_search()
         self._matches = find_all(self.text, pattern, regex=regex)
         self._pattern = (pattern, regex)
+        if start is not None:
+            self.go_to(*start)
         if self._matches:
             here = self.lines.starts[self.cursor_index] + self.cursor_column
             self._show_match(bisect_left(self._matches.starts, here) % len(self._matches))
         self.redraw()
+        self.marks_changed()
         if pattern:
             self.comfort("search")
         return len(self._matches)
+
+    @property
+    def pattern(self) -> str:
+        """What was searched last; empty if nothing is."""
+        return self._pattern[0]
+
+    def scroll_marks(self) -> list[int]:
+        """Rows of matches, to be marked in the scroll bar."""
+        starts = self._matches.starts[:: max(1, len(self._matches) // _MARKED)]
+        return [self._row_at(offset) for offset in starts]
+
+    def _row_at(self, offset: int) -> int:
+        line = self.lines.line_of(offset)
+        return self.rows.row_of(line, offset - self.lines.starts[line])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let Esc end a search while its bar is open, and mean what it means elsewhere otherwise."""
+        return self.finding if action == "end_search" else super().check_action(action, parameters)
+
+    def action_end_search(self) -> None:
+        """End the search of the find bar: nothing is marked any more, the cursor stays."""
+        self.finding = False
+        self.search("")
 
     @property
     def match_place(self) -> tuple[int, int]:
@@ -279,18 +314,21 @@ class CodeView(LineView):
 
     def _show_match(self, index: int) -> None:
         self._match = index
+        self.found = self.match_place
         offset = self._matches.starts[index]
         line = self.lines.line_of(offset)
         self.go_to(line + self.first_line, offset - self.lines.starts[line])
 
     def _forget_search(self) -> None:
         self._matches, self._match, self._pattern = Matches(), None, ("", False)
+        self.found = (0, 0)
 
     def search_again(self) -> None:
         """Repeat the last search in a text that has grown, without moving the cursor."""
         pattern, regex = self._pattern
         if pattern:
             self._matches = find_all(self.text, pattern, regex=regex)
+            self.marks_changed()
 
     # Words
 

@@ -5,10 +5,13 @@ Subclasses provide the gutter and the style of a line.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from rich.segment import Segment
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment, Segments
 from rich.style import Style as RichStyle
 from textual import events
 from textual.binding import Binding, BindingType
@@ -16,6 +19,7 @@ from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive, reactive, var
+from textual.scrollbar import ScrollBarRender
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
@@ -33,6 +37,26 @@ _QUIET_SECONDS = 0.4
 """An affordance is reported once it has not been used for this time: one scroll is one, however many rows."""
 
 _VIRTUAL_SIZE: Reactive[Size] = vars(Widget)["virtual_size"]
+
+
+class MarkedBar(ScrollBarRender):
+    """A vertical scroll bar with the marks of a view."""
+
+    def __init__(self, view: LineView, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._view = view
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the bar, then the marks over it; clicks on a mark are clicks on the bar below."""
+        for part in super().__rich_console__(console, options):
+            cells = part.segments if isinstance(part, Segments) else []
+            rows = max(1, len(self._view.rows))
+            for at in {row * len(cells) // rows for row in self._view.scroll_marks()}:
+                below = cells[at].style or RichStyle()
+                style = self._view.overlay("bold $text-warning") + RichStyle.from_meta(below.meta)
+                ground = below.color if below.reverse else below.bgcolor
+                cells[at] = Segment("◆", style + RichStyle(bgcolor=ground))
+            yield part
 
 
 class LineView(LineCanvas):
@@ -131,6 +155,10 @@ class LineView(LineCanvas):
         """Return the styles for the characters `start` to `end` of a line (by index), lowest first."""
         return []
 
+    def scroll_marks(self) -> Sequence[int]:
+        """Return the rows that the scroll bar marks."""
+        return ()
+
     # Text
 
     @property
@@ -179,6 +207,12 @@ class LineView(LineCanvas):
         """Redraw everything visible."""
         self._strips.clear()
         self.refresh()
+
+    def marks_changed(self) -> None:
+        """Draw the marks of the scroll bar anew."""
+        bar = self.vertical_scrollbar
+        bar.renderer = partial(MarkedBar, self)  # type: ignore[misc,assignment]  # Textual allows it for one bar
+        bar.refresh()
 
     def notify_style_update(self) -> None:
         """Drop the cache of lines drawn in other colours."""

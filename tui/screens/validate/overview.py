@@ -15,6 +15,7 @@ from gistpoint.core.metrics.table import MetricRank
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
 from gistpoint.tui.screens.validate.queue import look_of
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import moment
 
 if TYPE_CHECKING:
@@ -79,8 +80,14 @@ def _about_targets(known: Known) -> list[Line]:
 
 def _task(known: Known) -> list[Line]:
     task, answer = known.dossier.task, known.dossier.answer
-    mode = f"{task.mode}{' of several' if task.several else ''}"
-    found = [Line(((f"{task.short_id}  ", HEADING), (f"{mode}  {task.source.name} {task.source.revision[:12]}", "")))]
+    found = [
+        Line(
+            (
+                (f"{task.short_id}  ", HEADING),
+                (f"{mode_words(task)}  {task.source.name} {task.source.revision[:12]}", ""),
+            )
+        )
+    ]
     for target in answer.targets:
         found.append(Line((("function  ", MUTED), (target.name, "bold")), link=f"code:{target.name}"))
     uses = f"{task.budgets.tool_uses} tool uses, {task.budgets.submissions} submissions"
@@ -158,12 +165,12 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]]) -> list[Line]:
         if len(standings) > 1:
             lines.append(line(name, MUTED))
         if not found:
-            lines.append(line("not in the task: m measures the library", MUTED, link="measure"))
+            lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
         main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
         others = [s for s in found if s.metric not in MAIN_METRICS]
         lines += [_metric(standing) for standing in (*main, *others)]
         if found and not any(standing.percentile is not None for standing in found):
-            lines.append(line("without percentiles: m measures the library", MUTED, link="measure"))
+            lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
 
 
@@ -209,7 +216,7 @@ def about_check(check: CheckMade | None) -> list[Line]:
     """Return the lines on the findings of the check."""
     lines = _heading("What `task check` found (F6)", "page:runs")
     if check is None:
-        return [*lines, line("not run here yet: C runs it", MUTED, link="check")]
+        return [*lines, line("not run here yet: ! runs it", MUTED, link="check")]
     return lines + findings(check)
 
 

@@ -9,6 +9,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.tables import Column
+from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
 
@@ -29,8 +30,8 @@ class QueueRow:
 
     @property
     def mode(self) -> str:
-        """The mode; `several` for a task of several targets."""
-        return "several" if self.task.several else self.task.mode
+        """The mode in words."""
+        return mode_words(self.task)
 
 
 def look_of(verdict: TaskVerdict | None) -> Piece:
@@ -58,7 +59,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
     ),
     Column("sign", lambda r: look_of(r.verdict)[0], width=1, style=lambda r: look_of(r.verdict)[1]),
     Column("task", lambda r: r.task.short_id[:8], width=8, text=lambda r: r.task.id),
-    Column("mode", lambda r: r.mode, width=9, style=lambda r: MUTED),
+    Column("mode", lambda r: r.mode, width=12, style=lambda r: MUTED),
     Column(
         "verdict",
         lambda r: r.verdict.words if r.verdict is not None else "",

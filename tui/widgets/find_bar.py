@@ -1,0 +1,155 @@
+"""Find in a text: a line at the bottom that searches as one types, while the text stays in sight."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.getters import query_one
+from textual.timer import Timer
+from textual.widgets import Input
+
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.plain import Plain
+
+_LONG = 1_000_000
+"""Longer texts, in characters, are searched after a pause in typing."""
+_PAUSE_S = 0.15
+_TYPING = "Enter keeps it  ↑ ↓ others  Esc ends"
+_READING = "n next  N before  Esc ends"
+
+
+def find_in(view: CodeView) -> None:
+    """Open the bar for a text, at the bottom of its screen, with what was searched there last."""
+    found = view.screen.query(FindBar)
+    if found:
+        found.first().open(view)
+    else:
+        view.screen.mount(FindBar(view), before=view.screen.query_one(KeyBar))
+
+
+class FindBar(Horizontal):
+    """The words, the number of matches, and the keys. Enter goes to the text, where n and N go on; Esc ends it all."""
+
+    DEFAULT_CSS = """
+    FindBar { height: 1; background: $panel; }
+    FindBar Input { width: 1fr; height: 1; border: none; padding: 0; background: $panel; }
+    FindBar Plain { width: auto; height: 1; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "step(-1)", "Match before", show=False, id="find.before"),
+        Binding("down", "step(1)", "Next match", show=False, id="find.after"),
+        Binding("escape", "end_search", "End the search", show=False, id="find.end"),
+    ]
+
+    words = query_one("#find-words", Input)
+    count = query_one("#find-count", Plain)
+
+    def __init__(self, view: CodeView) -> None:
+        super().__init__()
+        self._view = view
+        self._start = (1, 0)
+        """Where the cursor was when the bar was opened."""
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out prompt, field and count."""
+        yield Plain("/")
+        yield Input(id="find-words", placeholder="text, upper or lower case", compact=True, select_on_focus=True)
+        yield Plain("", id="find-count")
+
+    def on_mount(self) -> None:
+        """Begin with the first text."""
+        self.open(self._view)
+
+    def open(self, view: CodeView) -> None:
+        """Show the bar for a text."""
+        self._view = view
+        self._start = (view.cursor_line, view.cursor_column)
+        self.watch(view, "found", self._draw, init=False)
+        self.watch(view, "has_focus", self._text_left, init=False)
+        view.finding = True
+        self.display = True
+        with self.prevent(Input.Changed):
+            self.words.value = view.pattern
+        self.words.focus()
+        self._draw()
+
+    @on(Input.Changed)
+    def typed(self, event: Input.Changed) -> None:
+        """Search from where the bar was opened; a long text after a pause."""
+        event.stop()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if len(self._view.text) > _LONG:
+            self._timer = self.set_timer(_PAUSE_S, self._search)
+        else:
+            self._search()
+
+    def _search(self) -> None:
+        self._view.search(self.words.value, start=self._start)
+        self._draw()
+
+    @on(Input.Submitted)
+    def keep(self, event: Input.Submitted) -> None:
+        """Go to the text, where n and N go on; without a match stay here."""
+        event.stop()
+        if not self.words.value:
+            self.action_end_search()
+        elif self._view.match_place[1]:
+            self._view.focus()
+
+    def action_step(self, by: int) -> None:
+        """Go to another match while typing."""
+        if by > 0:
+            self._view.next_match()
+        else:
+            self._view.previous_match()
+
+    def action_end_search(self) -> None:
+        """End the search, and go back to where it began."""
+        self._view.search("")
+        self._view.go_to(*self._start)
+        self._view.focus()
+        self.close()
+
+    def close(self) -> None:
+        """Hide the bar; what is marked stays marked."""
+        self._view.finding = False
+        self.display = False
+
+    def _text_left(self, has_focus: bool) -> None:
+        if not has_focus and self.display:
+            self.call_after_refresh(self._close_if_left)
+
+    def _close_if_left(self) -> None:
+        """Close the bar when the focus is neither in it nor in its text."""
+        if self.display and self.screen.focused not in (self._view, self.words):
+            self.close()
+
+    def on_descendant_blur(self) -> None:
+        """Close the bar when the focus goes elsewhere; draw the keys of the text when it goes there."""
+        self.call_after_refresh(self._close_if_left)
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        if not self.display:
+            return
+        if not self._view.finding:
+            self.close()
+            return
+        at, of = self._view.match_place
+        if not self._view.pattern:
+            count = Content("")
+        elif of:
+            count = Content.styled(f"{at} of {of}  ", "bold")
+        else:
+            count = Content.styled("✘ not found  ", "bold $text-error")
+        keys = _READING if self._view.has_focus else _TYPING
+        self.count.update(Content.assemble(count, (keys, "$text-muted")))

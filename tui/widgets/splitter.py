@@ -1,0 +1,145 @@
+"""Framed panes beside or below one another: the frame between two of them is dragged, or moved by keys."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+from textual import events
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.css.scalar import Unit
+from textual.widget import Widget
+
+_LEAST = {"horizontal": 16, "vertical": 4}
+"""Cells that every pane keeps."""
+_STEP = {"horizontal": 4, "vertical": 2}
+"""Cells by which a key moves a frame."""
+_SIZES: WeakKeyDictionary[App[object], dict[str, int]] = WeakKeyDictionary()
+"""The sizes that were chosen in a run of the program, by direction and id of the pane."""
+
+
+class Splits(Container):
+    """Lays out its panes in a row, or with `vertical` in a column; a chosen size stays until the program ends.
+
+    A pane keeps a size in cells, or shares what is left if its size is given in `fr`. Of the two panes at a frame, the
+    one in cells gets the new size. Whoever shows or hides a pane calls `fit` afterwards.
+    """
+
+    DEFAULT_CSS = """
+    Splits { layout: horizontal; width: 1fr; height: 1fr; }
+    Splits.-vertical { layout: vertical; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left_curly_bracket,alt+left_curly_bracket", "resize(-1)", "Smaller", show=False, id="split.smaller"),
+        Binding("right_curly_bracket,alt+right_curly_bracket", "resize(1)", "Larger", show=False, id="split.larger"),
+    ]
+
+    def __init__(self, *panes: Widget, vertical: bool = False, id: str | None = None) -> None:
+        super().__init__(*panes, id=id, classes="-vertical" if vertical else None)
+        self._direction = "vertical" if vertical else "horizontal"
+        self._dragged: tuple[Widget, Widget] | None = None
+
+    @property
+    def panes(self) -> list[Widget]:
+        """The panes in sight."""
+        return [pane for pane in self.children if pane.display]
+
+    def fit(self) -> None:
+        """Give the panes in sight their chosen sizes; one that is alone gets all the room."""
+        panes = self.panes
+        sizes = _SIZES.get(self.app, {})
+        for pane in self.children:
+            chosen = sizes.get(f"{self._direction} {pane.id}") if len(panes) > 1 and pane in panes else None
+            self._set(pane, None if chosen is None else self._possible(chosen))
+
+    def on_resize(self) -> None:
+        """Keep chosen sizes possible."""
+        self.fit()
+
+    def action_resize(self, by: int) -> None:
+        """Make the pane of the focus larger or smaller."""
+        panes, focused = self.panes, self.screen.focused
+        around = focused.ancestors_with_self if focused is not None else []
+        at = next((number for number, pane in enumerate(panes) if pane in around), 0)
+        before, after = (panes[at - 1], panes[at]) if at == len(panes) - 1 else (panes[at], panes[at + 1])
+        resized = self._resized(before, after)
+        grows = by if resized is panes[at] else -by
+        self._resize(resized, self._length(resized) + grows * _STEP[self._direction])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable the keys while there are two panes; else those of the panes around are meant."""
+        return len(self.panes) > 1 if action == "resize" else super().check_action(action, parameters)
+
+    # The mouse
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take hold of the frame between two panes."""
+        at = self._place(event)
+        panes = self.panes
+        for before, after in pairwise(panes):
+            if at in (self._end(before) - 1, self._start(after)):
+                event.stop()
+                self._dragged = (before, after)
+                self.screen.clear_selection()
+                self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Move the frame."""
+        if self._dragged is None:
+            return
+        event.stop()
+        before, after = self._dragged
+        at = self._place(event)
+        if self._resized(before, after) is before:
+            self._resize(before, at - self._start(before) + 1)
+        else:
+            self._resize(after, self._end(after) - at)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Let go of the frame."""
+        if self._dragged is not None:
+            event.stop()
+            self._dragged = None
+            self.release_mouse()
+            self.screen.clear_selection()
+
+    # Sizes along the direction
+
+    def _place(self, event: events.MouseEvent) -> int:
+        return int(event.screen_x if self._direction == "horizontal" else event.screen_y)
+
+    def _start(self, pane: Widget) -> int:
+        return pane.region.x if self._direction == "horizontal" else pane.region.y
+
+    def _end(self, pane: Widget) -> int:
+        return pane.region.right if self._direction == "horizontal" else pane.region.bottom
+
+    def _length(self, pane: Widget) -> int:
+        return pane.region.width if self._direction == "horizontal" else pane.region.height
+
+    def _resized(self, before: Widget, after: Widget) -> Widget:
+        """Return the pane whose size changes: the one that doesn't share what is left, by preference the first."""
+        return after if self._shares(before) and not self._shares(after) else before
+
+    def _shares(self, pane: Widget) -> bool:
+        size = pane.styles.width if self._direction == "horizontal" else pane.styles.height
+        return size is None or size.unit is Unit.FRACTION
+
+    def _possible(self, size: int) -> int:
+        least = _LEAST[self._direction]
+        room = self.size.width if self._direction == "horizontal" else self.size.height
+        return max(least, min(size, room - least * (len(self.panes) - 1)))
+
+    def _resize(self, pane: Widget, size: int) -> None:
+        size = self._possible(size)
+        _SIZES.setdefault(self.app, {})[f"{self._direction} {pane.id}"] = size
+        self._set(pane, size)
+
+    def _set(self, pane: Widget, size: int | None) -> None:
+        if self._direction == "horizontal":
+            pane.styles.width = size
+        else:
+            pane.styles.height = size
