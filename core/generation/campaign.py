@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from statistics import mean
 from typing import Any, Protocol
 
-from gistpoint.core.errors import InfrastructureError
+from gistpoint.core.errors import EndpointError, InfrastructureError
 from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.deciding import decide
@@ -277,21 +277,32 @@ def _in_order(
     state: StateFile,
     on_poll: Callable[[Collection[str], bool], None],
 ) -> Iterator[CandidateVerdict]:
-    """Yield the verdicts in the order of the candidates, some of which are decided ahead."""
+    """Yield the verdicts in the order of the candidates, some of which are decided ahead.
+
+    If a model or its endpoint fails, nothing is begun any more; what the other workers are at is waited for, since it
+    was paid for, and then the error is raised.
+    """
     pending = _Pending(context)
     came = bool(state.verdicts)
+    failed: EndpointError | None = None
     try:
         while (candidate := turns.pop()) is not None:
             while candidate.key not in state.verdicts:
+                if failed is not None and not pending.keys:
+                    raise failed
                 following = candidate if candidate.key not in pending.keys.values() else turns.ahead(pending.busy)
-                while following is not None and len(pending.keys) < _AHEAD * workers.size:
+                while failed is None and following is not None and len(pending.keys) < _AHEAD * workers.size:
                     pending.keys[workers.executor.submit(decide, context, following)] = following.key
                     following = turns.ahead(pending.busy)
                 on_poll(pending.keys.values(), came)
                 came = False
-                for _, verdict in pending.done():
-                    state.add(verdict)
-                    came = True
+                try:
+                    for _, verdict in pending.done():
+                        state.add(verdict)
+                        came = True
+                except EndpointError as error:
+                    failed = failed or error
+                    pending.drop()
             yield state.verdicts[candidate.key]
     finally:
         pending.drop()
@@ -310,16 +321,19 @@ class _Pending:
         return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:
-        """Wait a moment; yield the results that came in, with their keys. Raises `CancelledError`."""
+        """Wait a moment; yield the results that came in, with their keys. Raises `CancelledError`.
+
+        What a worker raised is raised once no result came in with it.
+        """
         done, _ = wait(self.keys, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         self._run.check()
-        for future in done:
+        results = [future for future in done if future.exception() is None]
+        for future in results or done:
             yield self.keys.pop(future), future.result()
 
     def drop(self) -> None:
-        """Cancel work that no worker has begun."""
-        for future in self.keys:
-            future.cancel()
+        """Cancel and forget work that no worker has begun."""
+        self.keys = {future: key for future, key in self.keys.items() if not future.cancel()}
 
 
 def run_controls(

@@ -44,7 +44,7 @@ async def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
     async with driving(build_services(tmp_path, clock=clock), clock) as driver:
         await driver.until(lambda: "gistpoint demo" in driver.text())
         assert "gistpoint task new" in driver.text()
-        await driver.press("ctrl+n", "r", "v", "s", "y", "enter", "tab", "f3", "f5")
+        await driver.press("ctrl+n", "r", "v", "s", "y", "enter", "tab", "f3", "full_stop")
         assert isinstance(driver.screen, HomeScreen)
 
 
@@ -293,7 +293,7 @@ async def test_a_task_that_is_open_in_another_window_is_not_begun_again(tmp_path
         await driver.until(lambda: "Tasks (2)" in driver.text())
         task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
         there = services.start(task)
-        await driver.press("f5")
+        await driver.press("full_stop")
         await driver.until(lambda: "▶ open elsewhere" in driver.text())
         for key in ("ctrl+n", "r"):
             await driver.press(key)

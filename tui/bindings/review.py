@@ -53,7 +53,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("runs.compare", "C", "compare", "Compare", "Set two picked runs side by side", "Runs", _RL, True),
     Key("runs.search", "S", "search", "Search all", "Search in all runs of the list", "Runs", _RL, True),
     Key("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict", "Runs", _RL),
-    Key("runs.reload", "f5", "reload", "Reload", "Read the list again", "Runs", _RL),
+    Key("runs.reload", "full_stop", "reload", "Reload", "Read the list again", "Runs", _RL),
     Key("runs.leave", "escape,q", "leave", "Leave", "Close the list", "Runs", _RL, True),
     Key("go.next", "right_square_bracket", "step(1)", "Next step", "One step on", "Going", _RV, True),
     Key("go.previous", "left_square_bracket", "step(-1)", "Step before", "One step back", "Going", _RV),

@@ -35,9 +35,8 @@ gistpoint task new more-itertools==11.2.1
 gistpoint task new ./folder
     make one from a folder of yours
 
-Then press F5 here."""
+Then press . here."""
 NO_ATTEMPTS = "No attempt was made yet: choose a task (F2) and press Enter."
-FIRST_TIME = "First time here? T shows you round in two minutes; nothing is counted."
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 _SHOWN = 5
 """Own attempts and failing tests that are listed; the others are counted."""

@@ -113,8 +113,8 @@ class FunctionEditor(WritingArea):
     FunctionEditor { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     """
     HELP = (
-        "Tab indents by four spaces, or all selected lines; ctrl+z undoes, ctrl+y redoes, "
-        "escape and then tab leaves the editor."
+        "Tab indents by four spaces, or all selected lines; Ctrl+Z undoes, Ctrl+Y redoes, "
+        "Esc and then Tab leaves the editor."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("shift+tab", "outdent", "Outdent", show=False, id="editor.outdent"),

@@ -77,7 +77,7 @@ async def test_a_click_on_the_sign_for_tabs_out_of_sight_opens_the_page_before(t
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     async with reviewing(run) as driver:
         await driver.until_read(0)
-        await driver.press("f10")
+        await driver.press("A")
         await driver.until(lambda: driver.review.pages.current == "replay")
         left = driver.review.query_one(PageTabs).render_line(0).text.split()
         shown = next(place for place, page in enumerate(PAGES) if page.title.split()[0] == left[2])

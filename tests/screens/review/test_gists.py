@@ -93,7 +93,7 @@ async def test_each_step_shows_the_gist_of_its_time(journal: Path) -> None:
         await driver.press("f11")
         await driver.until(lambda: "Nothing was written yet at this step." in driver.text())
         await go_to(driver, "write_gist")
-        await driver.until(lambda: "not scored at this step: alt+s scores it" in driver.text())
+        await driver.until(lambda: "not scored at this step: Alt+S scores it" in driver.text())
         assert page(driver).gist.text == WRONG
         assert "●" not in driver.text()
         step = await go_to(driver, "score_gist")
@@ -127,7 +127,7 @@ async def test_scoring_stops_and_leaves_what_was_known(journal: Path) -> None:
         await go_to(driver, "write_gist")
         await driver.until(lambda: "not scored at this step" in driver.text())
         await driver.press("alt+s")
-        await driver.until(lambda: "running the gist 1/1. alt+s stops it" in driver.text())
+        await driver.until(lambda: "running the gist 1/1. Alt+S stops it" in driver.text())
         await driver.press("alt+s")
         await driver.until(lambda: "Stopped." in driver.text())
         assert "not scored at this step" in driver.text()

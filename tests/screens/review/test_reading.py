@@ -70,7 +70,7 @@ async def test_movement_stops_at_the_next_step_of_a_kind(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
         await driver.until_surveyed()
-        for key, step in (("e", 5), ("r", 6), ("R", 4), ("s", 7), ("X", 4)):
+        for key, step in (("e", 5), ("r", 6), ("R", 4), ("p", 7), ("X", 4)):
             await driver.press(key)
             await driver.until_read(step)
         await driver.press("U")
@@ -96,7 +96,7 @@ async def test_the_pages_show_diff_tests_raw_record_and_run(run: Path) -> None:
         await driver.until(lambda: driver.review.query_one("#raw", TextView).text)
         raw = driver.review.query_one("#raw", TextView).text
         assert raw == open_run(run).raw(6).decode()
-        await driver.press("f9")
+        await driver.press("i")
         await driver.until(lambda: "mini-swe-agent" in driver.review.query_one("#run", TextView).text)
 
 
@@ -202,7 +202,7 @@ async def test_a_run_that_grows_is_followed(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
         await driver.until(lambda: driver.review.loader.document.finished)
-        await driver.press("f")
+        await driver.press("ctrl+f")
         await driver.until_read(7)
         document = json.loads(run.read_text())
         document["messages"] += command("echo more", "more")
@@ -259,7 +259,7 @@ async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counte
 async def test_a_run_plays_by_itself(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
-        await driver.press("plus", "plus", "plus", "plus", "plus", "plus", "z")
+        await driver.press("plus", "plus", "plus", "plus", "plus", "plus", "asterisk")
         await driver.until_read(7)
         await driver.until(lambda: not driver.review.navigation.player.playing)
 
