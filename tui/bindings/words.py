@@ -70,7 +70,7 @@ WORDS: tuple[Word, ...] = (
     Word("L", "label", "review.label"),
     Word("V", "verdict", "review.verdict"),
     Word("a A", "replay (again), its result", "review.replay page.replay"),
-    Word("o", "open or unfold what is folded", "step.unfold"),
+    Word("o", "open or unfold what is folded", "step.unfold steps.unfold"),
     Word("s tilde", "sort, turn the order round", "home.sort home.reverse runs.sort runs.reverse"),
     Word("ampersand", "group", "runs.group"),
     Word("less_than_sign greater_than_sign", "callers, callees", "places.callers places.callees"),
@@ -79,7 +79,7 @@ WORDS: tuple[Word, ...] = (
     Word("percent_sign", "measure", "trial.metrics"),
     Word("asterisk plus minus", "play, faster, slower", "play.toggle play.faster play.slower"),
     Word("t", "text raw or as a terminal shows it", "text.terminal"),
-    Word("w z", "wrap, zoom", "view.wrap app.zoom"),
+    Word("w z", "wrap, zoom", "view.wrap review.wrap app.zoom"),
     Word(
         "left_curly_bracket right_curly_bracket alt+left_curly_bracket alt+right_curly_bracket",
         "a smaller pane, a larger one",
