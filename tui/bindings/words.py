@@ -121,6 +121,7 @@ WORDS: tuple[Word, ...] = (
     Word("ctrl+b", "hide who made it", "runs.blind review.blind"),
     Word("ctrl+f", "follow a run that goes on", "play.follow"),
     Word("ctrl+q", "quit", "app.quit"),
+    Word("ctrl+o", "jump to a pane by its letter", "app.jump"),
     Word("ctrl+p", "palette", "app.palette"),
     Word("f1 question_mark", "help", "app.help"),
     Word("alt+t", "theme", "app.theme"),
