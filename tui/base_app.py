@@ -20,7 +20,7 @@ from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
-from textual.widget import AwaitMount
+from textual.widget import AwaitMount, Widget
 
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
@@ -281,6 +281,18 @@ class BaseApp(App[object]):
             screen.maximize(pane, container=False)
         else:
             self.bell()
+
+    def action_jump(self) -> None:
+        """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
+        from gistpoint.tui.screens.jump import JumpScreen, places
+
+        screen = self.screen
+
+        def chosen(widget: Widget | None) -> None:
+            if widget is not None:
+                screen.set_focus(widget)
+
+        self.push_screen(JumpScreen(places(screen)), chosen)
 
     def action_leave_program(self) -> None:
         """Close the program."""

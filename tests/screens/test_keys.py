@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
-from screens.driving import Driver, driving, solving
+from screens.driving import LARGE, Driver, driving, solving
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.widgets import Input
 
 from gistpoint import tui
 from gistpoint.core.errors import SettingsError
@@ -20,6 +21,7 @@ from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.screens.help import help_text
 from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.jump import JumpScreen, places
 from gistpoint.tui.screens.palette import CommandRows, Palette
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
@@ -220,3 +222,23 @@ async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
         assert "theme = 'nord'" in driver.text()
         await driver.press("escape")
         assert driver.app.theme == "gistpoint-light"
+
+
+async def test_a_letter_goes_to_what_it_stands_on(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f5")
+        line = driver.solve.focused
+        await driver.type("half a line")
+        await driver.press("ctrl+o")
+        assert isinstance(driver.screen, JumpScreen)
+        found = dict(places(driver.solve))
+        letter = next(letter for letter, (widget, _) in found.items() if widget is driver.solve.code.view)
+        assert len(found) > 3
+        await driver.press(letter)
+        await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
+        await driver.press("ctrl+o", "1")
+        assert driver.screen is driver.solve
+        assert driver.solve.focused is driver.solve.code.view
+        assert isinstance(line, Input)
+        assert line.value == "half a line"
