@@ -38,10 +38,10 @@ class HelpRow:
 
     def fits(self, wanted: str) -> bool:
         """Whether a row is meant by a key as it is spelt, or by words that it holds."""
+        if wanted in self.spelt.split(" or "):
+            return True
         text = f"{self.spelt} {self.name} {self.words}".lower()
-        return wanted in self.spelt.split(" or ") or (
-            len(wanted) > 1 and all(w in text for w in wanted.lower().split())
-        )
+        return len(wanted) > 1 and all(word in text for word in wanted.lower().split())
 
 
 Sections = Sequence[tuple[str, Sequence[HelpRow]]]
@@ -51,9 +51,9 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
     """Return the keys of the focus, then of the screen, then those that work elsewhere on it."""
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
-    shown: set[str] = set()
+    shown: set[tuple[KeyScope, str]] = set()
     for one in possible_now(screen):
-        shown.add(one.key.action)
+        shown.add((one.key.scope, one.key.action))
         rows = moving if one.moves else here.setdefault(SCOPE_WORDS[one.key.scope], [])
         rows.append(HelpRow(one.spelt, one.key.description, one.key.tooltip))
     program = here.pop(SCOPE_WORDS[KeyScope.APP], [])
@@ -66,10 +66,12 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
     return [(title, rows) for title, rows in (*found, ("Moving about", moving), ("Everywhere", program)) if rows]
 
 
-def rows_of(scope: KeyScope, keymap: Mapping[str, str], *, without: Collection[str] = ()) -> Iterator[HelpRow]:
+def rows_of(
+    scope: KeyScope, keymap: Mapping[str, str], *, without: Collection[tuple[KeyScope, str]] = ()
+) -> Iterator[HelpRow]:
     """Return the keys of a scope, with the user's own."""
     for key in KEYS:
-        if key.scope is scope and key.action not in without:
+        if key.scope is scope and (scope, key.action) not in without:
             yield HelpRow(shown_keys(keymap.get(key.id, key.keys)), key.description, key.tooltip)
 
 
