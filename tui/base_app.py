@@ -19,7 +19,7 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 from textual.widget import AwaitMount, Widget
 
 from gistpoint import __version__
@@ -30,7 +30,7 @@ from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
 from gistpoint.tui.starting import START_S, go_on_collecting
-from gistpoint.tui.themes import OWN, usable_theme
+from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.widgets.frames import pane_around
 
 if TYPE_CHECKING:
@@ -106,9 +106,11 @@ class BaseApp(App[object]):
     def __init__(self, locations: Locations, styles: str) -> None:
         """`styles` is the path of the first screen's style sheet, which is read with the app's own."""
         settings, self._unusable = _settings_of(locations)
-        self.set_reactive(App.theme, usable_theme(settings.theme))
-        super().__init__(css_path=["base.tcss", styles])
         self.locations = locations
+        self._user_themes: Mapping[str, Theme] = {}
+        self._odd_themes: list[str] = []
+        self.set_reactive(App.theme, self._theme_at_start(settings.theme))
+        super().__init__(css_path=["base.tcss", styles])
         self.keymap: Mapping[str, str] = settings.keys
         """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
@@ -119,11 +121,33 @@ class BaseApp(App[object]):
     @property
     def available_themes(self) -> dict[str, Theme]:
         """All themes by name, ours among Textual's."""
-        return {**super().available_themes, **_OWN_BY_NAME}
+        return {**super().available_themes, **_OWN_BY_NAME, **self._user_themes}
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by its name; asked for with every line that is drawn."""
-        return _OWN_BY_NAME.get(theme_name) or super().get_theme(theme_name)
+        return _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
+
+    def _theme_at_start(self, wanted: str) -> str:
+        """Return the name of the theme that the settings name; the default, and a word about it, if there is none."""
+        name = theme_named(wanted)
+        if is_built_in(name):
+            return name
+        self._read_themes()
+        if name in self._user_themes:
+            return name
+        meant = did_you_mean(name, [*_OWN_BY_NAME, *self._user_themes, *BUILTIN_THEMES])
+        self._odd_themes.append(f"There is no theme {name!r}, so {DEFAULT} is shown.{meant}")
+        return DEFAULT
+
+    def _read_themes(self) -> None:
+        from gistpoint.tui.user_themes import read_themes
+
+        self._user_themes, self._odd_themes = read_themes(self.locations.config)
+
+    def _tell_of_themes(self) -> None:
+        for problem in self._odd_themes:
+            self.notify(problem, title="Themes", severity="warning")
+        self._odd_themes = []
 
     def get_key_display(self, binding: Binding) -> str:
         """Return the key of a binding as it is spelt everywhere."""
@@ -161,6 +185,7 @@ class BaseApp(App[object]):
         self.set_timer(START_S, go_on_collecting)
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
+        self._tell_of_themes()
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""
@@ -210,12 +235,13 @@ class BaseApp(App[object]):
 
     def action_help(self) -> None:
         """Show keys and explanations for the current screen."""
-        from gistpoint.tui.screens.help import HelpScreen
+        from gistpoint.tui.screens.help import HelpScreen, sections
 
-        if not isinstance(self.screen, HelpScreen):
-            page = getattr(self.screen, "HELP_PAGE", "home")
-            scopes = getattr(self.screen, "SCOPES", ())
-            self.push_screen(HelpScreen(page, self.keymap, *scopes))
+        screen = self.screen
+        if not isinstance(screen, HelpScreen):
+            page = getattr(screen, "HELP_PAGE", "home")
+            about = (screen.focused.HELP if screen.focused is not None else None) or ""
+            self.push_screen(HelpScreen(page, sections(screen, self.keymap), about))
 
     def action_command_palette(self) -> None:
         """Show what can be done now, the most used first."""
@@ -243,7 +269,10 @@ class BaseApp(App[object]):
         """Offer the themes, from the one in use on."""
         from gistpoint.tui.screens.palette import Command
 
-        themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in _OWN_BY_NAME, theme.name))
+        self._read_themes()
+        self._tell_of_themes()
+        own = {**_OWN_BY_NAME, **self._user_themes}
+        themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in own, theme.name))
         keep = "To keep it, write theme = {!r} into {}"
         self._offer(
             "Themes",
@@ -251,7 +280,7 @@ class BaseApp(App[object]):
                 Command(
                     theme.name,
                     theme.name,
-                    "dark" if theme.dark else "light",
+                    f"{'yours, ' * (theme.name in self._user_themes)}{'dark' if theme.dark else 'light'}",
                     keep.format(theme.name, self.locations.config / FILE),
                     partial(setattr, self, "theme", theme.name),
                 )

@@ -86,10 +86,9 @@ def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> st
     return TERMINAL_DARK if env.get("NO_COLOR") is not None or _has_16_colours(env) else DEFAULT
 
 
-def usable_theme(wanted: str) -> str:
-    """Return the name of the theme for a setting; an unknown name gives the default."""
-    name = theme_named(wanted)
-    return name if name in BUILTIN_THEMES or any(theme.name == name for theme in OWN) else DEFAULT
+def is_built_in(name: str) -> bool:
+    """Whether a theme comes with the program or with Textual."""
+    return name in BUILTIN_THEMES or any(theme.name == name for theme in OWN)
 
 
 def _has_16_colours(environment: Mapping[str, str]) -> bool:

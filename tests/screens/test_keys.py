@@ -19,7 +19,7 @@ from gistpoint.tui.base_app import read_settings
 from gistpoint.tui.bindings.words import FREE, WORDS
 from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.ask import Dialog
-from gistpoint.tui.screens.help import help_text
+from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.jump import JumpScreen, places
 from gistpoint.tui.screens.palette import CommandRows, Palette
@@ -118,21 +118,24 @@ def test_keys_are_spelt_one_way(key: str, shown: str) -> None:
     assert shown_keys(key) == shown
 
 
-@pytest.mark.parametrize(
-    ("page", "scopes"),
-    [
-        ("home", HomeScreen.SCOPES),
-        ("solve", SolveScreen.SCOPES),
-        ("summary", SummaryScreen.SCOPES),
-        ("validate", ValidateScreen.SCOPES),
-        ("study", StudyPage.SCOPES),
-    ],
-)
-def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[KeyScope, ...]) -> None:
-    text = help_text(page, {}, *scopes, KeyScope.APP, KeyScope.DIALOG)
-    for key in KEYS:
-        if key.scope in scopes:
-            assert f"| {shown_keys(key.keys)} | {key.description} |" in text
+async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4", "f1")
+        await driver.until_screen("HelpScreen")
+        await driver.until(lambda: "What costs a tool use" in driver.text())
+        text = driver.text()
+        assert text.index("Definition") < text.index("Submit")
+        listed = {row for _, rows in sections(driver.solve, driver.app.keymap) for row in rows}
+        for scope in SolveScreen.SCOPES:
+            assert {row.words for row in rows_of(scope, {})} <= {row.words for row in listed}
+        await driver.type("/suspect")
+        await driver.until(lambda: "Submit" not in driver.text())
+        assert "Mark the function as suspect" in driver.text()
+        await driver.press(*["backspace"] * 8, "m")
+        await driver.until(lambda: "Mark the function as suspect" in driver.text() and "Edit" not in driver.text())
+        await driver.press("escape")
+        assert driver.screen is driver.solve
 
 
 def test_the_guide_lists_every_key() -> None:
@@ -175,7 +178,8 @@ async def test_the_user_can_choose_other_keys(tmp_path: Path) -> None:
         await driver.until_screen("ConfirmDialog")
         await driver.press("escape", "f1")
         await driver.until_screen("HelpScreen")
-        assert "F11" in help_text("solve", driver.app.keymap, *SolveScreen.SCOPES)
+        await driver.type("f11")
+        await driver.until(lambda: "Submit" in driver.text())
 
 
 def offered(driver: Driver) -> list[str]:
@@ -222,6 +226,27 @@ async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
         assert "theme = 'nord'" in driver.text()
         await driver.press("escape")
         assert driver.app.theme == "gistpoint-light"
+
+
+async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    folder = services.locations.config / "themes"
+    folder.mkdir(parents=True)
+    (folder / "fjord.toml").write_text('primary = "#88C0D0"\nbackground = "#0B1E2D"\n')
+    (folder / "odd.toml").write_text('primary = "#88C0D0"\ndrak = true\n')
+    settings = services.locations.config / "config.toml"
+    for wanted, theme, said in (
+        ("fjord", "fjord", "themes/odd.toml: the key 'drak'"),
+        ("fjrd", "gistpoint-dark", "There is no theme 'fjrd', so gistpoint-dark is shown. Did you mean 'fjord'?"),
+    ):
+        settings.write_text(f'theme = "{wanted}"\n')
+        async with driving(services, clock) as driver:
+            await driver.until_screen("HomeScreen")
+            await driver.until(lambda said=said: any(said in told.message for told in driver.app._notifications))
+            assert driver.app.theme == theme
+            await driver.press("alt+t", *"fjord", "enter")
+            await driver.until(lambda: driver.app.theme == "fjord")
 
 
 async def test_a_letter_goes_to_what_it_stands_on(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ pages.PAGES += (
 )
 
 from screens.review.reviewing import reviewing
-from gistpoint.tui.keys import KeyScope, help_table
+from gistpoint.tui.keys import KeyScope
+from gistpoint.tui.screens.help import HelpRow, rows_of
 
 async def look(run):
     async with reviewing(run, size=(200, 40)) as driver:
@@ -34,7 +35,7 @@ async def look(run):
         assert "Thought, text and results." in driver.text()
         await driver.press("right_square_bracket")
         await driver.until(lambda: driver.review.query_one("#words").text not in ("", first))
-    assert "| W | Words | How many words it holds |" in help_table({}, KeyScope.REVIEW)
+    assert HelpRow("W", "Words", "How many words it holds") in list(rows_of(KeyScope.REVIEW, {}))
 
 asyncio.run(look(sys.argv[1]))
 """
