@@ -121,7 +121,9 @@ class BlindReadingScreen(Screen[None]):
     def _show(self) -> None:
         change, said = self._changes[self._at], self._said.get(self._at)
         count = len(self._changes)
-        self.header.show(name=f"Change {self._at + 1} of {count}", words=f"{len(self._said)} read   would you merge it?")
+        self.header.show(
+            name=f"Change {self._at + 1} of {count}", words=f"{len(self._said)} read   would you merge it?"
+        )
         shown = [visible_line(name) for name in change.failing[:3]]
         if more := len(change.failing) - len(shown):
             shown.append(f"and {more} more")
