@@ -28,9 +28,11 @@ from gistpoint.tui.screens.review.loading import (
     RunRewritten,
     SeveralRunsError,
     StepRead,
+    is_our_id,
     opener,
     short_task,
     solver_words,
+    title_known,
 )
 from gistpoint.tui.screens.review.navigation import Navigation, OtherRuns
 from gistpoint.tui.screens.review.replay_job import ReplayJob
@@ -260,7 +262,8 @@ class ReviewScreen(Screen[None]):
         if self.step is None:
             return
         self.navigation.step_shown()
-        self.step_page.show_step(self.step, self.loader, hides=self.hides)
+        said = self.annotations.words(self.step.index) if self.annotations is not None else ()
+        self.step_page.show_step(self.step, self.loader, hides=self.hides, said=said)
         self.pages.outdate()
         self.draw_title()
         self.draw_step_note()
@@ -277,10 +280,8 @@ class ReviewScreen(Screen[None]):
     # Drawing
 
     def _title(self) -> str:
-        from gistpoint.tui.titles import title_of
-
-        task = self.loader.task.task
-        return title_of(task) if task is not None else ""
+        header = self.header
+        return title_known(header, self.loader.task) if header is not None and is_our_id(header.task) else ""
 
     def _titled(self, title: str) -> None:
         if title:
@@ -329,6 +330,7 @@ class ReviewScreen(Screen[None]):
             return
         index, survey = self.step.index, self.loader.survey
         words = self.annotations.words(index)
+        self.step_page.say(words)
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
         if survey is not None:
             words += survey.words(index)
