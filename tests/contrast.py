@@ -47,7 +47,7 @@ def _luminance(color: str) -> float:
 def inked(svg: str) -> set[Inked]:
     """Return every text of a picture with its colours; blanks are left out."""
     root = ElementTree.fromstring(svg)
-    styles = {name: rules for name, rules in _STYLE.findall(svg)}
+    styles: dict[str, str] = dict(_STYLE.findall(svg))
     grounds: dict[float, list[tuple[float, float, str]]] = defaultdict(list)
     terminal = next(rect for rect in root.iter(f"{_SVG}rect")).get("fill", "#000000")
     for rect in root.iter(f"{_SVG}rect"):

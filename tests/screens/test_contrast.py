@@ -28,11 +28,8 @@ async def unreadable(app: App[Any], pilot: Pilot[Any]) -> str:
         await pilot.pause()
         texts = inked(app.export_screenshot())
         assert len(texts) > 20
-        found |= {
-            f"{theme.name} {one.ratio:.2f} {one.ink} on {one.ground} {one.text!r}"
-            for one in texts
-            if one.ratio < one.needed
-        }
+        poor = (one for one in texts if one.ratio < one.needed)
+        found |= {f"{theme.name} {one.ratio:.2f} {one.ink} on {one.ground} {one.text!r}" for one in poor}
     return "\n".join(sorted(found))
 
 
