@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events, work
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # what a terminal's bytes stand for; there is no public way
@@ -15,13 +15,12 @@ from textual._context import active_message_pump  # names the widget whose handl
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
-from textual.binding import BindingType
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.theme import Theme
-from textual.widget import AwaitMount
+from textual.theme import BUILTIN_THEMES, Theme
+from textual.widget import AwaitMount, Widget
 
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
@@ -29,10 +28,13 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible
 from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
 from gistpoint.tui.jobs import JobFailed
-from gistpoint.tui.keys import KEYS, Key, KeyScope, bindings_of, shown_keys
+from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
 from gistpoint.tui.starting import START_S, go_on_collecting
-from gistpoint.tui.themes import OWN, usable_theme
+from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.widgets.frames import pane_around
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.palette import Command
 
 for _digit in "123456789":
     # For one terminal on macOS, Textual takes Escape and a digit for a sign that is typed; all others mean Alt+digit.
@@ -47,40 +49,6 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
     head = f"gistpoint {__version__}\nattempt {attempt_id or 'none'}\n\n"
     path.write_text(head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
     return path
-
-
-class KeyCommands(Provider):
-    """Offers the rows of the key table, so that everything can be reached without its key."""
-
-    def _possible(self) -> Iterator[Key]:
-        scopes = {KeyScope.APP, *getattr(self.screen, "SCOPES", ())}
-        for key in KEYS:
-            if key.scope not in scopes or key.action == "command_palette":
-                continue
-            name = key.action.partition("(")[0]
-            owner = self.app if key.scope is KeyScope.APP else self.screen
-            if owner.check_action(name, ()) is not False:
-                yield key
-
-    def _run(self, key: Key) -> None:
-        owner = self.app if key.scope is KeyScope.APP else self.screen
-        self.app.call_later(partial(owner.run_action, key.action))
-
-    def _help(self, key: Key) -> str:
-        return f"{key.tooltip} ({shown_keys(key.keys)})"
-
-    async def discover(self) -> Hits:
-        """Offer everything before a letter is typed."""
-        for key in self._possible():
-            yield DiscoveryHit(key.description, partial(self._run, key), help=self._help(key))
-
-    async def search(self, query: str) -> Hits:
-        """Offer the commands that match the letters."""
-        matcher = self.matcher(query)
-        for key in self._possible():
-            score = matcher.match(f"{key.description} {key.tooltip}")
-            if score > 0:
-                yield Hit(score, matcher.highlight(key.description), partial(self._run, key), help=self._help(key))
 
 
 def read_settings(config: Path) -> UserSettings:
@@ -114,6 +82,14 @@ class AttendedScreen(Protocol):
 
 
 @runtime_checkable
+class KeepingScreen(Protocol):
+    """A screen with something that is not written yet."""
+
+    def stop(self) -> None:
+        """Write it; nothing is recorded afterwards."""
+
+
+@runtime_checkable
 class ReluctantScreen(Protocol):
     """A screen that can refuse input meant for the screen before it."""
 
@@ -130,18 +106,19 @@ class BaseApp(App[object]):
     """
 
     TITLE = "gistpoint"
-    COMMANDS: ClassVar[Any] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is an action of the same name
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:
         """`styles` is the path of the first screen's style sheet, which is read with the app's own."""
         settings, self._unusable = _settings_of(locations)
-        self.set_reactive(App.theme, usable_theme(settings.theme))
-        super().__init__(css_path=["base.tcss", styles])
         self.locations = locations
+        self._user_themes: Mapping[str, Theme] = {}
+        self._odd_themes: list[str] = []
+        self.set_reactive(App.theme, self._theme_at_start(settings.theme))
+        super().__init__(css_path=["base.tcss", styles])
         self.keymap: Mapping[str, str] = settings.keys
         """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
@@ -152,11 +129,37 @@ class BaseApp(App[object]):
     @property
     def available_themes(self) -> dict[str, Theme]:
         """All themes by name, ours among Textual's."""
-        return {**super().available_themes, **_OWN_BY_NAME}
+        return {**super().available_themes, **_OWN_BY_NAME, **self._user_themes}
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by its name; asked for with every line that is drawn."""
-        return _OWN_BY_NAME.get(theme_name) or super().get_theme(theme_name)
+        return _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
+
+    def _theme_at_start(self, wanted: str) -> str:
+        """Return the name of the theme that the settings name; the default, and a word about it, if there is none."""
+        name = theme_named(wanted)
+        if is_built_in(name):
+            return name
+        self._read_themes()
+        if name in self._user_themes:
+            return name
+        meant = did_you_mean(name, [*_OWN_BY_NAME, *self._user_themes, *BUILTIN_THEMES])
+        self._odd_themes.append(f"There is no theme {name!r}, so {DEFAULT} is shown.{meant}")
+        return DEFAULT
+
+    def _read_themes(self) -> None:
+        from gistpoint.tui.user_themes import read_themes
+
+        self._user_themes, self._odd_themes = read_themes(self.locations.config)
+
+    def _tell_of_themes(self) -> None:
+        for problem in self._odd_themes:
+            self.notify(problem, title="Themes", severity="warning")
+        self._odd_themes = []
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Return the key of a binding as it is spelt everywhere."""
+        return binding.key_display or shown_key(binding.key)
 
     def first_screen(self) -> Screen[None]:
         """Return the screen at the bottom of the stack."""
@@ -190,6 +193,7 @@ class BaseApp(App[object]):
         self.set_timer(START_S, go_on_collecting)
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
+        self._tell_of_themes()
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""
@@ -200,6 +204,12 @@ class BaseApp(App[object]):
             if isinstance(self.screen, ReluctantScreen) and not self.screen.takes(event):
                 return
         await super().on_event(event)
+
+    def on_exit_app(self) -> None:
+        """Keep what is typed, however the program is ended: by a key, by a signal, or as the browser is gone."""
+        for screen in self.screen_stack:
+            if isinstance(screen, KeepingScreen) and screen.is_mounted:
+                screen.stop()
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves; return 0, or 1 if an error ended the app."""
@@ -239,12 +249,70 @@ class BaseApp(App[object]):
 
     def action_help(self) -> None:
         """Show keys and explanations for the current screen."""
-        from gistpoint.tui.screens.help import HelpScreen
+        from gistpoint.tui.screens.help import HelpScreen, sections
 
-        if not isinstance(self.screen, HelpScreen):
-            page = getattr(self.screen, "HELP_PAGE", "home")
-            scopes = getattr(self.screen, "SCOPES", ())
-            self.push_screen(HelpScreen(page, self.keymap, *scopes))
+        screen = self.screen
+        if not isinstance(screen, HelpScreen):
+            page = getattr(screen, "HELP_PAGE", "home")
+            about = (screen.focused.HELP if screen.focused is not None else None) or ""
+            self.push_screen(HelpScreen(page, sections(screen, self.keymap), about))
+
+    def action_command_palette(self) -> None:
+        """Show what can be done now, the most used first."""
+        from gistpoint.tui.possible import in_order, possible_now
+        from gistpoint.tui.screens.palette import Command, uses
+
+        screen, counts = self.screen, uses(self.locations.used_commands)
+        entries = [one for one in possible_now(screen) if not one.moves and one.key.id != "app.palette"]
+        entries.sort(key=lambda one: (in_order(one)[0] > 1, -counts.get(one.key.id, 0), in_order(one)))
+        self._offer(
+            "Commands",
+            [
+                Command(
+                    one.key.id,
+                    one.key.description,
+                    one.spelt,
+                    one.key.tooltip,
+                    partial(self.run_action, one.key.action, one.node),
+                )
+                for one in entries
+            ],
+        )
+
+    def action_change_theme(self) -> None:
+        """Offer the themes, from the one in use on."""
+        from gistpoint.tui.screens.palette import Command
+
+        self._read_themes()
+        self._tell_of_themes()
+        own = {**_OWN_BY_NAME, **self._user_themes}
+        themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in own, theme.name))
+        keep = "To keep it, write theme = {!r} into {}"
+        self._offer(
+            "Themes",
+            [
+                Command(
+                    theme.name,
+                    theme.name,
+                    f"{'yours, ' * (theme.name in self._user_themes)}{'dark' if theme.dark else 'light'}",
+                    keep.format(theme.name, self.locations.config / FILE),
+                    partial(setattr, self, "theme", theme.name),
+                )
+                for theme in themes
+            ],
+            at=self.theme,
+        )
+
+    def _offer(self, title: str, commands: list[Command], *, at: str = "") -> None:
+        from gistpoint.tui.screens.palette import Palette, count_use
+
+        def chosen(command: Command | None) -> None:
+            if command is not None:
+                if title == "Commands":
+                    count_use(self.locations.used_commands, command.id)
+                self.call_later(command.run)
+
+        self.push_screen(Palette(title, commands, at=at), chosen)
 
     def action_zoom(self) -> None:
         """Show the pane of the focus alone, or all panes again."""
@@ -256,6 +324,18 @@ class BaseApp(App[object]):
             screen.maximize(pane, container=False)
         else:
             self.bell()
+
+    def action_jump(self) -> None:
+        """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
+        from gistpoint.tui.screens.jump import JumpScreen, places
+
+        screen = self.screen
+
+        def chosen(widget: Widget | None) -> None:
+            if widget is not None:
+                screen.set_focus(widget)
+
+        self.push_screen(JumpScreen(places(screen)), chosen)
 
     def action_leave_program(self) -> None:
         """Close the program."""
@@ -292,7 +372,8 @@ class BaseApp(App[object]):
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
         kept = self.keep_what_is_open(error, log)
-        text = f"{type(error).__name__}: {str(error)[:500]}\n\nThe details are in {log}.{kept}"
+        told = f"The details are in {log}." if not self.is_web else "Tell who gave you the link."
+        text = f"{type(error).__name__}: {str(error)[:500]}\n\n{told}{kept}"
         if recover:
             self.call_later(self._recover, text)
 

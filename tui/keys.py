@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from textual.binding import Binding
+from textual.keys import format_key
 
 from gistpoint.tui.bindings.campaign import CAMPAIGN_KEYS
 from gistpoint.tui.bindings.general import GENERAL_KEYS
@@ -16,8 +15,9 @@ from gistpoint.tui.bindings.solve import SOLVE_KEYS
 from gistpoint.tui.bindings.study import STUDY_KEYS
 from gistpoint.tui.bindings.validate import VALIDATE_KEYS
 from gistpoint.tui.bindings.watch import WATCH_KEYS
+from gistpoint.tui.bindings.words import WORDS
 
-__all__ = ["KEYS", "Key", "KeyScope", "bindings_of", "help_table", "key_named", "keys_page", "shown_key", "shown_keys"]
+__all__ = ["KEYS", "SCOPE_WORDS", "Key", "KeyScope", "bindings_of", "key_named", "keys_page", "shown_key", "shown_keys"]
 
 KEYS: tuple[Key, ...] = (
     *GENERAL_KEYS,
@@ -46,26 +46,23 @@ def key_named(id: str) -> Key:
 
 
 _NAMES = {
-    "question_mark": "?",
-    "slash": "/",
-    "colon": ":",
-    "right_square_bracket": "]",
-    "left_square_bracket": "[",
     "escape": "Esc",
-    "number_sign": "#",
-    "dollar_sign": "$",
-    "circumflex_accent": "^",
-    "plus": "+",
-    "minus": "-",
-    "less_than_sign": "<",
-    "greater_than_sign": ">",
+    "enter": "Enter",
+    "space": "Space",
+    "backspace": "Backspace",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "delete": "Del",
 }
 
 
 def shown_key(key: str) -> str:
-    """Return one key as people read it."""
+    """Return one key, named as Textual names it, as people read it: `Ctrl+P`, `Alt+D`, `PgUp`, `N`, `/`."""
     *modifiers, name = key.split("+")
-    shown = _NAMES.get(name, name.upper() if len(name) > 1 and name[0] == "f" and name[1:].isdigit() else name)
+    shown = _NAMES.get(name) or format_key(name)
+    if modifiers or len(shown) > 1:
+        modifiers += ["shift"] if len(shown) == 1 and shown.isupper() else []
+        shown = shown[0].upper() + shown[1:]
     return "+".join([*(modifier.capitalize() for modifier in modifiers), shown])
 
 
@@ -74,35 +71,22 @@ def shown_keys(keys: str) -> str:
     return " or ".join(shown_key(key) for key in keys.split(","))
 
 
-def help_table(keymap: Mapping[str, str], *scopes: KeyScope) -> str:
-    """Return the bindings of some scopes as Markdown tables, one per group, with the user's own keys."""
-    groups: dict[str, list[str]] = {}
-    for key in KEYS:
-        if key.scope in scopes:
-            keys = shown_keys(keymap.get(key.id, key.keys)).replace("|", "\\|")
-            groups.setdefault(key.group, []).append(f"| {keys} | {key.description} | {key.tooltip} |")
-    parts = [
-        f"### {group}\n\n| Key | Name | What it does |\n| --- | --- | --- |\n" + "\n".join(rows)
-        for group, rows in groups.items()
-    ]
-    return "\n\n".join(parts)
-
-
 def keys_page() -> str:
     """Return the page of the user guide that lists every binding with its id, as Markdown."""
-    parts = [_PAGE_HEAD]
+    words = [f"| {' '.join(f'`{shown_key(name)}`' for name in word.keys.split())} | {word.meaning} |" for word in WORDS]
+    parts = [_PAGE_HEAD + "\n".join(words)]
     for scope in KeyScope:
         rows = [
             f"| `{key.id}` | {shown_keys(key.keys)} | {key.description} | {key.tooltip} |"
             for key in KEYS
             if key.scope is scope
         ]
-        parts.append(f"## {_SCOPE_WORDS[scope]}\n\n| Id | Key | Name | What it does |\n| --- | --- | --- | --- |")
+        parts.append(f"## {SCOPE_WORDS[scope]}\n\n| Id | Key | Name | What it does |\n| --- | --- | --- | --- |")
         parts[-1] += "\n" + "\n".join(rows)
     return "\n\n".join(parts) + "\n"
 
 
-_SCOPE_WORDS = {
+SCOPE_WORDS = {
     KeyScope.APP: "Everywhere",
     KeyScope.HOME: "Home",
     KeyScope.SOLVE: "Solve, in any pane",
@@ -129,9 +113,11 @@ _SCOPE_WORDS = {
     KeyScope.WATCH: "Watch",
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.BRIEF: "Solve: the brief, while it is read first",
+    KeyScope.ASSIGNED: "The tasks behind a participant's link",
     KeyScope.STUDY: "Taking part in a study",
     KeyScope.READING: "Lists and texts",
 }
+"""A heading for each scope."""
 _PAGE_HEAD = """# Keys
 
 Every key can be changed by its id, in `config.toml` in the config folder that `gistpoint paths` prints:
@@ -142,4 +128,13 @@ Every key can be changed by its id, in `config.toml` in the config folder that `
 ```
 
 Several keys are separated by commas, and named as Textual names them. F1 or ? shows the keys of the screen in sight,
-with yours in place; Ctrl+P finds any command by its name."""
+with yours in place; Ctrl+P finds any command by its name.
+
+## A key means one thing
+
+On every screen a key is about the same. Arrows, `h` `j` `k` `l`, `g` `G`, Page keys, Home, End, Enter, Space and Tab do
+what lists, texts and forms everywhere make of them, and in a field letters are text.
+
+| Key | What it is about |
+| --- | --- |
+"""

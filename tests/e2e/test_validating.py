@@ -130,7 +130,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
         judge(terminal, "1", "Accept")
 
         go_on(terminal, tasks[1])
-        terminal.press("C")
+        terminal.press("!")
         terminal.wait_for(f"check of {tasks[1].id[:8]}: clean")
         terminal.press("f6")
         terminal.wait_for("original scores 1")
@@ -154,7 +154,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
         judge(terminal, "1", "Accept")
 
         go_on(terminal, tasks[3])
-        terminal.press("O")
+        terminal.press("alt+o")
         terminal.wait_for("original 5/5 of [0-9a-f]+: 10 tests pass, 0 fail, score 1.000, as the task says")
         terminal.press("f5")
         terminal.wait_for(r"8/8\s+→\s+0/1\s+tests/test_sums.py::test_double")
@@ -179,7 +179,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
         judge(terminal, "6", "Flaky")
 
         go_on(terminal, tasks[6])
-        terminal.press("m")
+        terminal.press("%")
         terminal.wait_for("10 functions measured")
         terminal.press("f7")
         terminal.wait_for(r"sums.py  corrupted")

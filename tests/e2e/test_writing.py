@@ -53,7 +53,7 @@ def test_large_texts_are_undone_and_made_again(
         terminal.press("ctrl+z")
         terminal.wait_for(r"value_\d+ =", gone=True)
     terminal.type("own = 1")
-    terminal.press("ctrl+o")
+    terminal.press("alt+v")
     bottom(terminal, r"outside_5000 = 0")
     terminal.press("ctrl+z")
     bottom(terminal, r"own = 1")

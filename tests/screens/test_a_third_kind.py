@@ -91,7 +91,7 @@ async def test_it_is_validated_by_its_brief_and_its_check(tmp_path: Path) -> Non
         await driver.page("f3", "Make this true")
         await driver.press("f8")
         await driver.until(lambda: driver.screen.pages.current == "overview")
-        await driver.press("C")
+        await driver.press("exclamation_mark")
         await driver.idle()
         await driver.page("f6", "it does not hold at the start")
         await driver.press("f9")

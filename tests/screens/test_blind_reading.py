@@ -44,7 +44,7 @@ async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, in
         await until(pilot, lambda: "Change 3 of 3" in text_of(app))
         await pilot.press("1")
         await until(pilot, lambda: "3 read" in text_of(app))
-        await pilot.press("b")
+        await pilot.press("left_square_bracket")
         await until(pilot, lambda: "You said: reject it: wrong sign" in text_of(app))
         await pilot.press("2", *"x", "enter")
         await until(pilot, lambda: len(kept) == 3)

@@ -35,7 +35,7 @@ async def test_an_unexpected_exception_is_logged_told_and_costs_no_work(
         await driver.press("enter")
         await driver.until_screen("HomeScreen")
         await driver.until(lambda: "unfinished" in driver.text())
-        await driver.press("t", "r")
+        await driver.press("tab", "r")
         await driver.until_screen("SolveScreen")
         assert driver.state.remaining.tool_uses == 15
 

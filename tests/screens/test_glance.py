@@ -97,7 +97,7 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
         await until(pilot, lambda: "Your verdict: borderline" in text_of(app))
         await pilot.press("backspace")
         await until(pilot, lambda: "No verdict yet" in text_of(app))
-        await pilot.press("1", "enter", "b")
+        await pilot.press("1", "enter", "left_square_bracket")
         await until(pilot, lambda: "Your verdict: at a glance: plain" in text_of(app))
         await pilot.press("q")
     assert app.crashes == []
@@ -170,7 +170,7 @@ async def test_a_go_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp
         await until(pilot, lambda: "Function 3 of 3" in text_of(resumed))
         await pilot.press("3")
         await until(pilot, lambda: "This function was corrupted" in text_of(resumed))
-        await pilot.press("f")  # without a verdict
+        await pilot.press("right_square_bracket")  # without a verdict
         await until(pilot, lambda: "All 3 functions are read" in text_of(resumed))
         await pilot.press("3", "m", "enter", "q")
     assert app.crashes == resumed.crashes == []

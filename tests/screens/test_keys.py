@@ -1,25 +1,31 @@
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from pathlib import Path
 
 import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
-from screens.driving import driving, solving
+from screens.driving import LARGE, Driver, driving, solving
+from textual.binding import Binding
+from textual.dom import DOMNode
+from textual.widgets import Input
 
+from gistpoint import tui
 from gistpoint.core.errors import SettingsError
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.base_app import read_settings
+from gistpoint.tui.bindings.words import FREE, WORDS
 from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.ask import Dialog
-from gistpoint.tui.screens.help import help_text
+from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.jump import JumpScreen, places
+from gistpoint.tui.screens.palette import CommandRows, Palette
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.screens.review.search import SearchBar
-from gistpoint.tui.screens.review.step_list import StepList
-from gistpoint.tui.screens.review.step_view import StepView
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.kind import EditorPane
 from gistpoint.tui.screens.solve.panes import BriefPane
@@ -31,18 +37,6 @@ from gistpoint.tui.screens.summary import SummaryScreen
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
-from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.diff_view import DiffPane
-from gistpoint.tui.widgets.find_bar import FindBar
-from gistpoint.tui.widgets.function_editor import FunctionEditor
-from gistpoint.tui.widgets.gist_view import GistView, ScoredGist
-from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
-from gistpoint.tui.widgets.line_view import LineView
-from gistpoint.tui.widgets.options import Options
-from gistpoint.tui.widgets.outcome_table import OutcomeTable
-from gistpoint.tui.widgets.record_list import RecordList
-from gistpoint.tui.widgets.splitter import Splits
-from gistpoint.tui.widgets.text_view import TextView
 
 OWNERS: dict[KeyScope, type] = {
     KeyScope.APP: GistpointApp,
@@ -64,24 +58,20 @@ OWNERS: dict[KeyScope, type] = {
     KeyScope.BRIEF: BriefPane,
     KeyScope.STUDY: StudyPage,
 }
-WIDGETS = (
-    LineView,
-    CodeView,
-    TextView,
-    DiffPane,
-    KnowledgeTree,
-    GistView,
-    ScoredGist,
-    OutcomeTable,
-    FunctionEditor,
-    RecordList,
-    StepList,
-    StepView,
-    SearchBar,
-    FindBar,
-    Splits,
-    Options,
-)
+
+
+def every_binding() -> dict[str, set[Binding]]:
+    """All bindings of classes of the program, those of its screens too, by their classes."""
+    for module in pkgutil.walk_packages(tui.__path__, "gistpoint.tui."):
+        importlib.import_module(module.name)
+    found: dict[str, set[Binding]] = {}
+    below = [DOMNode]
+    while below:
+        node = below.pop()
+        below += node.__subclasses__()
+        if node.__module__.startswith("gistpoint."):
+            found[node.__name__] = {b for b in node.__dict__.get("BINDINGS", ()) if isinstance(b, Binding)}
+    return found
 
 
 def test_ids_are_unique() -> None:
@@ -101,27 +91,51 @@ def test_every_binding_has_its_action(key: object) -> None:
     assert callable(getattr(OWNERS[binding.scope], f"action_{binding.action.partition('(')[0]}", None))
 
 
-def test_the_table_holds_the_keys_of_the_widgets() -> None:
-    bound = {(b.id, b.key, b.action, b.description) for widget in WIDGETS for b in widget.BINDINGS}  # type: ignore[union-attr]
-    listed = {(key.id, key.keys, key.action, key.description) for key in KEYS if key.scope is KeyScope.READING}
-    assert listed == bound
+def test_the_table_holds_the_keys_of_all_classes() -> None:
+    listed = {(key.id, key.keys, key.action, key.description) for key in KEYS}
+    bound = {(b.id, b.key, b.action, b.description) for bindings in every_binding().values() for b in bindings}
+    assert {id for id, *_ in bound - listed if id is not None} == set()
+    assert {id for id, *_ in listed - bound} == set()
+    assert {key for id, key, *_ in bound if id is None} <= FREE
+
+
+def test_a_key_means_one_thing() -> None:
+    words = [(name, word) for word in WORDS for name in word.keys.split()]
+    assert len(words) == len({name for name, _ in words}), "a key that stands under two words"
+    meant = {(name, id) for name, word in words for id in word.bindings.split()}
+    bound = {(name, key.id) for key in KEYS for name in key.keys.split(",") if name not in FREE}
+    assert bound - meant == set(), "bindings that are not about the word of their key"
+    assert {id for _, id in meant} == {id for _, id in bound}, "words that name bindings which are gone"
+    assert {name for name, _ in words} == {name for name, _ in bound}, "words of keys that nothing is bound to"
 
 
 @pytest.mark.parametrize(
-    ("page", "scopes"),
-    [
-        ("home", HomeScreen.SCOPES),
-        ("solve", SolveScreen.SCOPES),
-        ("summary", SummaryScreen.SCOPES),
-        ("validate", ValidateScreen.SCOPES),
-        ("study", StudyPage.SCOPES),
-    ],
-)
-def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[KeyScope, ...]) -> None:
-    text = help_text(page, {}, *scopes, KeyScope.APP, KeyScope.DIALOG)
-    for key in KEYS:
-        if key.scope in scopes:
-            assert f"| {shown_keys(key.keys)} | {key.description} |" in text
+    ("key", "shown"),
+    [("ctrl+p", "Ctrl+P"), ("alt+d", "Alt+D"), ("alt+O", "Alt+Shift+O"), ("escape", "Esc"), ("pageup", "PgUp"),
+     ("left", "←"), ("shift+tab", "Shift+Tab"), ("f9", "F9"), ("n", "n"), ("N", "N"), ("slash", "/"), ("tilde", "~")],
+)  # fmt: skip
+def test_keys_are_spelt_one_way(key: str, shown: str) -> None:
+    assert shown_keys(key) == shown
+
+
+async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4", "f1")
+        await driver.until_screen("HelpScreen")
+        await driver.until(lambda: "What costs a tool use" in driver.text())
+        text = driver.text()
+        assert text.index("Definition") < text.index("Submit")
+        listed = {row for _, rows in sections(driver.solve, driver.app.keymap) for row in rows}
+        for scope in SolveScreen.SCOPES:
+            assert {row.words for row in rows_of(scope, {})} <= {row.words for row in listed}
+        await driver.type("/suspect")
+        await driver.until(lambda: "Submit" not in driver.text())
+        assert "Mark the function as suspect" in driver.text()
+        await driver.press(*["backspace"] * 8, "m")
+        await driver.until(lambda: "Mark the function as suspect" in driver.text() and "Edit" not in driver.text())
+        await driver.press("escape")
+        assert driver.screen is driver.solve
 
 
 def test_the_guide_lists_every_key() -> None:
@@ -164,13 +178,92 @@ async def test_the_user_can_choose_other_keys(tmp_path: Path) -> None:
         await driver.until_screen("ConfirmDialog")
         await driver.press("escape", "f1")
         await driver.until_screen("HelpScreen")
-        assert "F11" in help_text("solve", driver.app.keymap, *SolveScreen.SCOPES)
+        await driver.type("f11")
+        await driver.until(lambda: "Submit" in driver.text())
+
+
+def offered(driver: Driver) -> list[str]:
+    assert isinstance(driver.screen, Palette)
+    return [command.name for command in driver.screen.query_one(CommandRows).commands]
 
 
 async def test_the_palette_offers_what_can_be_done_here(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
-        await driver.press("ctrl+p")
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4", "ctrl+p")
+        names = offered(driver)
+        assert "Definition" in names
+        assert "$EDITOR" not in names
+        assert "Up" not in names
+        assert names.count("Console") == 1
+        assert len(names) == len(set(names))
+        assert names[-3:] == ["Theme", "Help", "Quit"]
+        await driver.press("escape", "f6", "ctrl+p")
+        assert "$EDITOR" in offered(driver)
+        assert "Definition" not in offered(driver)
         await driver.type("give up")
-        await driver.until(lambda: "Give up" in driver.text())
+        await driver.until(lambda: offered(driver)[0] == "Give up")
+        assert "Give up or skip, with a reason" in driver.text()
         await driver.press("enter")
         await driver.until_screen("ReasonDialog")
+        await driver.press("escape", "ctrl+p")
+        assert offered(driver)[0] == "Give up"
+        await driver.press("escape")
+        driver.app.locations.used_commands.write_text("[broken")
+        await driver.press("ctrl+p")
+        assert offered(driver)[0] == "Brief"
+
+
+async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with driving(build_services(tmp_path, clock=clock), clock) as driver:
+        await driver.until_screen("HomeScreen")
+        await driver.press("ctrl+p", *"theme", "enter")
+        await driver.until(lambda: isinstance(driver.screen, Palette) and "gistpoint-light" in offered(driver))
+        await driver.press(*"light", "enter")
+        await driver.until(lambda: driver.app.theme == "gistpoint-light")
+        await driver.press("alt+t", *"nord")
+        assert "theme = 'nord'" in driver.text()
+        await driver.press("escape")
+        assert driver.app.theme == "gistpoint-light"
+
+
+async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    folder = services.locations.config / "themes"
+    folder.mkdir(parents=True)
+    (folder / "fjord.toml").write_text('primary = "#88C0D0"\nbackground = "#0B1E2D"\n')
+    (folder / "odd.toml").write_text('primary = "#88C0D0"\ndrak = true\n')
+    settings = services.locations.config / "config.toml"
+    for wanted, theme, said in (
+        ("fjord", "fjord", "themes/odd.toml: the key 'drak'"),
+        ("fjrd", "gistpoint-dark", "There is no theme 'fjrd', so gistpoint-dark is shown. Did you mean 'fjord'?"),
+    ):
+        settings.write_text(f'theme = "{wanted}"\n')
+        async with driving(services, clock) as driver:
+            await driver.until_screen("HomeScreen")
+            await driver.until(lambda said=said: any(said in told.message for told in driver.app._notifications))
+            assert driver.app.theme == theme
+            await driver.press("alt+t", *"fjord", "enter")
+            await driver.until(lambda: driver.app.theme == "fjord")
+
+
+async def test_a_letter_goes_to_what_it_stands_on(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f5")
+        line = driver.solve.focused
+        await driver.type("half a line")
+        await driver.press("ctrl+o")
+        assert isinstance(driver.screen, JumpScreen)
+        found = dict(places(driver.solve))
+        letter = next(letter for letter, (widget, _) in found.items() if widget is driver.solve.code.view)
+        assert len(found) > 3
+        await driver.press(letter)
+        await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
+        await driver.press("ctrl+o", "1")
+        assert driver.screen is driver.solve
+        assert driver.solve.focused is driver.solve.code.view
+        assert isinstance(line, Input)
+        assert line.value == "half a line"

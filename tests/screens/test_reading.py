@@ -33,7 +33,7 @@ async def test_a_definition_that_was_not_shown_is_read_for_its_price(tmp_path: P
         view = driver.solve.code.view
         view.go_to(view.cursor_line, view.lines[view.cursor_index].index("discount"))
         assert view.word_at_cursor() == "discount"
-        await driver.press("d")
+        await driver.press("enter")
         await driver.until(lambda: "shop/prices.py::discount" in driver.state.knowledge.sources)
         assert driver.state.remaining.tool_uses == 13
         assert driver.solve.code.shown is not None
@@ -59,7 +59,7 @@ async def test_a_name_that_nothing_has_shown_leads_nowhere(tmp_path: Path) -> No
         await driver.press("f4", "down", "down")
         view = driver.solve.code.view
         view.go_to(view.cursor_line, view.lines[view.cursor_index].index("discount"))
-        await driver.press("d")
+        await driver.press("enter")
         await driver.until(lambda: "No result has shown where discount is defined" in driver.text())
         assert driver.state.remaining.tool_uses == 15
 
@@ -112,7 +112,7 @@ async def test_a_text_that_is_no_longer_current_says_so(tmp_path: Path) -> None:
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.press("f4")
         assert "Basket.__init__ replaced since" in driver.text()
-        await driver.press("R")
+        await driver.press("full_stop")
         await driver.until(lambda: "replaced since" not in driver.text())
 
 
@@ -141,12 +141,12 @@ async def test_in_remove_mode_only_the_target_can_be_edited(tmp_path: Path) -> N
 async def test_lines_and_functions_are_gone_to_by_name(tmp_path: Path) -> None:
     async with solving(tmp_path, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")
-        await driver.press("f4", "L")
+        await driver.press("f4", "number_sign")
         await driver.until_screen("TextDialog")
         await driver.type("19")
         await driver.press("enter")
         await driver.until(lambda: driver.solve.code.view.cursor_line == 19)
-        await driver.press("o")
+        await driver.press("F")
         await driver.until_screen("PickDialog")
         await driver.type("add")
         await driver.press("enter")

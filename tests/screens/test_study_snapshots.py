@@ -140,7 +140,7 @@ CHANGE = ShownChange(
 )
 PAGES["reading"] = (
     lambda m, r: BlindReadingScreen([CHANGE, CHANGE], {0: Said(MergeDecision.REJECT, "wrong sign")}, lambda *_: None),
-    ("b",),
+    ("left_square_bracket",),
 )
 
 

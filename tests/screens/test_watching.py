@@ -109,7 +109,7 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
         await until(pilot, lambda: "✔ solved" in text_of(app))
         await pilot.press("f4")
         await until(pilot, lambda: "shop/prices.py  lines 1-" in text_of(app))
-        await pilot.press("R")
+        await pilot.press("full_stop")
         await until(pilot, lambda: any("can only be read here" in told.message for told in app._notifications))
         await pilot.press("f3", "down", "enter")
         await pilot.pause()
@@ -140,7 +140,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
         model.let.release()
         await until(pilot, lambda: "15/16" in text_of(app))
-        await pilot.press("t")
+        await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         question = " ".join(text_of(app).split())
         assert "no baseline any more" in question
@@ -168,7 +168,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         await pilot.press("escape")
         await until(pilot, lambda: "A person (p07) has it." in text_of(app))
-        await pilot.press("b", *"hint", "enter")
+        await pilot.press("f10", *"hint", "enter")
         await until(pilot, lambda: "No process has it open" in text_of(app))
         await pilot.press("f6")
         await until(pilot, lambda: "── taken over by a person (p07)" in text_of(app))
@@ -198,15 +198,15 @@ async def test_a_request_to_take_over_waits_for_the_call_under_way_and_can_be_wi
     async with watching(app, (110, 30)) as pilot:
         await until(pilot, lambda: runner.runs > 0)
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
-        await pilot.press("t", *"p07", "enter")
+        await pilot.press("f9", *"p07", "enter")
         await until(pilot, lambda: "Asked for" in text_of(app))
         assert asker_of(folder) == "p07"
         with pytest.raises(AttemptError, match="Somebody else"):
             ask_for(folder, "p08")
-        await pilot.press("t")
+        await pilot.press("f9")
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
         assert asker_of(folder) is None
-        await pilot.press("t", "enter")
+        await pilot.press("f9", "enter")
         await until(pilot, lambda: "Asked for" in text_of(app))
         gate.set()
         await until(pilot, lambda: "✔ solved" in text_of(app))
@@ -226,7 +226,7 @@ async def test_an_attempt_that_no_process_works_on_is_taken_over_at_once(home: H
     app = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=lambda: services)
     async with watching(app, (110, 30)) as pilot:
         await until(pilot, lambda: "No process has it open" in text_of(app))
-        await pilot.press("t", *"p07", "enter")
+        await pilot.press("f9", *"p07", "enter")
         await until(pilot, lambda: app.taken)
     (taken,) = home.attempts.summary(job.attempt).state.handovers
     assert (taken.to, taken.by) == ("person", "p07")
@@ -234,7 +234,7 @@ async def test_an_attempt_that_no_process_works_on_is_taken_over_at_once(home: H
     again = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=not_needed)
     async with watching(again, (110, 30)) as pilot:
         await until(pilot, lambda: "A person (p07) has it." in text_of(again))
-        await pilot.press("t")  # whose it is was asked before
+        await pilot.press("f9")  # whose it is was asked before
         await until(pilot, lambda: again.taken)
     assert len(home.attempts.summary(job.attempt).state.handovers) == 1
 
@@ -248,7 +248,7 @@ async def test_an_attempt_that_ended_is_not_taken_over(home: Home) -> None:
     async with watching(app, (110, 30)) as pilot:
         await until(pilot, lambda: "✔ solved" in text_of(app))
         assert "Take over" not in text_of(app)
-        await pilot.press("t", "b")
+        await pilot.press("f9", "f10")
         await pilot.pause()
         assert isinstance(app.screen, AttemptWatchScreen)
 

@@ -52,10 +52,10 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         True,
     ),
     Key("trial.corrupted_5", "R", "trial('corrupted', 5)", "Five runs", "Five times, for flakiness", "Running", _VT),
-    Key("trial.original", "alt+o", "trial('original', 1)", "Run original", "The suite on the original", "Running", _VT),
+    Key("trial.original", "O", "trial('original', 1)", "Run original", "The suite on the original", "Running", _VT),
     Key(
         "trial.original_5",
-        "alt+O",
+        "alt+o",
         "trial('original', 5)",
         "Five of original",
         "Five times, for flakiness",

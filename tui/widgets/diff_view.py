@@ -120,8 +120,7 @@ class DiffPane(CodeView):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "hunk(1)", "Next change", show=False, id="diff.next_hunk"),
-        Binding("p", "hunk(-1)", "Previous change", show=False, id="diff.previous_hunk"),
-        Binding("N", "next_match", "Next match", show=False, id="diff.next_match"),
+        Binding("N", "hunk(-1)", "Previous change", show=False, id="diff.previous_hunk"),
     ]
 
     class CursorMoved(CodeView.CursorMoved):
@@ -169,7 +168,11 @@ class DiffPane(CodeView):
         return not pane_line.heading and (line is None or line.kind is not DiffLineKind.CONTEXT)
 
     def action_hunk(self, by: int) -> None:
-        """Go to the next or previous run of changed lines."""
+        """Go to the next or previous match while something is searched for, else to the next run of changed lines."""
+        pattern, _ = self._pattern
+        if pattern:
+            self._step_match(by)
+            return
         here = self.cursor_index
         starts = self.starts_of_changes
         if by > 0:
@@ -254,11 +257,11 @@ class DiffView(Horizontal):
 
     DEFAULT_CSS = """
     DiffView { height: 1fr; width: 1fr; }
-    DiffView .-right { display: none; border-left: vkey $foreground 30%; }
+    DiffView .-right { display: none; border-left: vkey $border-blurred; }
     DiffView.-split .-right { display: block; }
     DiffView.-split .-left { scrollbar-size-vertical: 0; }
     """
-    HELP = "n and p go to the next and previous change; w wraps lines; arrows and page keys move."
+    HELP = "n and N go to the next and previous change, or match of a search; w wraps lines; arrows and page keys move."
 
     class _Computed(Message):
         def __init__(self, files: tuple[FileDiff, ...], before: str, after: str) -> None:
@@ -321,14 +324,6 @@ class DiffView(Horizontal):
     def search(self, pattern: str, *, regex: bool = False) -> int:
         """Search the pane with the focus, see `CodeView.search`."""
         return self.pane.search(pattern, regex=regex)
-
-    def next_hunk(self) -> None:
-        """Go to the next change."""
-        self.pane.action_hunk(1)
-
-    def previous_hunk(self) -> None:
-        """Go to the previous change."""
-        self.pane.action_hunk(-1)
 
     def focus(self, scroll_visible: bool = True) -> DiffView:
         """Give the focus to the first pane."""

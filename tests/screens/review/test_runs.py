@@ -103,9 +103,9 @@ async def test_three_picked_runs_are_too_many_to_compare(tmp_path: Path) -> None
         mini_run(tmp_path / f"{name}.traj.json", TURNS[2:], model=name)
     async with reviewing(tmp_path) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
-        await driver.press("x", "x", "x", "c")
+        await driver.press("space", "space", "space", "C")
         await driver.until(lambda: "3 runs are picked" in driver.text())
-        await driver.press("x", "c")
+        await driver.press("space", "C")
         await driver.until_on(CompareScreen)
 
 
@@ -132,11 +132,11 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
     mini_run(tmp_path / "b.traj.json", [command("ls", ""), *TURNS[2:]], model="m-2")
     async with reviewing(tmp_path, size=(160, 48)) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
-        await driver.press("c")
+        await driver.press("C")
         await driver.until_on(CompareScreen)
         await driver.press("escape")
         await driver.until_on(RunsScreen)
-        await driver.press("x", "x", "c")
+        await driver.press("space", "space", "C")
         compare = await driver.until_on(CompareScreen)
         await driver.until(lambda: compare.rows.count > 0)
         names = [str(name) for found in compare.rows.comparison.rows for name in found.milestones]
@@ -151,7 +151,7 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         await driver.press("d")
         while compare.rows.cursor < at:
             await driver.press("b")
-        await driver.until(lambda: "step 6/8" in driver.text() and "step 5/7" in driver.text())
+        await driver.until(lambda: "step 6 of 8" in driver.text() and "step 5 of 7" in driver.text())
         await driver.press("d")
         await driver.until(lambda: driver.text().count("return sum(values) / len(values)") == 2)
         await driver.press("escape")

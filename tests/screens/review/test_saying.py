@@ -83,7 +83,7 @@ async def test_blind_mode_hides_model_and_outcome_until_the_verdict(run: Path) -
     async with reviewing(run, blind=True, size=(160, 48)) as driver:
         await driver.until_read(0)
         await driver.until(lambda: driver.review.review.blind)
-        for key in ("f9", "f6", "f2"):
+        for key in ("i", "f6", "f2"):
             await driver.press(key)
             await driver.pilot.pause(0.2)
             assert "secret-model" not in driver.text()

@@ -45,12 +45,12 @@ async def test_scopes_and_regular_expressions_narrow_what_is_found(tmp_path: Pat
     run = mini_run(tmp_path / "a.traj.json", TURNS)
     async with reviewing(run) as driver:
         await driver.until_read(0)
-        await driver.press("slash", "ctrl+r")
+        await driver.press("slash", "alt+r")
         await driver.type("def.mean")
         await driver.until(lambda: driver.review.search.count > 0 and "regex" in driver.text())
         everywhere = driver.review.search.count
         at = next(n for n, (_, scopes) in enumerate(SCOPES) if scopes == (TextScope.RESULT,))
-        await driver.press(*["ctrl+s"] * at)
+        await driver.press(*["alt+k"] * at)
         await driver.until(lambda: 0 < driver.review.search.count < everywhere)
         assert {hit.scope for hit in driver.review.search.hits} == {TextScope.RESULT}
         await driver.press("left_parenthesis")
@@ -76,7 +76,7 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
         )
     async with reviewing(tmp_path) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
-        await driver.press("f")
+        await driver.press("S")
         await driver.until_on(ReviewScreen)
         await driver.until_read(0)
         await driver.until(lambda: any(bar.display for bar in driver.review.query(SearchBar)))

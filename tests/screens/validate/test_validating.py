@@ -125,7 +125,7 @@ async def test_runs_are_counted_per_test_and_kept_as_evidence(tmp_path: Path) ->
         assert len(calls) % 3
 
     async with validating(services, tasks, runner=FakeRunner({**CHECKS, shaky: wavering}), size=LARGE) as driver:
-        await driver.press("O", "r")
+        await driver.press("alt+o", "r")
         await driver.idle()
         await driver.until(lambda: len(driver.said.trials) == 6)
         assert [trial.subject for trial in driver.said.trials] == [TrialSubject.ORIGINAL] * 5 + [TrialSubject.CORRUPTED]
@@ -184,7 +184,7 @@ async def test_a_run_is_stopped_and_goes_on_for_its_own_task(tmp_path: Path) -> 
         await driver.idle()
         await driver.until(lambda: "Stopped" in driver.text())
         assert driver.said.trials == ()
-        await driver.press("o", "right_square_bracket")
+        await driver.press("O", "right_square_bracket")
         await driver.shows(tasks[1].id)
         assert runner.gate is not None
         runner.gate.set()
@@ -217,7 +217,7 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:
         await driver.page("f6", "was not run here yet")
-        await driver.press("C")
+        await driver.press("exclamation_mark")
         await driver.idle()
         await driver.until(lambda: driver.said.check is not None)
         check = driver.said.check
@@ -250,8 +250,8 @@ async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_pat
         assert "sign" in driver.text()
         await driver.press("right_square_bracket")
         await driver.shows(tasks[1].id)
-        await driver.until(lambda: "m measures the library" in driver.text())
-        await driver.press("m")
+        await driver.until(lambda: "% measures the library" in driver.text())
+        await driver.press("percent_sign")
         await driver.until(lambda: "5 functions measured" in driver.text() and "harmonic out" in driver.text())
 
 
@@ -268,9 +268,9 @@ async def test_links_lead_into_the_code_and_back(tmp_path: Path) -> None:
         assert "def total" in page.view.lines[page.view.cursor_index]
         await driver.press("greater_than_sign")
         await driver.until(lambda: page.view.cursor_line == 4)
-        await driver.press("x")
+        await driver.press("equals_sign")
         await driver.until(lambda: "shop/prices.py  original" in driver.text() and "price - price" in driver.text())
-        await driver.press("minus", "minus")
+        await driver.press("alt+left", "alt+left")
         await driver.until(lambda: page.view.cursor_line == 19 and "corrupted" in driver.text())
         await driver.page("f5", "passed in")
         await driver.press("v")
@@ -324,7 +324,7 @@ async def test_a_damaged_task_stops_nobody(tmp_path: Path) -> None:
         (tasks[1].folder / "answer" / "answer.json").write_text("{")
         await driver.press("right_square_bracket")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
-        await driver.press("escape", "1", "r", "C", "f5", "f8")
+        await driver.press("escape", "1", "r", "exclamation_mark", "f5", "f8")
         assert driver.screen.desk.validator.validation(tasks[1].id).verdict is None
         await driver.press("escape", "left_square_bracket")
         await driver.shows(tasks[0].id)
@@ -362,7 +362,7 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
             driver.screen.desk.validator.comment(tasks[0].id, text)
             driver.screen.say(text)
         driver.screen.pages.refill()
-        await driver.press("r", "o")
+        await driver.press("r", "O")
         await driver.idle()
         for key in ("f2", "f3", "f4", "f5", "f6", "f7", "f8", "f2"):
             await driver.press(key)

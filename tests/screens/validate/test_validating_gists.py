@@ -115,7 +115,7 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
 
 async def test_the_original_is_run_again_and_compared_with_what_was_recorded(tmp_path: Path) -> None:
     async with gists(tmp_path) as driver:
-        await driver.press("O")
+        await driver.press("alt+o")
         await driver.idle()
         await driver.until(lambda: len(driver.said.trials) == 5)
         assert all(trial.solved and not trial.odd for trial in driver.said.trials)
@@ -129,14 +129,14 @@ async def test_the_original_is_run_again_and_compared_with_what_was_recorded(tmp
     other = replace(first, tests=renamed)  # type: ignore[type-var]
     write_task(task, replace(answer, of_kind=replace(gist_answer(answer), originals=(other, other, other))))
     async with validating(services, [task], size=LARGE) as driver:
-        await driver.press("o")
+        await driver.press("O")
         await driver.idle()
         await driver.until(lambda: "NOT as recorded: test_total" in driver.text())
 
 
 async def test_the_check_is_made_and_a_failure_is_told(tmp_path: Path) -> None:
     async with gists(tmp_path) as driver:
-        await driver.press("C")
+        await driver.press("exclamation_mark")
         await driver.idle()
         await driver.until(lambda: driver.said.check is not None)
         assert driver.said.check is not None
@@ -173,7 +173,7 @@ async def test_repairs_and_gists_stand_in_one_queue(tmp_path: Path) -> None:
         await driver.shows(gist.id)
         await driver.until(lambda: ENTRYPOINT in driver.text())
         await driver.page("f8", "the reference gist")
-        await driver.press("m", "v")
+        await driver.press("percent_sign", "v")
         await driver.press("escape", "left_square_bracket")
         await driver.shows(repairs[0].id)
         await driver.until(lambda: "F4 Diff" in driver.text())

@@ -46,14 +46,14 @@ async def test_side_by_side_where_it_is_wide_and_back() -> None:
         assert not view.split
 
 
-async def test_n_and_p_go_from_change_to_change() -> None:
+async def test_n_goes_from_change_to_change() -> None:
     view = DiffView()
     app = Stage(view)
     async with app.run_test(size=(80, 12)) as pilot:
         view.load(BEFORE, AFTER)
         view.focus()
         found = []
-        for key in "nnnnppp":
+        for key in "nnnnNNN":
             await pilot.press(key)
             found.append(view.pane.lines[view.pane.cursor_index])
         assert found == ["line 5", "line 40", "new", "new", "line 40", "line 5", "line 5"]

@@ -72,7 +72,7 @@ class GistScoring:
         elif judging is None:
             self._view.say("Gists can't be scored here: gistpoint gist score does it.")
         else:
-            self._view.say("Scoring the gist … alt+s stops it.")
+            self._view.say("Scoring the gist … Alt+S stops it.")
             self._job = self._jobs.do(lambda job: self._score(job, judging, task, text), self._view.say)
 
     def _score(self, job: Job, judging: Judging, task: Task, text: str) -> str:
@@ -92,7 +92,7 @@ class GistScoring:
 
     def _say_progress(self, words: str) -> None:
         if self._job is not None and not self._job.cancel.cancelled:
-            self._view.say(f"Scoring the gist: {words}. alt+s stops it.")
+            self._view.say(f"Scoring the gist: {words}. Alt+S stops it.")
 
     def _scored(self, text: str, score: Mapping[str, Any], backend: str) -> None:
         self.scores[text], self.backends[text] = score, backend

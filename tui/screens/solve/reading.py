@@ -149,7 +149,7 @@ class CodePane(StatePane):
             return
         last = self._shown.first_line + self.view.line_count - 1
         old = stale(self._state, self._shown)
-        note = f"⟲ {old}, R reads it again  " if old else ""
+        note = f"⟲ {old}, . reads it again  " if old else ""
         self.title.update(f"{note}{self._shown.name}  lines {self._shown.first_line}-{last}".replace("\n", " "))
         self.title.set_class(bool(old), "-stale")
 

@@ -165,12 +165,12 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]]) -> list[Line]:
         if len(standings) > 1:
             lines.append(line(name, MUTED))
         if not found:
-            lines.append(line("not in the task: m measures the library", MUTED, link="measure"))
+            lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
         main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
         others = [s for s in found if s.metric not in MAIN_METRICS]
         lines += [_metric(standing) for standing in (*main, *others)]
         if found and not any(standing.percentile is not None for standing in found):
-            lines.append(line("without percentiles: m measures the library", MUTED, link="measure"))
+            lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
 
 
@@ -216,7 +216,7 @@ def about_check(check: CheckMade | None) -> list[Line]:
     """Return the lines on the findings of the check."""
     lines = _heading("What `task check` found (F6)", "page:runs")
     if check is None:
-        return [*lines, line("not run here yet: C runs it", MUTED, link="check")]
+        return [*lines, line("not run here yet: ! runs it", MUTED, link="check")]
     return lines + findings(check)
 
 

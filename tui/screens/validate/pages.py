@@ -39,7 +39,7 @@ def _check(known: Known, width: int) -> Iterator[Line]:
     check = known.said.check
     if check is None:
         yield line("`task check` was not run here yet", HEADING)
-        yield line("C runs it: leaks, identity, scores of the original and of the corrupted tree", MUTED, link="check")
+        yield line("! runs it: leaks, identity, scores of the original and of the corrupted tree", MUTED, link="check")
         return
     yield line(f"`task check` on {check.backend}: {'clean' if check.clean else 'NOT CLEAN'}", HEADING)
     for name, passed, reduced, detail in check.findings:
@@ -51,7 +51,7 @@ def _check(known: Known, width: int) -> Iterator[Line]:
 def _trials(known: Known) -> Iterator[Line]:
     yield line(f"Runs of the suite: {len(known.trials)}", HEADING)
     if not known.trials:
-        yield line("r runs the task's tests, o those of the original; R and O five times, F9 your fix", MUTED)
+        yield line("r runs the task's tests, O those of the original; R and Alt+O five times, F9 your fix", MUTED)
     for trial in reversed(known.trials):
         yield trial_line(trial)
         for id in trial.odd[:MOST_IDS]:

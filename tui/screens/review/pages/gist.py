@@ -126,9 +126,9 @@ def content(
         if before == text:
             return _scored(text, one.score, f"as step {one.step + 1} recorded")
         marks = carried(marks_of(read_evidence(one.score.get("lines", ()))), before, text)
-        note = f"marks of an earlier text, scored at step {one.step + 1}: alt+s scores this one"
+        note = f"marks of an earlier text, scored at step {one.step + 1}: Alt+S scores this one"
         return GistContent(text, marks, f"{figures(one.score)}  (of an earlier text)", note)
-    return GistContent(text, note="not scored at this step: alt+s scores it")
+    return GistContent(text, note="not scored at this step: Alt+S scores it")
 
 
 def _scored(text: str, score: Mapping[str, Any], note: str) -> GistContent:
