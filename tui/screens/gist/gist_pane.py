@@ -78,7 +78,7 @@ class GistPane(EditorPane):
 
     def compose(self) -> ComposeResult:
         """Lay out figures, gutter and editor, and the views that can replace the editor."""
-        framed(self, "gist")
+        framed(self)
         yield Plain("", id="gist-figures", classes="pane-title")
         editor = FunctionEditor(id="function-editor")
         editor.check = self._check
@@ -151,9 +151,9 @@ class GistPane(EditorPane):
     def draw_frame(self) -> None:
         """Tell whether the text is saved, and what is known of it; the frame of an original line stays."""
         if self.switcher.current == "editor-diff":
-            framed(self, "gist", "diff against what the last step saved · Alt+D goes back")
+            self.frame("gist", "diff against what the last step saved · Alt+D goes back")
         elif self.switcher.current != "gist-original":
-            framed(self, "gist", self.frame_note())
+            self.frame("gist", self.frame_note())
 
     def frame_note(self) -> Content:
         """Return the size of the text, whether it is saved, and whether it parses."""
@@ -297,7 +297,7 @@ class GistPane(EditorPane):
         self.original.load(text, title=place.path)
         self.original.go_to(place.line)
         self.original.focus()
-        framed(self, f"{place.path}:{place.line}", f"{words_of(evidence)} · Alt+O goes back")
+        self.frame(f"{place.path}:{place.line}", f"{words_of(evidence)} · Alt+O goes back")
         self.post_message(self.Comfort("original_line"))
 
 

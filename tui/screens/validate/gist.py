@@ -51,7 +51,7 @@ class GistPage(TaskPage, EditingPane):
 
     def compose(self) -> ComposeResult:
         """Lay out the scored view, which the editor may replace."""
-        framed(self, "gist")
+        framed(self)
         with ContentSwitcher(initial="scored", id="editor-views"):
             yield ScoredGist(id="scored")
             editor = FunctionEditor(id="function-editor")
@@ -108,13 +108,13 @@ class GistPage(TaskPage, EditingPane):
         """Tell what is shown, and which keys lead on."""
         if self.switcher.current == "function-editor":
             keys = Content("  F9 scores it · Alt+E goes back · Alt+D compares it with the reference")
-            framed(self, "your own gist", self.frame_note() + keys)
+            self.frame("your own gist", self.frame_note() + keys)
         elif self.switcher.current == "editor-diff":
-            framed(self, "your own gist against the reference", "Alt+D goes back")
+            self.frame("your own gist against the reference", "Alt+D goes back")
         elif self._showing and self._showing != self.reference:
-            framed(self, "your own gist, as it was scored", "Alt+E goes on with it")
+            self.frame("your own gist, as it was scored", "Alt+E goes on with it")
         else:
-            framed(self, reference_words(self._answer), "r scores it here · Alt+E writes your own")
+            self.frame(reference_words(self._answer), "r scores it here · Alt+E writes your own")
 
     # For EditingPane
 

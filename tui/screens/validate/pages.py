@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from textual.content import Content
 from textual.widget import Widget
 
 from gistpoint.core.generation.dossier import Dossier
@@ -105,6 +106,10 @@ class FixPage(TaskPage, EditingPane):
     def begun(self) -> Sequence[str]:
         """Return all corrupted functions."""
         return list(self._starts)
+
+    def frame_note(self) -> Content:
+        """Add the key that runs it."""
+        return super().frame_note() + Content(" · F9 runs the suite on it")
 
     def words_of(self, name: str) -> str:
         """Return the function."""
