@@ -23,7 +23,14 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.validate.kind import ValidatingKind
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
-from gistpoint.tui.screens.validate.overview import Known, about_check, about_provenance, about_runs, about_verdict
+from gistpoint.tui.screens.validate.overview import (
+    Known,
+    about_check,
+    about_provenance,
+    about_runs,
+    about_verdict,
+    head,
+)
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
@@ -190,7 +197,7 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
     hard = answer.difficulty
     what = f"{hard.calls:,} calls, {hard.functions} functions and {hard.files} files touched, depth {hard.depth}"
     return [
-        Line(((f"{task.short_id}  ", HEADING), (f"gist  {task.source.name} {task.source.revision[:12]}", ""))),
+        head(task, "gist"),
         Line((("command   ", MUTED), (entrypoint_of(task), "bold")), link="page:brief"),
         Line((("budget    ", MUTED), (f"{task.budgets.tool_uses} steps, one hand-in", ""))),
         Line((("solver    ", MUTED), (", ".join([*allowed, *advice]), ""))),
