@@ -82,6 +82,14 @@ class AttendedScreen(Protocol):
 
 
 @runtime_checkable
+class KeepingScreen(Protocol):
+    """A screen with something that is not written yet."""
+
+    def stop(self) -> None:
+        """Write it; nothing is recorded afterwards."""
+
+
+@runtime_checkable
 class ReluctantScreen(Protocol):
     """A screen that can refuse input meant for the screen before it."""
 
@@ -196,6 +204,12 @@ class BaseApp(App[object]):
             if isinstance(self.screen, ReluctantScreen) and not self.screen.takes(event):
                 return
         await super().on_event(event)
+
+    def on_exit_app(self) -> None:
+        """Keep what is typed, however the program is ended: by a key, by a signal, or as the browser is gone."""
+        for screen in self.screen_stack:
+            if isinstance(screen, KeepingScreen) and screen.is_mounted:
+                screen.stop()
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves; return 0, or 1 if an error ended the app."""
@@ -358,7 +372,8 @@ class BaseApp(App[object]):
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
         kept = self.keep_what_is_open(error, log)
-        text = f"{type(error).__name__}: {str(error)[:500]}\n\nThe details are in {log}.{kept}"
+        told = f"The details are in {log}." if not self.is_web else "Tell who gave you the link."
+        text = f"{type(error).__name__}: {str(error)[:500]}\n\n{told}{kept}"
         if recover:
             self.call_later(self._recover, text)
 

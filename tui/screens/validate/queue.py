@@ -106,7 +106,6 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: MUTED,
         rank=6,
     ),
-    Column("function", lambda r: r.name, text=lambda r: " ".join([r.name, *r.functions]), rank=7),
     Column("mode", lambda r: r.mode, style=lambda r: MUTED),
     Column(
         "source",
@@ -114,13 +113,14 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: MUTED,
         text=lambda r: f"{r.task.source.name} {r.task.source.revision}",
     ),
+    Column("function", lambda r: r.name, text=lambda r: " ".join([r.name, *r.functions]), rank=7),
 )
 
 
 class QueueList(Table[QueueRow]):
     """Seen mark, verdict, title, library and function of each task."""
 
-    HEAD = 0
+    HEAD, MARGIN, GAP = 0, 1, 1
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, key=lambda row: row.task.id, id="queue")
