@@ -252,7 +252,7 @@ class ValidateScreen(Screen[None]):
         framed(self.queue, "Tasks", f"{place}{shown}")
         self.header.show(
             name=row.name if row is not None else "Validation",
-            words=f"{len(judged)} judged, {accepted} accepted",
+            words=f"{place}{shown}   {len(judged)} judged, {accepted} accepted",
             fields=[HeaderField("reviewer", self.desk.validator.name), HeaderField("set", self.desk.tasks.name)],
         )
         self.verdict_line.update(_verdicts(row, wide=self.size.width >= 120), layout=False)
