@@ -110,6 +110,11 @@ class Locations:
         return self.cache / "libraries"
 
     @property
+    def used_commands(self) -> Path:
+        """How often each command of the palette was chosen."""
+        return self.data / "commands.json"
+
+    @property
     def logs(self) -> Path:
         """Logs of crashes."""
         return self.data / "logs"

@@ -35,6 +35,19 @@ def visible_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(_ONE_LINE)
 
 
+def plural(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun: `1 task`, `2 tasks`; `several` is the plural that no `s` makes."""
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def shortened(text: str, characters: int) -> str:
+    """Return `text` with its middle left out if it has more characters: `abc…xyz`."""
+    if len(text) <= characters:
+        return text
+    tail = characters // 3
+    return f"{text[: characters - tail - 1]}…{text[len(text) - tail :]}"
+
+
 def bounded(text: str, characters: int, *, what: str = "text") -> str:
     """Return `text`, cut in its middle with a line that says how many characters were left out."""
     if len(text) <= characters:

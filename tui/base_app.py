@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events, work
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # what a terminal's bytes stand for; there is no public way
@@ -16,12 +16,11 @@ from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
-from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import Theme
-from textual.widget import AwaitMount
+from textual.widget import AwaitMount, Widget
 
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
@@ -29,10 +28,13 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.text import visible
 from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
 from gistpoint.tui.jobs import JobFailed
-from gistpoint.tui.keys import KEYS, Key, KeyScope, bindings_of, shown_key, shown_keys
+from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
 from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import OWN, usable_theme
 from gistpoint.tui.widgets.frames import pane_around
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.palette import Command
 
 for _digit in "123456789":
     # For one terminal on macOS, Textual takes Escape and a digit for a sign that is typed; all others mean Alt+digit.
@@ -47,40 +49,6 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
     head = f"gistpoint {__version__}\nattempt {attempt_id or 'none'}\n\n"
     path.write_text(head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace")
     return path
-
-
-class KeyCommands(Provider):
-    """Offers the rows of the key table, so that everything can be reached without its key."""
-
-    def _possible(self) -> Iterator[Key]:
-        scopes = {KeyScope.APP, *getattr(self.screen, "SCOPES", ())}
-        for key in KEYS:
-            if key.scope not in scopes or key.action == "command_palette":
-                continue
-            name = key.action.partition("(")[0]
-            owner = self.app if key.scope is KeyScope.APP else self.screen
-            if owner.check_action(name, ()) is not False:
-                yield key
-
-    def _run(self, key: Key) -> None:
-        owner = self.app if key.scope is KeyScope.APP else self.screen
-        self.app.call_later(partial(owner.run_action, key.action))
-
-    def _help(self, key: Key) -> str:
-        return f"{key.tooltip} ({shown_keys(key.keys)})"
-
-    async def discover(self) -> Hits:
-        """Offer everything before a letter is typed."""
-        for key in self._possible():
-            yield DiscoveryHit(key.description, partial(self._run, key), help=self._help(key))
-
-    async def search(self, query: str) -> Hits:
-        """Offer the commands that match the letters."""
-        matcher = self.matcher(query)
-        for key in self._possible():
-            score = matcher.match(f"{key.description} {key.tooltip}")
-            if score > 0:
-                yield Hit(score, matcher.highlight(key.description), partial(self._run, key), help=self._help(key))
 
 
 def read_settings(config: Path) -> UserSettings:
@@ -130,10 +98,9 @@ class BaseApp(App[object]):
     """
 
     TITLE = "gistpoint"
-    COMMANDS: ClassVar[Any] = {KeyCommands}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
-    ENABLE_COMMAND_PALETTE = True
+    ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is an action of the same name
     DEFAULT_MODE = "first"
 
     def __init__(self, locations: Locations, styles: str) -> None:
@@ -243,12 +210,67 @@ class BaseApp(App[object]):
 
     def action_help(self) -> None:
         """Show keys and explanations for the current screen."""
-        from gistpoint.tui.screens.help import HelpScreen
+        from gistpoint.tui.screens.help import HelpScreen, sections
 
-        if not isinstance(self.screen, HelpScreen):
-            page = getattr(self.screen, "HELP_PAGE", "home")
-            scopes = getattr(self.screen, "SCOPES", ())
-            self.push_screen(HelpScreen(page, self.keymap, *scopes))
+        screen = self.screen
+        if not isinstance(screen, HelpScreen):
+            page = getattr(screen, "HELP_PAGE", "home")
+            about = (screen.focused.HELP if screen.focused is not None else None) or ""
+            self.push_screen(HelpScreen(page, sections(screen, self.keymap), about))
+
+    def action_command_palette(self) -> None:
+        """Show what can be done now, the most used first."""
+        from gistpoint.tui.possible import in_order, possible_now
+        from gistpoint.tui.screens.palette import Command, uses
+
+        screen, counts = self.screen, uses(self.locations.used_commands)
+        entries = [one for one in possible_now(screen) if not one.moves and one.key.id != "app.palette"]
+        entries.sort(key=lambda one: (in_order(one)[0] > 1, -counts.get(one.key.id, 0), in_order(one)))
+        self._offer(
+            "Commands",
+            [
+                Command(
+                    one.key.id,
+                    one.key.description,
+                    one.spelt,
+                    one.key.tooltip,
+                    partial(self.run_action, one.key.action, one.node),
+                )
+                for one in entries
+            ],
+        )
+
+    def action_change_theme(self) -> None:
+        """Offer the themes, from the one in use on."""
+        from gistpoint.tui.screens.palette import Command
+
+        themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in _OWN_BY_NAME, theme.name))
+        keep = "To keep it, write theme = {!r} into {}"
+        self._offer(
+            "Themes",
+            [
+                Command(
+                    theme.name,
+                    theme.name,
+                    "dark" if theme.dark else "light",
+                    keep.format(theme.name, self.locations.config / FILE),
+                    partial(setattr, self, "theme", theme.name),
+                )
+                for theme in themes
+            ],
+            at=self.theme,
+        )
+
+    def _offer(self, title: str, commands: list[Command], *, at: str = "") -> None:
+        from gistpoint.tui.screens.palette import Palette, count_use
+
+        def chosen(command: Command | None) -> None:
+            if command is not None:
+                if title == "Commands":
+                    count_use(self.locations.used_commands, command.id)
+                self.call_later(command.run)
+
+        self.push_screen(Palette(title, commands, at=at), chosen)
 
     def action_zoom(self) -> None:
         """Show the pane of the focus alone, or all panes again."""
@@ -260,6 +282,18 @@ class BaseApp(App[object]):
             screen.maximize(pane, container=False)
         else:
             self.bell()
+
+    def action_jump(self) -> None:
+        """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
+        from gistpoint.tui.screens.jump import JumpScreen, places
+
+        screen = self.screen
+
+        def chosen(widget: Widget | None) -> None:
+            if widget is not None:
+                screen.set_focus(widget)
+
+        self.push_screen(JumpScreen(places(screen)), chosen)
 
     def action_leave_program(self) -> None:
         """Close the program."""

@@ -7,43 +7,63 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import sys
 from collections.abc import Sequence
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
 from gistpoint.tui import commands
-from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, CommandParser, Commands
+from gistpoint.tui.commands.command import DONE, INTERRUPTED, MISTAKE, NEGATIVE, CommandParser, Commands, readable
 from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.starting import hold_collection
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    options = parser().parse_args(arguments)
+    if "_ARGCOMPLETE" in os.environ:
+        from gistpoint.tui.commands.completion import complete
+
+        complete(parser())
     try:
+        words = _understood(sys.argv[1:] if arguments is None else arguments)
+        options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
         code: int = options.run(options)
         sys.stdout.flush()
         return code
     except CancelledError as error:
-        print(f"gistpoint: {error}", file=sys.stderr)
-        return NEGATIVE
+        print(f"gistpoint: {readable(str(error))}", file=sys.stderr)
+        return INTERRUPTED
     except UserError as error:
         return _reported(error)
     except KeyboardInterrupt:
         print("\ngistpoint: stopped", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
     except OSError as error:
         if error.errno not in _OF_THE_USER:
             raise
-        what = str(error.filename)[:_SHOWN] if error.filename is not None else "A file"
+        what = str(error.filename) if error.filename is not None else "A file"
         return _reported(UserError(f"{what} can't be used: {error.strerror}."))
 
 
-_SHOWN = 200
+_SAID_OTHERWISE = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
+"""First words that mean a command which has another name."""
+
+
+def _understood(given: Sequence[str]) -> list[str]:
+    """Return the words of the command that is meant: `help task new` is `task new --help`."""
+    words, first = [*given], 0
+    while first < len(words) and words[first].startswith("-"):
+        first += 2 if words[first] == "--sandbox" else 1
+    before, name, rest = words[:first], words[first : first + 1], words[first + 1 :]
+    if name == ["help"]:
+        return [*before, *rest, "--help"]
+    return [*before, *(_SAID_OTHERWISE.get(name[0], name) if name else ()), *rest]
+
+
 _OF_THE_USER = frozenset({
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENOSPC, errno.EDQUOT,
 })  # fmt: skip
@@ -51,11 +71,9 @@ _OF_THE_USER = frozenset({
 
 
 def _reported(error: UserError) -> int:
-    from gistpoint.core.text import visible
-
-    print(f"gistpoint: {visible(error.message)}", file=sys.stderr)
+    print(f"gistpoint: {readable(error.message)}", file=sys.stderr)
     if error.hint:
-        print(visible(error.hint), file=sys.stderr)
+        print(readable(error.hint), file=sys.stderr)
     return NEGATIVE if isinstance(error, NegativeVerdictError) else MISTAKE
 
 
@@ -64,8 +82,8 @@ def parser() -> CommandParser:
     top = CommandParser(
         prog="gistpoint",
         description="Solve, replay and validate repository-level coding tasks with the tools and budgets of agents.",
-        epilog="Without a command, gistpoint opens its home screen. Exit codes: 0 done, 1 a negative verdict, "
-        "2 a mistake in how it was called.",
+        epilog="Without a command, gistpoint opens its home screen. `gistpoint help COMMAND` explains one. Exit codes: "
+        "0 done, 1 a negative verdict, 2 a mistake in how it was called, 130 stopped with Ctrl+C.",
     )
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
@@ -180,6 +198,9 @@ def _add_commands(top: Commands) -> None:
     )
     top.add("code", "a library's functions with complexity and centrality", lambda: commands.code.code_options)
     top.add("paths", "print where gistpoint keeps things", lambda: commands.storage.paths_options)
+    top.add(
+        "completion", "print the completion of a shell: bash, zsh or fish", lambda: commands.completion.script_options
+    )
 
 
 def _add_gists(top: Commands) -> None:

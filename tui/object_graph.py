@@ -50,13 +50,28 @@ def add_isolation(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the isolation."""
     group = parser.add_argument_group("isolation")
     group.add_argument(
-        "--sandbox", metavar="BACKEND", default=None, help="bwrap, docker, landlock or plain; overrules config.toml"
+        "--sandbox",
+        metavar="BACKEND",
+        type=_backend_name,
+        default=argparse.SUPPRESS,  # a command's default would overrule what stands before the command
+        help="bwrap, docker, landlock or plain; overrules config.toml",
     )
     group.add_argument(
         "--allow-unsandboxed",
         action="store_true",
+        default=argparse.SUPPRESS,
         help="if no isolation works, run the repository's code and builds of what it needs as yourself",
     )
+
+
+def _backend_name(text: str) -> str:
+    from gistpoint.core.errors import did_you_mean
+    from gistpoint.sandbox.ladder import builtin_backends, installed_backends
+
+    known = [*builtin_backends(), *installed_backends()]
+    if text in known:
+        return text
+    raise argparse.ArgumentTypeError(f"there is no sandbox {text!r}: {', '.join(known)}.{did_you_mean(text, known)}")
 
 
 def build_services(options: argparse.Namespace, *, role: Role | None = None) -> Services:
@@ -95,6 +110,16 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         made = runners if kind_of(task).suite else entrypoint_pool(task)
         made.prepare(is_our_demo(task, locations))
 
+    def isolation() -> tuple[str, bool] | None:
+        from gistpoint.core.errors import UserError
+        from gistpoint.sandbox.ladder import UNSANDBOXED
+
+        try:
+            name = _chosen_backend(options, True, None).name
+        except UserError:  # whoever starts an attempt is told
+            return None
+        return name, name != UNSANDBOXED
+
     return Services(
         locations=locations,
         tasks=TaskStore(locations.tasks, demo=locations.demo),
@@ -102,6 +127,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         clock=clock,
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,
+        isolation=isolation,
         prepare=prepare,
         enrolment=enrolment,
         consent=consent,

@@ -18,13 +18,14 @@ from gistpoint.core.errors import CancelledError, EndpointError, EnvironmentBuil
 from gistpoint.core.generation.by_model import ModelCorruption, ModelTerms, corrupt_by_model
 from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, agreement, run_campaign, run_controls
 from gistpoint.core.generation.candidates import CandidatePlan, plan
+from gistpoint.core.generation.choosing import require_defined
 from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in, with_test_map_if_it_ends
 from gistpoint.core.generation.library import SourceLibrary, learn_library
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.progress import CampaignMeter
 from gistpoint.core.generation.proof import CorruptionProof, prove
-from gistpoint.core.generation.removal import check_named, random_targets, removal_target
+from gistpoint.core.generation.removal import check_named, definitions, random_targets, removal_target
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.generation.standing import InUse, WrittenSet
 from gistpoint.core.generation.verdicts import Counts, StateFile
@@ -32,6 +33,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.model import Rules, Task
+from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 
 _REFUSED = {
@@ -166,11 +168,16 @@ def _learned(
     spec: SourceSpec, settings: CampaignSettings, harness: FetchingHarness, locations: Locations, run: RunContext
 ) -> Context:
     """Return the context of a source with its library, which is determined now if it was not known."""
+
+    def look(tree: SourceTree) -> None:
+        if settings.choice.functions:
+            require_defined(settings.choice, {str(definition.ref) for definition in definitions(tree, frozenset())})
+
     with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:
         scratch, runner = Path(name), harness.runner()
         folder = locations.libraries / sha256_of_json([harness.key(spec, scratch), runner.backend.name])[:32]
         library = learn_library(
-            folder, lambda: harness.fetch(spec, scratch, run), runner, harness.mapper, stars=spec.stars, run=run
+            folder, lambda: harness.fetch(spec, scratch, run, look), runner, harness.mapper, stars=spec.stars, run=run
         )
     intake = library.intake
     run.note(f"{spec.source}: {len(intake.passed)} tests pass, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
@@ -220,12 +227,14 @@ def _make(
                     context, verdicts, control, workers, state, on_comparison=on_comparison
                 )
         except EndpointError as stop:
-            run.note(f"stopped; {len(state.verdicts)} verdicts are kept: the same command goes on")
+            run.note(
+                f"stopped; what was made is kept ({plural(len(state.verdicts), 'verdict')}): the same command goes on"
+            )
             result.stopped = stop
         except (KeyboardInterrupt, SystemExit, CancelledError):
             run.note(
-                f"stopped; what was made is kept (tasks: {len(tasks.standing)}, verdicts: {len(state.verdicts)}): "
-                "the same command goes on"
+                f"stopped; what was made is kept ({plural(len(tasks.standing), 'task')}, "
+                f"{plural(len(state.verdicts), 'verdict')}): the same command goes on"
             )
             raise
         finally:

@@ -33,6 +33,7 @@ from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.workspaces import lay_out
 
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _FORMS = "Give `name==version` of a package, a folder, or `PATH_OR_URL@COMMIT` of a git repository."
 _CLONED = "Look whether `git clone` can read it and whether it has that commit. The form is PATH_OR_URL@COMMIT."
 
@@ -49,14 +50,13 @@ class Fetcher:
 
         Raises `SourceError` if it can't be fetched, and `CancelledError`.
         """
+        require_form(specification)
         into.mkdir(parents=True, exist_ok=True)
-        if specification and path_of(specification).is_dir():
+        if _is_folder(specification):
             return self._folder(path_of(specification), into, specification)
-        if "==" in specification and "://" not in specification and "@" not in specification:
+        if _is_version(specification):
             return self._sdist(specification, into)
-        place, at, commit = specification.removeprefix("git+").rpartition("@")
-        if not at or not place or not _REVISION.fullmatch(commit):
-            raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
+        place, _, commit = specification.removeprefix("git+").rpartition("@")
         return self._git(place, commit, into, specification)
 
     def _folder(self, folder: Path, into: Path, given: str) -> tuple[Source, Path]:
@@ -102,6 +102,32 @@ class Fetcher:
         return Source("git", _named(target, name), revision, given), target
 
 
+def require_form(specification: str) -> None:
+    """Raise `SourceError` for what is no source by its form, or a folder that is not there; nothing is fetched."""
+    place, _, commit = specification.removeprefix("git+").rpartition("@")
+    if not (_is_folder(specification) or _is_version(specification) or (place and _REVISION.fullmatch(commit))):
+        raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
+
+
+def newest_version(name: str) -> str:
+    """Return `name==version` of the newest release with an sdist, as the user's index has it. Raises `SourceError`."""
+    sdist = locate(name, name)
+    return f"{name}=={sdist.version}"
+
+
+def is_bare_name(specification: str) -> bool:
+    """Whether it is the name of a package without a version, and of no file or folder."""
+    return bool(_NAME.fullmatch(specification)) and not path_of(specification).exists()
+
+
+def _is_folder(specification: str) -> bool:
+    return bool(specification) and path_of(specification).is_dir()
+
+
+def _is_version(specification: str) -> bool:
+    return "==" in specification and "://" not in specification and "@" not in specification
+
+
 def _why_not(specification: str) -> str:
     """Return the reason why this specification can't be fetched."""
     if "://" in specification:
@@ -109,6 +135,8 @@ def _why_not(specification: str) -> str:
     if specification and path_of(specification).is_file():
         return "It is a file, and a source is a folder (unpack an archive before)"
     looks_like_path = "/" in specification or specification.startswith((".", "~"))
+    if is_bare_name(specification):
+        return "The version of the package is missing"
     return "There is no such folder" if looks_like_path else "It does not name a source"
 
 

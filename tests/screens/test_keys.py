@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
-from screens.driving import driving, solving
+from screens.driving import LARGE, Driver, driving, solving
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.widgets import Input
 
 from gistpoint import tui
 from gistpoint.core.errors import SettingsError
@@ -18,8 +19,10 @@ from gistpoint.tui.base_app import read_settings
 from gistpoint.tui.bindings.words import FREE, WORDS
 from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.ask import Dialog
-from gistpoint.tui.screens.help import help_text
+from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.jump import JumpScreen, places
+from gistpoint.tui.screens.palette import CommandRows, Palette
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
@@ -115,21 +118,24 @@ def test_keys_are_spelt_one_way(key: str, shown: str) -> None:
     assert shown_keys(key) == shown
 
 
-@pytest.mark.parametrize(
-    ("page", "scopes"),
-    [
-        ("home", HomeScreen.SCOPES),
-        ("solve", SolveScreen.SCOPES),
-        ("summary", SummaryScreen.SCOPES),
-        ("validate", ValidateScreen.SCOPES),
-        ("study", StudyPage.SCOPES),
-    ],
-)
-def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[KeyScope, ...]) -> None:
-    text = help_text(page, {}, *scopes, KeyScope.APP, KeyScope.DIALOG)
-    for key in KEYS:
-        if key.scope in scopes:
-            assert f"| {shown_keys(key.keys)} | {key.description} |" in text
+async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4", "f1")
+        await driver.until_screen("HelpScreen")
+        await driver.until(lambda: "What costs a tool use" in driver.text())
+        text = driver.text()
+        assert text.index("Definition") < text.index("Submit")
+        listed = {row for _, rows in sections(driver.solve, driver.app.keymap) for row in rows}
+        for scope in SolveScreen.SCOPES:
+            assert {row.words for row in rows_of(scope, {})} <= {row.words for row in listed}
+        await driver.type("/suspect")
+        await driver.until(lambda: "Submit" not in driver.text())
+        assert "Mark the function as suspect" in driver.text()
+        await driver.press(*["backspace"] * 8, "m")
+        await driver.until(lambda: "Mark the function as suspect" in driver.text() and "Edit" not in driver.text())
+        await driver.press("escape")
+        assert driver.screen is driver.solve
 
 
 def test_the_guide_lists_every_key() -> None:
@@ -172,13 +178,71 @@ async def test_the_user_can_choose_other_keys(tmp_path: Path) -> None:
         await driver.until_screen("ConfirmDialog")
         await driver.press("escape", "f1")
         await driver.until_screen("HelpScreen")
-        assert "F11" in help_text("solve", driver.app.keymap, *SolveScreen.SCOPES)
+        await driver.type("f11")
+        await driver.until(lambda: "Submit" in driver.text())
+
+
+def offered(driver: Driver) -> list[str]:
+    assert isinstance(driver.screen, Palette)
+    return [command.name for command in driver.screen.query_one(CommandRows).commands]
 
 
 async def test_the_palette_offers_what_can_be_done_here(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
-        await driver.press("ctrl+p")
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4", "ctrl+p")
+        names = offered(driver)
+        assert "Definition" in names
+        assert "$EDITOR" not in names
+        assert "Up" not in names
+        assert names.count("Console") == 1
+        assert len(names) == len(set(names))
+        assert names[-3:] == ["Theme", "Help", "Quit"]
+        await driver.press("escape", "f6", "ctrl+p")
+        assert "$EDITOR" in offered(driver)
+        assert "Definition" not in offered(driver)
         await driver.type("give up")
-        await driver.until(lambda: "Give up" in driver.text())
+        await driver.until(lambda: offered(driver)[0] == "Give up")
+        assert "Give up or skip, with a reason" in driver.text()
         await driver.press("enter")
         await driver.until_screen("ReasonDialog")
+        await driver.press("escape", "ctrl+p")
+        assert offered(driver)[0] == "Give up"
+        await driver.press("escape")
+        driver.app.locations.used_commands.write_text("[broken")
+        await driver.press("ctrl+p")
+        assert offered(driver)[0] == "Brief"
+
+
+async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with driving(build_services(tmp_path, clock=clock), clock) as driver:
+        await driver.until_screen("HomeScreen")
+        await driver.press("ctrl+p", *"theme", "enter")
+        await driver.until(lambda: isinstance(driver.screen, Palette) and "gistpoint-light" in offered(driver))
+        await driver.press(*"light", "enter")
+        await driver.until(lambda: driver.app.theme == "gistpoint-light")
+        await driver.press("alt+t", *"nord")
+        assert "theme = 'nord'" in driver.text()
+        await driver.press("escape")
+        assert driver.app.theme == "gistpoint-light"
+
+
+async def test_a_letter_goes_to_what_it_stands_on(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f5")
+        line = driver.solve.focused
+        await driver.type("half a line")
+        await driver.press("ctrl+o")
+        assert isinstance(driver.screen, JumpScreen)
+        found = dict(places(driver.solve))
+        letter = next(letter for letter, (widget, _) in found.items() if widget is driver.solve.code.view)
+        assert len(found) > 3
+        await driver.press(letter)
+        await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
+        await driver.press("ctrl+o", "1")
+        assert driver.screen is driver.solve
+        assert driver.solve.focused is driver.solve.code.view
+        assert isinstance(line, Input)
+        assert line.value == "half a line"

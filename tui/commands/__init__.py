@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         agents,
         attempts,
         code,
+        completion,
         demo,
         doctor,
         gist_listing,
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "agents", "attempts", "code", "demo", "doctor", "gist_listing", "gist_making", "gists", "glance", "mcp",
-    "replay", "rescore", "review", "reviews", "runs", "solve", "storage", "studies", "study_attempts", "study_beyond",
-    "study_people", "study_report", "study_simulation", "study_taking", "task_export", "task_import",
+    "agents", "attempts", "code", "completion", "demo", "doctor", "gist_listing", "gist_making", "gists", "glance",
+    "mcp", "replay", "rescore", "review", "reviews", "runs", "solve", "storage", "studies", "study_attempts",
+    "study_beyond", "study_people", "study_report", "study_simulation", "study_taking", "task_export", "task_import",
     "task_making", "tasks", "validations",
 ]  # fmt: skip
 

@@ -22,7 +22,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.overrides import TOOL_PROFILES, in_profile
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.tasks.budgets import Budgets
-from gistpoint.core.text import visible
+from gistpoint.core.text import plural, visible
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, shown
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings, job_of
@@ -39,13 +39,13 @@ from gistpoint.tui.commands.output import (
     print_table,
     print_text,
     require_terminal,
+    stamp,
     write_whole,
 )
 from gistpoint.tui.commands.solve import read_gist_settings
 from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.services import Services
 from gistpoint.tui.tables import Column
-from gistpoint.tui.view_models import moment
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -163,7 +163,7 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
     if options.max_cost is not None:
         found.limit_cost(options.max_cost)
     if not options.json:
-        print(f"run {found.name}: {len(found.left)} of {len(found.jobs)} jobs to do", flush=True)
+        print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
     display = JobTable(found) if sys.stdout.isatty() and not options.json else JobLines(found)
     runner = AgentRunner(
         found, ports, at_once=options.at_once, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
@@ -278,7 +278,7 @@ def _dry_run(
     )
     print_records(columns, jobs)
     where = f" at {settings.host}" if settings.host else ""
-    print_text(f"{len(jobs)} jobs for {settings.model}{where}. Nothing was sent.")
+    print_text(f"{plural(len(jobs), 'job')} for {settings.model}{where}. Nothing was sent.")
     return DONE
 
 
@@ -318,7 +318,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
         "jobs": len(found.jobs),
         "ended": len(found.jobs) - len(found.left),
         "state": state,
-        "begun": moment(found.document.created_utc_ms),
+        "begun": stamp(found.document.created_utc_ms),
     }
 
 
@@ -387,7 +387,7 @@ def stop(options: argparse.Namespace) -> int:
     """Ask the process that works on a run to stop; return 1 if none does."""
     found = AgentRunStore(Locations.of_user().runs).open(options.name)
     if not found.worked_on:
-        print(f"No process works on {found.name}: {len(found.left)} of {len(found.jobs)} jobs are left.")
+        print(f"No process works on {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} left.")
         return NEGATIVE
     found.ask_to_stop()
     print(f"{found.name} is asked to stop. What is under way has {GRACE_S:.0f} s to finish.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import SourceError, UserError
 
 if TYPE_CHECKING:
     from gistpoint.core.generation.settings import SourceSpec
@@ -41,7 +42,7 @@ def add_suite(
 
 def counted(text: str) -> int:
     """Return a whole number of 1 or more."""
-    value = _whole(text)
+    value = whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return value
@@ -59,7 +60,7 @@ def step_number(text: str) -> int:
 
 def natural(text: str) -> int:
     """Return a whole number of 0 or more."""
-    value = _whole(text)
+    value = whole(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
     return value
@@ -67,10 +68,7 @@ def natural(text: str) -> int:
 
 def positive(text: str) -> float:
     """Return a finite number above 0."""
-    try:
-        value = float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from error
+    value = number(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError("must be a number above 0")
     return value
@@ -87,7 +85,16 @@ def share(text: str) -> float:
     return value
 
 
-def _whole(text: str) -> int:
+def number(text: str) -> float:
+    """Return a number."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from error
+
+
+def whole(text: str) -> int:
+    """Return a whole number."""
     try:
         return int(text)
     except ValueError as error:
@@ -99,6 +106,26 @@ def require_not_empty(options: argparse.Namespace, *names: str) -> None:
     for name in names:
         if getattr(options, name) == "":
             raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
+
+
+def settled_source(options: argparse.Namespace, source: str) -> str:
+    """Return a source that names something by its form; of a package without a version the newest, after a yes.
+
+    Raises `SourceError`, without a terminal also for a missing version, with the command that has it.
+    """
+    from gistpoint.sandbox.environments.sources import is_bare_name, newest_version, require_form
+
+    if not is_bare_name(source):
+        require_form(source)
+        return source
+    newest = newest_version(source)
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        print(f"{source} is given without a version. The newest is {newest}. Take it? [Y/n] ", end="", file=sys.stderr)
+        sys.stderr.flush()
+        if input().strip().lower() in ("", "y", "yes"):
+            return newest
+    words = [newest if word == source else word for word in getattr(options, "called", (source,))]
+    raise SourceError(f"{source} needs a version; the newest is {newest}.", hint=shlex.join(["gistpoint", *words]))
 
 
 def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:

@@ -31,10 +31,9 @@ from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import duration, print_json, print_records, print_table, write_whole
+from gistpoint.tui.commands.output import duration, print_json, print_records, print_table, stamp, write_whole
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
-from gistpoint.tui.view_models import moment
 
 
 def attempt_store() -> AttemptStore:
@@ -104,7 +103,7 @@ def show(options: argparse.Namespace) -> int:
         ["actor", _actor(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
-        ["started", moment(summary.started_utc_ms)],
+        ["started", stamp(summary.started_utc_ms)],
         ["outcome", outcome(summary)],
         ["record", _record(summary)],
         *([["suspicious", ", ".join(state.suspicious)]] if state.suspicious else []),
@@ -308,7 +307,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
         Column("actor", _actor),
         Column("role", lambda attempt: attempt.role),
         Column("participant", lambda attempt: attempt.participant or "–"),
-        Column("started", lambda attempt: moment(attempt.started_utc_ms)),
+        Column("started", lambda attempt: stamp(attempt.started_utc_ms)),
         Column("active", lambda attempt: duration(attempt.state.clock.active)),
         Column("calls", lambda attempt: str(len(attempt.state.calls))),
         Column("last", lambda attempt: _score(attempt.state.last)),

@@ -16,7 +16,7 @@ from gistpoint.core.generation.choice import (
     read_sizes,
 )
 from gistpoint.core.metrics.bars import HARD
-from gistpoint.tui.commands.arguments import counted, require_not_empty
+from gistpoint.tui.commands.arguments import counted, number, require_not_empty
 
 CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"
 _DEFAULT_COUNT = 20
@@ -34,11 +34,11 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--hard-by", metavar="METRICS", help="high, or low, in these instead, such as cyclomatic,degree:low"
     )
-    group.add_argument("--percentile", type=float, metavar="P", help="of --hard among the candidates (default: 90)")
+    group.add_argument("--percentile", type=number, metavar="P", help="of --hard among the candidates (default: 90)")
     group.add_argument(
         "--spread", metavar="METRICS", help=f"tasks evenly over the quantiles of two, such as {','.join(PLANE)}"
     )
-    group.add_argument("--bins", type=int, metavar="N", help="quantiles of each of the two (default: 4)")
+    group.add_argument("--bins", type=counted, metavar="N", help="quantiles of each of the two (default: 4)")
     group.add_argument(
         "--quadrants", action="store_true", help="two quantiles of each (or of code_lines,harmonic_out), equal numbers"
     )

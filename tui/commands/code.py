@@ -16,6 +16,8 @@ from gistpoint.core.generation.library import SourceLibrary, find_learned
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.conditions import filter_rows, read_condition
 from gistpoint.core.metrics.table import FunctionMetrics, measure_functions, rows_to_csv, sort_rows
+from gistpoint.core.text import plural
+from gistpoint.tui.commands.arguments import natural, settled_source
 from gistpoint.tui.commands.choosing import CONDITION_HELP
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text, spelled
@@ -33,13 +35,14 @@ def code_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("--sort", default="harmonic_out", metavar="COLUMN", help="default: harmonic_out")
     parser.add_argument("--ascending", action="store_true", help="the smallest first")
     parser.add_argument("--where", action="append", default=[], metavar="CONDITION", help=CONDITION_HELP)
-    parser.add_argument("--most", type=int, default=40, metavar="N", help="rows to show (default: 40)")
+    parser.add_argument("--most", type=natural, default=40, metavar="N", help="rows to show (default: 40)")
     parser.add_argument("--tests", action="store_true", help="take the tests' own code as well")
-    parser.add_argument("--csv", action="store_true", help="all rows and columns as CSV")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--names", action="store_true", help="the functions alone, a line each: a file for --functions")
-    parser.add_argument("--around", metavar="FUNCTION", help="draw the callers and callees of one function")
-    parser.add_argument("--depth", type=int, default=1, metavar="N", help="of the drawing (default: 1)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--csv", action="store_true", help="all rows and columns as CSV")
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--names", action="store_true", help="the functions alone, a line each: a file for --functions")
+    form.add_argument("--around", metavar="FUNCTION", help="draw the callers and callees of one function")
+    parser.add_argument("--depth", type=natural, default=1, metavar="N", help="of the drawing (default: 1)")
     return code
 
 
@@ -47,6 +50,7 @@ def code(options: argparse.Namespace) -> int:
     """Print the table, as CSV or JSON on request, or one function's callers and callees."""
     for condition in options.where:
         read_condition(condition)  # a mistake is told before anything is fetched
+    options.source = settled_source(options, options.source)
     with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch:
         graph, everything, library = _measured(options, Path(scratch), progress)
     if options.around:
@@ -79,7 +83,7 @@ def _measured(
         if not options.tests:
             files = {path: text for path, text in files.items() if not is_test_path(path)}
         progress.line(
-            f"{len(files)} files, never learned: calls are those that the text shows. "
+            f"{plural(len(files), 'file')}, never learned: calls are those that the text shows. "
             f"`gistpoint task generate {shlex.quote(options.source)} --pytest-args ... --count 1` observes the others."
         )
         graph = build_call_graph(files)
@@ -105,7 +109,9 @@ def _print(graph: CallGraph, rows: list[FunctionMetrics], most: int, library: So
     if library is not None:
         ways = Counter((edge.observed, len(edge.found) > 1) for edge in _between_functions(graph))
         total, both, only = sum(ways.values()), ways[True, True], ways[True, False]
-        print(f"{total} calls: {total - both - only} static, {both} static and observed, {only} only observed.")
+        print(
+            f"{plural(total, 'call')}: {total - both - only} static, {both} static and observed, {only} only observed."
+        )
 
 
 def _document(graph: CallGraph, rows: list[FunctionMetrics], *, learned: bool) -> dict[str, Any]:
@@ -141,4 +147,4 @@ def _named(graph: CallGraph, name: str) -> str:
     if len(found) == 1:
         return found[0]
     listed = f": {', '.join(found[:10])}" if found else ""
-    raise UserError(f"{name} names {len(found)} functions{listed}.", hint="Name one as path::qualname.")
+    raise UserError(f"{name} names {plural(len(found), 'function')}{listed}.", hint="Name one as path::qualname.")

@@ -1,19 +1,32 @@
-"""Commands whose name and help are known at once, and whose module is loaded when they are called."""
+"""Commands whose name and help are known at once, and whose module is loaded when they are called.
+
+A wrong call is answered in two lines: what is wrong, with the nearest word that is known, and the usage of the command
+that was meant.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NoReturn
 
+from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.tui.starting import hold_collection
 
 DONE, NEGATIVE, MISTAKE = 0, 1, 2
 """Exit codes: done; a negative verdict (not solved, check failed, no task, no match); a user error."""
+INTERRUPTED = 130
+"""Exit code of what was stopped with Ctrl+C, as shells have it."""
 
 Handler = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], Handler]
 """Adds the options of a command to its parser and returns the function that runs the command."""
+
+_WIDTH = 1_000
+"""Characters of a line of usage, which a terminal wraps better than argparse does."""
+_MAY_BE_EMPTY = frozenset({"--pytest-args"})
+"""Options whose empty value means what it says; elsewhere it comes from a variable that is not set."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -23,11 +36,25 @@ class CommandParser(argparse.ArgumentParser):
     """Returns the function that adds the options; it may import."""
     screen = False
     """Whether the command opens a screen."""
+    names: Collection[str] = ()
+    """The commands that it consists of; empty for a single command."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**{**named, "exit_on_error": False})  # errors come to `parse_known_args`, with their argument
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
-        """Add the options and parse."""
+        """Add the options and parse. A wrong call ends the program, with the usage of this command."""
         self.complete()
-        return super().parse_known_args(*args, **named)
+        if not self.names:
+            words = args[0] if args else named.get("args")
+            self._require_known(sys.argv[1:] if words is None else words)
+        try:
+            found, left = super().parse_known_args(*args, **named)
+        except argparse.ArgumentError as error:
+            self.error(f"{error.argument_name}: {error.message}" if error.argument_name else error.message)
+        if left:
+            self._refuse([word for word in left if word.startswith("-")] or left)
+        return found, left
 
     def complete(self) -> None:
         """Add the options, unless that is done."""
@@ -37,12 +64,89 @@ class CommandParser(argparse.ArgumentParser):
                 hold_collection()
             self.set_defaults(run=load()(self))
 
+    def command(self, name: str) -> CommandParser | None:
+        """Return the parser of one of its commands; None if there is none of this name."""
+        found = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
+        return None if found is None else found.choices.get(name)
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong and the usage of this command, and end the program."""
+        _, required, missing = message.partition("are required: ")
+        if required and self.names:
+            message = f"which command? {', '.join(self.names)}"
+        elif required:
+            message = f"missing: {missing}"
+        usage = argparse.HelpFormatter(self.prog, width=_WIDTH)
+        usage.add_usage(self.usage, [action for action in self._actions if _told(action)], [])
+        what = "its commands" if self.names else "its options"
+        first = f"{self.prog}: {readable(message[:1].upper() + message[1:])}".rstrip(".")
+        print(
+            f"{first}{'' if first.endswith('?') else '.'}\n{usage.format_help().strip()}; --help tells {what}",
+            file=sys.stderr,
+        )
+        raise SystemExit(MISTAKE)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Tell what was meant instead; argparse has no other place for it before Python 3.14."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        meant = did_you_mean(str(value), known)
+        if isinstance(action, argparse._SubParsersAction):
+            raise argparse.ArgumentError(None, f"There is no command {value!r}.{meant}")
+        raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}.{meant}")
+
+    def _require_known(self, words: Iterable[str]) -> None:
+        """Refuse options that don't exist before anything else is missed, and values of variables that aren't set."""
+        before = ""
+        for word in words:
+            if word == "--":
+                return
+            name, given, value = word.partition("=")
+            if not word or (given and not value and name.startswith("--")):
+                option = name or before
+                if option not in _MAY_BE_EMPTY:
+                    what = option if option.startswith("-") else "An argument"
+                    raise UserError(f"{what} is empty.", hint="Give it a value, or leave it out.")
+            if word.startswith("--") and " " not in word and not self._means(name):
+                self._refuse([word])
+            before = word
+
+    def _means(self, name: str) -> bool:
+        """Whether an option has this name, or begins with it."""
+        return any(known.startswith(name) for known in self._option_string_actions)
+
+    def _refuse(self, words: Sequence[str]) -> NoReturn:
+        names = [word.partition("=")[0] if word.startswith("-") else word for word in words]
+        if not words[0].startswith("-"):
+            self.error(f"{' '.join(map(repr, names))} is too much")
+        meant = did_you_mean(names[0], self._option_string_actions)
+        self.error(f"There is no option {names[0]!r}.{meant}")
+
+
+def _told(action: argparse.Action) -> bool:
+    """Whether a short usage tells it: what has to be given, and its place."""
+    return not action.option_strings or action.required
+
+
+def readable(text: str) -> str:
+    """Return a message from anywhere: no control characters, and no word or sentence too long to be read."""
+    from gistpoint.core.text import shortened, visible
+
+    words = [shortened(word, _WORD) for word in visible(text).split(" ")]
+    return shortened(" ".join(words), _SENTENCE)
+
+
+_WORD, _SENTENCE = 240, 4_000
+"""Characters of a word and of a message, of which the middle is left out if they have more."""
+
 
 class Commands:
     """The commands of a parser."""
 
     def __init__(self, parser: CommandParser, *, required: bool = True) -> None:
         self._parsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=required)
+        parser.names = self._parsers.choices.keys()
 
     def add(self, name: str, help: str, load: Callable[[], Options], *, screen: bool = False) -> None:
         """Add a command; `load` returns the function that adds its options, and may import its module."""

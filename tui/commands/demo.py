@@ -12,6 +12,7 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptResult, attempt_result
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import add_lines, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
@@ -78,7 +79,9 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     finally:
         opened.close()
     ending = state.ending.reason if state.ending else "unfinished"
-    print(f"\n{ending}: {len(state.calls)} tool uses, {len(state.submissions)} submissions, ", end="")
+    print(
+        f"\n{ending}: {plural(len(state.calls), 'tool use')}, {plural(len(state.submissions), 'submission')}, ", end=""
+    )
     print(f"{duration(state.clock.active)} at this speed")
     return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE
 

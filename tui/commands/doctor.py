@@ -48,7 +48,7 @@ def doctor(options: argparse.Namespace) -> int:
         withdraw_consent(locations.config)
     consented = has_consented(locations.config)
     found, working = diagnose()
-    wished = options.sandbox or read_user_settings(locations.config).sandbox or None
+    wished = getattr(options, "sandbox", None) or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
     tried: list[tuple[Attack, Mapping[str, AttackFinding]]] = []
     if options.self_test:

@@ -16,10 +16,11 @@ from gistpoint.core.kinds.gist.overrides import CONDITIONS, overrides_data, toml
 from gistpoint.core.kinds.gist.trace import TOP, Difficulty, hard_subset
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import plural
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import TASK_HELP, counted
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.commands.output import print_json, print_records, write_whole
+from gistpoint.tui.commands.output import make_folder, print_json, print_records, write_whole
 from gistpoint.tui.tables import Column
 
 
@@ -119,7 +120,9 @@ def listing(options: argparse.Namespace) -> int:
         return DONE
     print_records(COLUMNS, shown)
     if options.hard:
-        print(f"{len(shown)} of {len(rows)} tasks; {len(by_calls & by_files)} are hard by calls and by files.")
+        print(
+            f"{len(shown)} of {plural(len(rows), 'task')}; {len(by_calls & by_files)} are hard by calls and by files."
+        )
     return DONE
 
 
@@ -151,10 +154,7 @@ def conditions(options: argparse.Namespace) -> int:
     if not is_gist(task):
         raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are.")
     folder: Path = options.output
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder} can't be made: {error.strerror}.", hint="Name a folder to write.") from error
+    make_folder(folder)
     texts: dict[Path, bytes] = {}
     for name, condition in CONDITIONS.items():
         condition.on(task, "")  # refuses what the task can't have

@@ -38,7 +38,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui.commands.arguments import add_suite, counted, natural, positive, spec_of
+from gistpoint.tui.commands.arguments import add_suite, counted, natural, positive, settled_source, spec_of, whole
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
 from gistpoint.tui.commands.output import ProgressLine, interruptible, print_json, print_table, print_text
@@ -118,7 +118,7 @@ def _add_draw(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--among", type=natural, default=0, metavar="M", help="trace only M tests for --hard (default: all)"
     )
-    group.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    group.add_argument("--seed", type=whole, default=0, help="of the draw (default: 0)")
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -131,9 +131,13 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--tool", dest="tools", action="append", default=[], choices=OPTIONAL_TOOLS, help="offer this tool as well"
     )
-    group.add_argument("--steps", type=int, default=50, metavar="N", help="tool calls (default: 50)")
+    group.add_argument("--steps", type=counted, default=50, metavar="N", help="tool calls (default: 50)")
     group.add_argument(
-        "--score-budget", type=int, default=0, metavar="N", help="uses of score_gist in a counted attempt (default: 0)"
+        "--score-budget",
+        type=whole,
+        default=0,
+        metavar="N",
+        help="uses of score_gist when it counts (default: 0)",
     )
 
 
@@ -162,6 +166,8 @@ def new(options: argparse.Namespace) -> int:
     require_consistent(settings, is_test=all(entrypoint.is_test for entrypoint in named))
     spec = spec_of(options, options.source)
     image = _image(options, spec)
+    if image is None:
+        spec = replace(spec, source=settled_source(options, spec.source))
     runner = build_entrypoint_runner(options, image=image is not None)
     with (
         ProgressLine() as progress,

@@ -34,7 +34,7 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP
+from gistpoint.tui.commands.arguments import TASK_HELP, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import ProgressLine, for_output, interruptible, print_json, print_table
 from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
@@ -51,7 +51,7 @@ def reference_options(parser: argparse.ArgumentParser) -> Handler:
         "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it."
     )
     parser.add_argument("task", help=TASK_HELP)
-    parser.add_argument("--seconds", type=float, default=120.0, metavar="S", help="for reducing it (default: 120)")
+    parser.add_argument("--seconds", type=positive, default=120.0, metavar="S", help="for reducing it (default: 120)")
     parser.add_argument("--print", dest="show", action="store_true", help="print the gist")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)

@@ -231,7 +231,7 @@ def _repeated(options: argparse.Namespace, task: Task) -> list[str]:
     """Return the words of this command without `--print`, with the whole id of the task if it was given by a part."""
     words = ["mcp", task.id if task.id.startswith(options.task) else str(Path(options.task).absolute())]
     for name in ("attempt", "budgets", "participant", "role", "sandbox"):
-        if value := getattr(options, name):
+        if value := getattr(options, name, None):
             words += [f"--{name}", value]
     flags = ("trust_client", "allow_unsandboxed")
-    return [*words, *(f"--{name.replace('_', '-')}" for name in flags if getattr(options, name))]
+    return [*words, *(f"--{name.replace('_', '-')}" for name in flags if getattr(options, name, None))]

@@ -20,6 +20,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
+from gistpoint.tui.commands.arguments import counted, natural, positive
 from gistpoint.tui.commands.output import print_text
 
 
@@ -36,17 +37,17 @@ def add_model_options(parser: argparse.ArgumentParser, *, of_set: bool) -> None:
         default=Keep.BEST.value,
         help="the best hidden or the last (paper)",
     )
-    group.add_argument("--rounds", type=int, default=5, metavar="N", help="of test feedback (default: 5)")
-    group.add_argument("--max-tool-calls", type=int, default=30, metavar="N", help="per function (default: 30)")
+    group.add_argument("--rounds", type=natural, default=5, metavar="N", help="of test feedback (default: 5)")
+    group.add_argument("--max-tool-calls", type=counted, default=30, metavar="N", help="per function (default: 30)")
     group.add_argument(
         "--examples", metavar="FILE", help="show it corruptions that readers have judged (JSON lines, see the guide)"
     )
     whole = "for the whole set" if of_set else "at most"
-    group.add_argument("--max-tokens", type=int, metavar="N", help=f"{whole}, sent and received")
-    group.add_argument("--max-cost", type=float, metavar="USD", help=f"{whole}; needs a price, see the guide")
+    group.add_argument("--max-tokens", type=counted, metavar="N", help=f"{whole}, sent and received")
+    group.add_argument("--max-cost", type=positive, metavar="USD", help=f"{whole}; needs a price, see the guide")
     if of_set:
-        group.add_argument("--max-tokens-per-function", type=int, metavar="N", help="default: 500000")
-        group.add_argument("--max-cost-per-function", type=float, metavar="USD")
+        group.add_argument("--max-tokens-per-function", type=counted, metavar="N", help="default: 500000")
+        group.add_argument("--max-cost-per-function", type=positive, metavar="USD")
 
 
 def require_model(options: argparse.Namespace) -> None:
@@ -75,9 +76,6 @@ def model_of(
     """
     settings = endpoint_settings(Locations.of_user().config, environment or os.environ, options.model)
     max_tokens, max_cost = _caps_of_function(options)
-    caps = (max_tokens, max_cost, options.max_tokens, options.max_cost)
-    if options.rounds < 0 or options.max_tool_calls < 1 or any(value is not None and value <= 0 for value in caps):
-        raise UserError("--rounds must be 0 or more, --max-tool-calls 1 or more, and a cap more than 0.")
     changes: dict[str, Any] = {"keep": Keep(options.keep), "feedback_rounds": options.rounds}
     changes["tool_calls"] = options.max_tool_calls
     changes["max_cost_usd"] = max_cost if max_cost is not None else settings.max_cost_usd

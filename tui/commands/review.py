@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.command import Handler
 from gistpoint.tui.commands.output import require_terminal
@@ -43,6 +44,8 @@ def review_options(parser: argparse.ArgumentParser) -> Handler:
 
 def review(options: argparse.Namespace) -> int:
     """Open the list of runs, or the run if only one was named."""
+    for path in options.paths:
+        _require_there(path)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
 
@@ -52,6 +55,19 @@ def review(options: argparse.Namespace) -> int:
     judging = partial(_judge, options)
     first = partial(first_screen, options.paths, locations, reviewer, options.blind, replaying, judging)
     return ReviewApp(locations, first).run_to_exit_code()
+
+
+def _require_there(name: str) -> None:
+    from gistpoint.sessions.runs.opening import split_name
+    from gistpoint.tui.commands.runs import attempt_folder
+
+    runs = Locations.of_user().runs
+    if split_name(name)[0].exists() or attempt_folder(name) is not None or (runs / name / "run.toml").is_file():
+        return
+    raise UserError(
+        f"There is no {name!r}: no file, no folder, no attempt and no run of an agent.",
+        hint="`gistpoint attempt list` and `gistpoint agent list` show what is here.",
+    )
 
 
 def _services(options: argparse.Namespace) -> Services:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run, TextScope
@@ -198,8 +198,7 @@ def show(options: argparse.Namespace) -> int:
         _settled(document)
     if options.step is not None and not document.ensure(options.step - 1):
         count = document.step_count
-        steps = "1 step" if count == 1 else f"{count} steps"
-        raise UserError(f"{options.recorded} has {steps}: there is no step {options.step}.")
+        raise UserError(f"{options.recorded} has {plural(count, 'step')}: there is no step {options.step}.")
     if not options.json:
         from gistpoint.sessions.runs.rendering import show as lines_of
 

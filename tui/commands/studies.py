@@ -18,6 +18,7 @@ from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.soundness import faults_with_tasks, unwritten_texts
 from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import plural
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sessions.studies.checking import check_study
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -70,7 +71,7 @@ def new(options: argparse.Namespace) -> int:
     if options.json:
         print_json("gistpoint.study-new/1", {"id": study.study.id, "folder": options.dir, "tasks": list(study.tasks)})
         return DONE
-    print_text(f"{study.study.id}: {STUDY_FILE}, texts and {len(study.tasks)} tasks are in {options.dir}")
+    print_text(f"{study.study.id}: {STUDY_FILE}, texts and {plural(len(study.tasks), 'task')} in {options.dir}")
     print_text(f"Edit {STUDY_FILE} and texts/, then: gistpoint study check {options.dir}")
     return DONE
 
@@ -163,7 +164,7 @@ def opening(options: argparse.Namespace) -> int:
     if options.json:
         print_json("gistpoint.study-open/1", {"id": study.study.id, "protocol": study.protocol})
         return DONE
-    print_text(f"{study.study.id} is open, with protocol {study.protocol[:12]} and {len(study.tasks)} tasks")
+    print_text(f"{study.study.id} is open, with protocol {study.protocol[:12]} and {plural(len(study.tasks), 'task')}")
     if not study.study.simulated:
         if unwritten := unwritten_texts(study.study):
             print_text(f"Still to be written, before anybody else takes part: {', '.join(unwritten)}")

@@ -6,7 +6,6 @@ import argparse
 import re
 from pathlib import Path
 
-from gistpoint.core.errors import UserError
 from gistpoint.core.locations import path_of
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.evidence import AttemptEvidence, RecordedAttempt
@@ -29,6 +28,7 @@ from gistpoint.core.study.operations import (
 from gistpoint.core.study.ports import PublishedAttempt
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.study.timeline import COUNTS_AS
+from gistpoint.core.text import plural
 from gistpoint.sessions.exports.study.registry import NAMES, StudyExport, study_exporter
 from gistpoint.sessions.journal import read_journal
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -37,7 +37,7 @@ from gistpoint.sessions.studies.portable import of_person
 from gistpoint.sessions.studies.pseudonyms import Pseudonyms, key_of
 from gistpoint.sessions.studies.public import public_data
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.output import ProgressLine, make_folder, print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.studies import FOLDER_HELP
 from gistpoint.tui.study_opening import open_study, require_unblinded
 
@@ -97,7 +97,9 @@ def solvers(options: argparse.Namespace) -> int:
     print_table(("solver", "run", "task", "result", "why not"), table)
     for found in loaded.solvers:
         counted = sum(row.counted for row in found.rows)
-        print_text(f"{found.solver.name}: {len(found.runs)} runs, {len(found.rows)} matched, {counted} counted")
+        print_text(
+            f"{found.solver.name}: {plural(len(found.runs), 'run')}, {len(found.rows)} matched, {counted} counted"
+        )
         for note in found.notes:
             print_text(f"  {note}")
     return DONE if complete else NEGATIVE
@@ -295,7 +297,9 @@ def export(options: argparse.Namespace) -> int:
         return DONE
     for problem in data.problems:
         print_text(f"note: {problem}")
-    print_text(f"{'SIMULATED data: ' if study.study.simulated else ''}{len(written)} files in {options.output}")
+    print_text(
+        f"{'SIMULATED data: ' if study.study.simulated else ''}{plural(len(written), 'file')} in {options.output}"
+    )
     return DONE
 
 
@@ -316,10 +320,7 @@ def _note_export(study: StudyFolder, data: StudyData, options: argparse.Namespac
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{path.parent} can't be made: {error.strerror}.") from error
+    make_folder(path.parent)
     write_whole(path, [content])
 
 

@@ -12,6 +12,7 @@ from gistpoint.core.kinds.repair.equivalence import Equivalence
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.data import MergeDecision
 from gistpoint.core.study.operations import StudyError
+from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import load_study
@@ -82,7 +83,7 @@ def compare(options: argparse.Namespace) -> int:
         rows_shown = [(row.attempt, row.task[:12], row.verdict, str(row.inputs), row.example) for row in found]
         print_table(["attempt", "task", "verdict", "calls", "smallest difference"], rows_shown)
         words = ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in Equivalence if counts[kind])
-        print_text(f"{len(passing)} attempts passed with a repair. {words or 'None was compared'}.")
+        print_text(f"{plural(len(passing), 'attempt')} passed with a repair. {words or 'None was compared'}.")
     return NEGATIVE if counts[Equivalence.DIFFERS] else DONE
 
 

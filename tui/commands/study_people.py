@@ -21,6 +21,7 @@ from gistpoint.core.study.operations import (
 )
 from gistpoint.core.study.ports import Erasure
 from gistpoint.core.study.soundness import unwritten_texts
+from gistpoint.core.text import plural
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -255,7 +256,7 @@ def erase(options: argparse.Namespace) -> int:
     if options.json:
         print_json("gistpoint.study-erase/1", {"days": days, "erased": not options.dry_run, "people": len(expired)})
         return DONE
-    people = "1 person" if len(expired) == 1 else f"{len(expired)} people"
+    people = plural(len(expired), "person", "people")
     if options.dry_run:
         print_text(f"{people}, whose last word is older than {days} days: {', '.join(expired) or 'nobody'}")
     else:
@@ -336,9 +337,9 @@ def auditing(options: argparse.Namespace) -> int:
     if options.public is not None:
         print_text(f"{options.public}: {f'{len(wrong)} wrong' if wrong else 'clean'}")
         return NEGATIVE if wrong else DONE
-    people, attempts = len(study.ledger.people), sum(1 for _ in study.attempts())
+    people = plural(len(study.ledger.people), "person", "people")
+    journals = plural(sum(1 for _ in study.attempts()), "journal")
     verdict = f"{len(wrong)} wrong" if wrong else "clean"
-    print_text(
-        f"{study.study.id}: {verdict}; {people} people, {attempts} journals, {len(study.basis())} files of the log"
-    )
+    files = plural(len(study.basis()), "file")
+    print_text(f"{study.study.id}: {verdict}; {people}, {journals}, {files} of the log")
     return NEGATIVE if wrong else DONE

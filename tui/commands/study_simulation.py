@@ -22,10 +22,11 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.study.operations import ORGANISER, STUDY, PowerTold, StudyError, StudyOperationKind
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.simulating import Behaviour, Crowd, ModelBehaviour, difficulties, normal
+from gistpoint.core.text import plural
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.arguments import counted
+from gistpoint.tui.commands.arguments import counted, number, whole
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.commands.output import ProgressLine, interruptible, print_json, print_table, print_text
+from gistpoint.tui.commands.output import ProgressLine, interruptible, make_folder, print_json, print_table, print_text
 from gistpoint.tui.commands.studies import FOLDER_HELP
 from gistpoint.tui.study_opening import open_study
 
@@ -50,7 +51,7 @@ def simulate_options(parser: argparse.ArgumentParser) -> Handler:
     )
     parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
     parser.add_argument("--people", metavar="N", type=counted, default=DEMO_PEOPLE, help="how many (default: 12)")
-    parser.add_argument("--seed", metavar="S", type=int, default=None, help="default: the study's own")
+    parser.add_argument("--seed", metavar="S", type=whole, default=None, help="default: the study's own")
     _add_behaviour(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
     return simulate
@@ -66,7 +67,7 @@ def _add_behaviour(parser: argparse.ArgumentParser) -> None:
         ("--assist-ratio", "assist_ratio", "time with assistance as a ratio to time alone"),
     ):
         known = getattr(default, name)
-        parser.add_argument(option, metavar="X", type=float, default=known, help=f"{words} (default: {known:g})")
+        parser.add_argument(option, metavar="X", type=number, default=known, help=f"{words} (default: {known:g})")
 
 
 def simulate(options: argparse.Namespace) -> int:
@@ -166,7 +167,7 @@ def demo(options: argparse.Namespace) -> int:
         with ProgressLine() as progress:
             run = RunContext(progress=progress.making)
             text = files(PACKAGE).joinpath("study.toml").read_text(encoding="utf-8")
-            part.mkdir(parents=True)
+            make_folder(part)
             (part / STUDY_FILE).write_text(text, encoding="utf-8")
             total = DEMO_FUNCTIONS + len(DEMO_SKILLS)
             for number, _ in enumerate(write_simulated_tasks(part / "tasks", Locations.of_user().demo, DEMO_FUNCTIONS)):
@@ -185,9 +186,10 @@ def _told(options: argparse.Namespace, schema: str, count: SimulationCount) -> i
     if options.json:
         print_json(schema, {"folder": options.dir, **asdict(count)})
         return DONE
+    people = plural(count.people, "simulated person", "simulated people")
     print_text(
-        f"{options.dir}: {count.people} simulated people made {count.attempts} attempts and solved {count.solved}; "
-        f"simulated models made {count.runs} runs. Nobody took part."
+        f"{options.dir}: {people} made {plural(count.attempts, 'attempt')} and solved {count.solved}; "
+        f"simulated models made {plural(count.runs, 'run')}. Nobody took part."
     )
     if count.withdrew:
         print_text(f"{count.withdrew} of the people withdrew on the way, as happens.")
@@ -206,16 +208,16 @@ def power_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
     parser.add_argument("--people", metavar="N", type=counted, default=None, help="only for so many people")
     parser.add_argument(
-        "--effect", metavar="D", type=float, default=None, help="the difference of rates, or ratio of times, to be told"
+        "--effect", metavar="D", type=number, help="the difference of rates, or ratio of times, to be told"
     )
     parser.add_argument(
-        "--rate", metavar="X", type=float, default=0.5, help="the share solved (default: 0.5, the widest)"
+        "--rate", metavar="X", type=number, default=0.5, help="the share solved (default: 0.5, the widest)"
     )
     parser.add_argument(
-        "--ability", metavar="X", type=float, default=0.8, help="standard deviation of persons, in logits"
+        "--ability", metavar="X", type=number, default=0.8, help="standard deviation of persons, in logits"
     )
-    parser.add_argument("--task", metavar="X", type=float, default=1.2, help="standard deviation of tasks, logits")
-    parser.add_argument("--sigma", metavar="X", type=float, default=0.9, help="of the logarithm of a person's time")
+    parser.add_argument("--task", metavar="X", type=number, default=1.2, help="standard deviation of tasks, logits")
+    parser.add_argument("--sigma", metavar="X", type=number, default=0.9, help="of the logarithm of a person's time")
     parser.add_argument("--json", action="store_true", help="as JSON")
     return power
 

@@ -18,7 +18,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.commands.output import write_whole
+from gistpoint.tui.commands.output import make_folder, write_whole
 
 if TYPE_CHECKING:
     from gistpoint.sessions.exports.tasks.exported import ExportedTask
@@ -73,7 +73,7 @@ def export(options: argparse.Namespace) -> int:
         raise UserError(f"{target} is there already.", hint="Name a new folder, or an empty one.")
     for path, data in write([_exported(task) for task in tasks], settings):
         place = target / PurePosixPath(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(place.parent)
         write_whole(place, [data])
         if data.startswith(b"#!/bin/sh"):
             place.chmod(0o755)
@@ -118,7 +118,7 @@ def _archive(tasks: Sequence[Task], target: Path) -> int:
     if len(tasks) > 1 and not target.is_dir():
         if target.exists() or target.name.endswith(".tar.zst"):
             raise UserError(f"{target} is one file, and {len(tasks)} tasks are as many.", hint="Name a folder.")
-        target.mkdir(parents=True)
+        make_folder(target)
     for task in tasks:
         file = target / f"{task.short_id}.tar.zst" if target.is_dir() else target
         with tempfile.TemporaryDirectory(prefix="gistpoint-export-") as scratch:

@@ -26,6 +26,7 @@ from gistpoint.core.ports import Runner
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.sessions.imports import ImportLedger, PendingRecord
+from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
 from gistpoint.tui.object_graph import add_isolation, build_runner
@@ -62,7 +63,7 @@ def import_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("--only", metavar="TEXT", help="records whose repository, file or function holds this text")
     parser.add_argument("--pending", action="store_true", help="list the records that wait for their repository")
     parser.add_argument(
-        "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
+        "--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (default: 5)"
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,16 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.tasks import is_in_use
-from gistpoint.tui.commands.arguments import add_suite, counted, natural, require_not_empty, share, spec_of
+from gistpoint.tui.commands.arguments import (
+    add_suite,
+    counted,
+    natural,
+    require_not_empty,
+    settled_source,
+    share,
+    spec_of,
+    whole,
+)
 from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.model_options import (
@@ -52,10 +62,10 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
     parser.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
     parser.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
-    parser.add_argument("--seed", type=int, default=0, help="of the random pick (default: 0)")
+    parser.add_argument("--seed", type=whole, default=0, help="of the random pick (default: 0)")
     add_suite(parser)
     parser.add_argument(
-        "--min-failing", type=int, default=5, metavar="N", help="failing tests a task needs (default: 5)"
+        "--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (default: 5)"
     )
     add_model_options(parser, of_set=False)
     add_plain(parser)
@@ -65,12 +75,12 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
 
 def new(options: argparse.Namespace) -> int:
     """Make one task; the last line of standard output is its id."""
-    if options.min_failing < 1:
-        raise UserError("--min-failing must be 1 or more.")
     settings, model = _settings_of_one(options)
     from gistpoint.sandbox.pools import SandboxHarness
 
-    spec, runner = spec_of(options, options.source), build_runner(options)
+    spec = spec_of(options, options.source)
+    spec = replace(spec, source=settled_source(options, spec.source))
+    runner = build_runner(options)
 
     def work(run: RunContext) -> pipeline.MadeTask:
         return pipeline.generate_one(
@@ -129,7 +139,7 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
     )
     parser.add_argument("--count", type=counted, metavar="N", help="tasks of each source (default: 20)")
     parser.add_argument("--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (5)")
-    parser.add_argument("--seed", type=int, default=0, help="of the order and of the corruptions (default: 0)")
+    parser.add_argument("--seed", type=whole, default=0, help="of the order and of the corruptions (default: 0)")
     parser.add_argument("--workers", type=counted, metavar="N", help="processes (default: one per core)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead")
     parser.add_argument(
@@ -160,6 +170,9 @@ def generate(options: argparse.Namespace) -> int:
     count = tasks_wanted(options.count, settings.choice, settings.groups)
     if settings.choice.functions and len(batch.sources) > 1:
         raise UserError("--functions lists the functions of one source.", hint="Name one source.")
+    if not options.batch:
+        settled = (replace(spec, source=settled_source(options, spec.source)) for spec in batch.sources)
+        batch = replace(batch, sources=tuple(settled))
     harness = SandboxHarness.on(build_runner(options).backend)
     if options.list:
         return _listed(options, settings, batch, harness)

@@ -27,7 +27,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP
+from gistpoint.tui.commands.arguments import TASK_HELP, whole
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import shown_difficulty
@@ -223,7 +223,7 @@ def baseline_options(parser: argparse.ArgumentParser) -> Handler:
         "the result beside the task's other baselines. Ids that differ between backends are shown."
     )
     parser.add_argument("task", help=TASK_HELP)
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help="of the original, three or more")
+    parser.add_argument("--runs", type=whole, default=RUNS, metavar="N", help="of the original, three or more")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
     return baseline

@@ -11,7 +11,7 @@ from pathlib import Path
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
 from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
 from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
@@ -144,7 +144,7 @@ def _print_state(tasks: TaskSet, table: tuple[TaskProgress, ...], reviewers: tup
     ]
     print_records(columns, table)
     counts = ", ".join(f"{count} {standing.value}" for standing, count in totals(table).items() if count)
-    print(f"{len(table)} tasks: {counts or 'none'}")
+    print(f"{plural(len(table), 'task')}: {counts or 'none'}")
 
 
 def _verdicts_of(reviewer: str) -> Column[TaskProgress]:

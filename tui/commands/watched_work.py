@@ -10,6 +10,7 @@ from typing import TypeVar
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import RunContext
+from gistpoint.core.text import plural
 from gistpoint.tui.commands.output import ProgressLine, interactive
 from gistpoint.tui.object_graph import build_services
 
@@ -47,5 +48,5 @@ def watched(options: argparse.Namespace, work: Callable[[RunContext], Result]) -
         for task in kept:
             print(task.id)
         goes_on = app.view.shown.campaign is not None  # a single task begins anew
-        told = f" {len(kept)} tasks are kept, and the same command goes on." if goes_on else ""
+        told = f" What was made is kept ({plural(len(kept), 'task')}), and the same command goes on." if goes_on else ""
         raise CancelledError(f"Stopped.{told}") from error

@@ -147,11 +147,12 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def on_click(self, event: events.Click) -> None:
         """Sort by the column whose heading was clicked."""
-        if event.y < self.HEAD:
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y < self.HEAD:
             right = self.MARGIN
             for column, width in self._laid_out(self.size.width):
                 right += width + self.GAP
-                if event.x + self.scroll_offset.x < right:
+                if offset.x + self.scroll_offset.x < right:
                     return self.sort_by(column)
         return super().on_click(event)
 

@@ -250,7 +250,7 @@ async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_pat
         assert "sign" in driver.text()
         await driver.press("right_square_bracket")
         await driver.shows(tasks[1].id)
-        await driver.until(lambda: "m measures the library" in driver.text())
+        await driver.until(lambda: "% measures the library" in driver.text())
         await driver.press("percent_sign")
         await driver.until(lambda: "5 functions measured" in driver.text() and "harmonic out" in driver.text())
 

@@ -64,7 +64,7 @@ def test_a_run_is_done_listed_and_shown(
         assert run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3") == 0
         assert len(served.requests) == 4
         out, err = capsys.readouterr()
-        assert "run r: 1 of 1 jobs to do" in out
+        assert "run r: 1 of 1 job to do" in out
         assert "solved\t0 of 1 [0, 79]" in out
         assert "1/1 " in err
         assert "✘ gave_up: no_tool_call, 4 turns, 1 calls, 440 tokens, $0.0005" in err

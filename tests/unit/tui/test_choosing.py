@@ -131,19 +131,19 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
 
 
 def test_code_joins_the_observed_calls_of_a_learned_library(shop: Shop, capsys: Captured) -> None:
-    assert cli.main(["code", "shop", "--where", "not unseen"]) == 0
+    assert cli.main(["code", "shop==1", "--where", "not unseen"]) == 0
     printed = capsys.readouterr()
     rows = {line.split("\t")[0]: line.split("\t")[-1] for line in printed.out.splitlines() if "::" in line}
     assert rows == {"shop.py::bill": "2/3", "shop.py::price": "1/1", "shop.py::stock": "0/1"}
     assert "3 calls: 1 static, 1 static and observed, 1 only observed." in printed.out
     assert "learned" in printed.err
-    assert cli.main(["code", "shop", "--json"]) == 0
+    assert cli.main(["code", "shop==1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["learned"]
     found = {(call["caller"], call["callee"]): (call["found"], call["count"]) for call in document["calls"]}
     assert found["shop.py::bill", "shop.py::price"] == (["direct", "observed"], 7)
     assert found["shop.py::unseen", "shop.py::bill"] == (["observed"], 1)
-    assert cli.main(["code", "shop", "--around", "bill"]) == 0
+    assert cli.main(["code", "shop==1", "--around", "bill"]) == 0
     assert "shop.py::price  [direct, observed ×7, 1.00]" in capsys.readouterr().out
 
 
@@ -152,7 +152,7 @@ def test_code_says_how_a_library_is_learned(tmp_path: Path, shop: Shop, capsys: 
         file.unlink()
     (tmp_path / "files").mkdir(exist_ok=True)
     (tmp_path / "files" / "shop.py").write_text(shop.source)
-    assert cli.main(["code", "shop", "--names"]) == 0
+    assert cli.main(["code", "shop==1", "--names"]) == 0
     printed = capsys.readouterr()
     assert "gistpoint task generate shop" in printed.err
     assert printed.out.splitlines()[0] == "shop.py::bill"
@@ -196,12 +196,12 @@ def test_candidates_are_listed_and_none_is_tried(
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(task_making, "build_runner", lambda options: bench.runner())
     monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.on", lambda backend: bench)
-    listed = ["task", "generate", "shop", "--list", "--mode", "remove", "--quadrants", "--count", "4"]
+    listed = ["task", "generate", "shop==1", "--list", "--mode", "remove", "--quadrants", "--count", "4"]
     assert cli.main(listed) == 0
     printed = capsys.readouterr().out
     assert "shop.py::bill\tcode_lines low, harmonic_out high\t6\t3\t2\t0.6667" in printed
-    assert "shop: 3 candidates of 4 functions; 1 seen by too few tests" in printed
-    assert "shop\tcode_lines low, harmonic_out high\t1\t0" in printed
+    assert "shop==1: 3 candidates of 4 functions; 1 seen by too few tests" in printed
+    assert "shop==1\tcode_lines low, harmonic_out high\t1\t0" in printed
     runs = bench.runs
     assert cli.main([*listed, "--json"]) == 0
     (source,) = json.loads(capsys.readouterr().out)["sources"]

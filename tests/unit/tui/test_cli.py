@@ -87,7 +87,6 @@ def test_mistake_in_the_call_is_exit_code_2(arguments: list[str], capsys: Captur
         (["solve", "nope"], "There is no task 'nope'."),
         (["demo", "nope"], "The demo has no task 'nope'"),
         (["task", "show", "\x1b[31mnope"], "\\x1b[31mnope"),
-        (["task", "new", "x", "--min-failing", "0"], "--min-failing must be 1 or more."),
         (["task", "new", "x", "--pytest-args", "'"], "--pytest-args can't be split"),
     ],
 )

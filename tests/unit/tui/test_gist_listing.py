@@ -70,12 +70,12 @@ def printed(capsys: Captured, *arguments: str, code: int = 0) -> dict[str, Any]:
 def test_a_draw_goes_on_to_the_end_of_the_suite_and_tells_what_was_refused(
     draw: list[str], home: Path, capsys: Captured
 ) -> None:
-    answer = printed(capsys, "gist", "new", "shop", *draw, "--no-reference")
+    answer = printed(capsys, "gist", "new", "shop==1", *draw, "--no-reference")
     assert [row["entrypoint"].rpartition("::")[2] for row in answer["made"]] == ["test_total"]
     assert answer["reasons"] == {"no_such_test": 1}
     assert answer["made"][0]["difficulty"]["files"] == 2
     assert answer["made"][0]["reference"] is None
-    assert cli.main(["gist", "new", "shop", *draw, "--no-reference"]) == 0
+    assert cli.main(["gist", "new", "shop==1", *draw, "--no-reference"]) == 0
     made, heading, refused = capsys.readouterr().out.splitlines()
     assert made.startswith(answer["made"][0]["id"])
     assert "5 calls, 3 functions, 2 files" in made
@@ -84,7 +84,7 @@ def test_a_draw_goes_on_to_the_end_of_the_suite_and_tells_what_was_refused(
 
 
 def test_a_reference_is_tried_and_its_outcome_stored(home: Path, capsys: Captured) -> None:
-    new = ["gist", "new", "shop", "--entrypoint", "pytest tests/test_prices.py::test_total", "--seconds", "1"]
+    new = ["gist", "new", "shop==1", "--entrypoint", "pytest tests/test_prices.py::test_total", "--seconds", "1"]
     (made,) = printed(capsys, *new)["made"]
     stored = gist_answer(read_answer(read_task(home / made["id"]))).reference
     assert stored is not None
@@ -104,7 +104,7 @@ def test_what_was_made_and_refused_before_a_stop_is_told(
         raise CancelledError("Stopped at your request.")
 
     monkeypatch.setattr(gist_making, "candidates", stopped)
-    assert printed(capsys, "gist", "new", "shop", "--sample", "5", code=1)["reasons"] == {"no_such_test": 1}
+    assert printed(capsys, "gist", "new", "shop==1", "--sample", "5", code=1)["reasons"] == {"no_such_test": 1}
 
 
 @pytest.fixture

@@ -211,7 +211,7 @@ def test_sync_publishes_and_can_be_repeated(say: Say, root: Path, machine: Machi
     machine.attempt(build_task(root.parent / "other"), CODE, study="another")
     assert json.loads(say("sync", "shop", "--json"))["published"] == {"new": 1}
     assert json.loads(say("sync", "shop", "--json"))["published"] == {"same": 1}
-    assert "clean; 1 people, 1 journals" in say("audit", "shop")
+    assert "clean; 1 person, 1 journal" in say("audit", "shop")
 
 
 def test_who_withdraws_keeps_or_deletes(say: Say, root: Path, machine: Machine) -> None:
@@ -257,7 +257,7 @@ def test_nothing_is_left_of_who_is_erased_and_an_old_copy_brings_nothing_back(
     assert "erased_leftover" in say("audit", "shop", code=1)
     assert "deleted again" in say("sync", "shop")
     assert mentions(CODE, root, local) == []
-    assert "clean; 1 people, 1 journals" in say("audit", "shop")
+    assert "clean; 1 person, 1 journal" in say("audit", "shop")
     (said_of,) = machine.open(root).ledger.erased.values()
     assert said_of.counts == {"gave_up": 1}
     assert "can't be used again" in say("enrol", "shop", "--code", CODE, code=2)

@@ -246,7 +246,6 @@ def test_sources_of_the_user_are_asked_first(tmp_path: Path, world: World, capsy
         (["empty.json"], "holds no record of the data set"),
         (["bad.json"], "holds no record of the data set. Line 1: It is no JSON"),
         (["good.json", "--sources", "gone.toml"], "gone.toml can't be read"),
-        (["good.json", "--min-failing", "0"], "--min-failing must be 1 or more"),
     ],
 )
 def test_mistakes_are_told(

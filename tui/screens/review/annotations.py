@@ -241,7 +241,7 @@ class ReviewAnnotations:
 
         self._view.loader.do(job, keeps=True)
         self.seen.add(step.index)
-        self._view.steps.refresh_line(step.index)
+        self._view.steps.refresh_record(step.index)
 
     def stopped(self, step: Step) -> None:
         """Note the step at which the reviewer stops; written at once, as the program may end."""

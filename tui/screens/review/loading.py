@@ -38,6 +38,8 @@ _FRAME_S = 0.05
 _REPORT_S = 0.5
 _ROWS = 2_000
 _WORDS = 160
+_SHELLS = frozenset({"bash", "execute_bash", "sh", "shell"})
+"""Tools that a row does not name: the kind of the step tells what the command does."""
 _SLICE = 48
 _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
@@ -88,6 +90,8 @@ class RowFact:
     error: bool = False
     starts: bool = False
     """Whether the step started another run."""
+    ended_well: bool = False
+    """Whether a command of the step ended with the code 0."""
 
 
 class RunOpened(Message):
@@ -138,7 +142,8 @@ def row_words(step: Step) -> str:
     parsed = (call.parsed or {}) if call is not None else {}
     path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
     if call is None or path is None:
-        return summary(step, _WORDS)
+        words = summary(step, _WORDS)
+        return words.removeprefix(f"{call.tool} ") if call is not None and call.tool.lower() in _SHELLS else words
     doing = parsed.get("command")
     more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
     name = next((parsed[key] for key in ("function_name", "func_name") if isinstance(parsed.get(key), str)), None)
@@ -317,7 +322,13 @@ class RunLoader:
         job.post(RowsRead())
 
     def _remember(self, step: Step) -> None:
-        self.rows[step.index] = RowFact(step.kind, row_words(step), has_error(step), bool(step.links))
+        self.rows[step.index] = RowFact(
+            step.kind,
+            row_words(step),
+            has_error(step),
+            bool(step.links),
+            any(result.returncode == 0 for result in step.results),
+        )
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)
 

@@ -1,4 +1,4 @@
-"""The strip along the top: events, durations, costs and remaining budgets along the steps."""
+"""The course of a run along its steps: marks, durations, tokens, costs and remaining budgets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual import events
+from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
+
+from gistpoint.tui.widgets.frames import framed
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.review.survey import Survey
@@ -23,14 +27,14 @@ GUTTER = 9
 
 
 class Ruler(Widget):
-    """Draws rows of values along the steps; a click goes to the step under the mouse."""
+    """Draws rows of values along the steps; a click goes to the step under the mouse, and dragging through them."""
 
     DEFAULT_CSS = """
-    Ruler { height: 4; width: 1fr; background: $surface; color: $foreground; }
+    Ruler { height: auto; width: 1fr; color: $foreground; }
     """
 
     class StepAsked(Message):
-        """The strip was clicked at a step."""
+        """The strip was clicked at a step, or the mouse was dragged there."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -56,17 +60,24 @@ class Ruler(Widget):
         super().notify_style_update()
         self._styles.clear()
 
-    def show_run(self, steps: int, survey: Survey | None, *, wide: bool) -> None:
-        """Show how much of a run is known; only a `wide` screen has room for all rows."""
+    def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
+        """Show how much of a run is known; only a `wide` screen has room for all rows. `hides` what it cost."""
         self.steps = steps
         if survey is not None:
-            from gistpoint.tui.screens.review.survey import LOOKS
+            from gistpoint.tui.screens.review.survey import LOOKS, legend
 
-            self.series, self.weights, self.glyphs = survey.series(), survey.weights, LOOKS
-            height = 1 + (len(self.series) if wide else min(1, len(self.series)))
-            if self.size.height != height:
-                self.styles.height = height
+            series = survey.series(hides=hides)
+            rows = len(self.series)
+            self.series, self.weights, self.glyphs = series if wide else series[:1], survey.weights, LOOKS
+            if len(self.series) != rows:
+                self.refresh(layout=True)
+            signs = [Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey)]
+            framed(self, "Course", Content("  ").join(signs))
         self._redraw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return one line for the marks, and one for each row of values."""
+        return 1 + len(self.series)
 
     def move(self, cursor: int) -> None:
         """Move the cursor; the strip is redrawn only if the cursor's column changes."""
@@ -78,10 +89,10 @@ class Ruler(Widget):
         self._rows.clear()
         self.refresh()
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Spread the steps over another width."""
         self._rows.clear()
-        self.columns = max(1, event.size.width - GUTTER)
+        self.columns = max(1, self.size.width - GUTTER)
 
     def column_of(self, step: int) -> int:
         """Return the cell (from 0) of a step."""
@@ -149,7 +160,26 @@ class Ruler(Widget):
         cells = (max(values[first:last], default=0.0) for first, last in self._spans())
         return [(BLOCKS[min(8, math.ceil(value * 8 / top))] if value > 0 else " ", style) for value in cells]
 
-    def on_click(self, event: events.Click) -> None:
-        """Go to the step under the mouse."""
-        if event.x >= GUTTER - 1 and self.steps:
-            self.post_message(self.StepAsked(min(self.steps - 1, self.step_of(event.x - GUTTER + 1))))
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Go to the step under the mouse, and to those that it is dragged over."""
+        if self._ask(event):
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Go to the step that the mouse is dragged to."""
+        if self.app.mouse_captured is self:
+            self._ask(event)
+
+    def on_mouse_up(self) -> None:
+        """Stop dragging."""
+        self.release_mouse()
+
+    def _ask(self, event: events.MouseEvent) -> bool:
+        """Ask for the step under the mouse; return False beside the strip."""
+        column = event.x - self.gutter.left - GUTTER + 1
+        if not self.steps or (column < 0 and self.app.mouse_captured is not self):
+            return False
+        step = min(self.steps - 1, self.step_of(max(0, column)))
+        if step != self.cursor:
+            self.post_message(self.StepAsked(step))
+        return True

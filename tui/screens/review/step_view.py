@@ -14,6 +14,7 @@ from textual.message import Message
 from gistpoint.sessions.records.model import CutText, Result, Step, StepKind, TextScope, also_text, call_text, parts_of
 from gistpoint.sessions.runs.rendering import moment
 from gistpoint.tui.screens.review.loading import RunLoader
+from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.text_view import TextView
 
 FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
@@ -239,6 +240,7 @@ class StepView(TextView):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
+        self.set_reactive(LineView.wrap, True)
         self.composed = StepText("", frozenset(), ())
         self.walks_hits = False
         """Whether `n` and `N` go through the hits of a search in the run instead of this text's."""

@@ -38,7 +38,6 @@ from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.tables import QueryError
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.pages import PageTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 
@@ -413,11 +412,6 @@ class ValidateScreen(Screen[None]):
     async def action_page(self, page: str) -> None:
         """Show a page, and focus it."""
         await self.pages.go_to(page)
-
-    @on(PageTabs.Clicked)
-    async def tab_clicked(self, message: PageTabs.Clicked) -> None:
-        """Go to the clicked page."""
-        await self.action_page(message.page)
 
     async def action_source(self) -> None:
         """Go to the code of the test under the cursor, or of the first function."""

@@ -9,6 +9,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import header_lines
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
+from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.text_view import TextView
 
 RAW_SHOWN = 2_000_000
@@ -21,6 +22,7 @@ class TextPage(RunPage[tuple[str, str]], TextView):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
+        self.set_reactive(LineView.wrap, True)
 
     def fill(self, content: tuple[str, str]) -> str:
         """Show the text."""

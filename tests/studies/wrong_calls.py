@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Print what the program answers to wrong calls: `uv run python tests/studies/wrong_calls.py`, a table in Markdown."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from wrong_calls import WRONG_CALLS
+
+
+def main() -> None:
+    print("| call | exit | answer |\n| --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as home:
+        for words, _, _ in WRONG_CALLS:
+            ran = subprocess.run(
+                ["gistpoint", *words],
+                env={**os.environ, "GISTPOINT_HOME": home}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                check=False, cwd=home,
+            )  # fmt: skip
+            answer = "<br>".join(f"`{line}`" for line in ran.stderr.splitlines())
+            shown = " ".join(word if len(word) < 60 else f"{word[:3]}… ({len(word):,} characters)" for word in words)
+            print(f"| `gistpoint {shown}` | {ran.returncode} | {answer} |".replace("``", '`""`'))
+
+
+if __name__ == "__main__":
+    main()

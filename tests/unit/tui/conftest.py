@@ -1,0 +1,5 @@
+"""Packages made by hand."""
+
+from shelves import shelf
+
+__all__ = ["shelf"]

@@ -1,0 +1,78 @@
+"""A wrong call is answered in a line or two: what is wrong, what was meant, and the usage of the command itself."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from shelves import Shelf
+from wrong_calls import WRONG_CALLS
+
+from gistpoint.tui import cli
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    monkeypatch.chdir(tmp_path)
+
+
+def called(*words: str) -> int:
+    """Return the exit code of a call, also of one that ends the program while it is read."""
+    try:
+        return cli.main(words)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"), WRONG_CALLS, ids=[" ".join(words)[:40] for words, _, _ in WRONG_CALLS]
+)
+def test_a_wrong_call_is_answered_in_a_line_or_two(
+    words: tuple[str, ...], code: int, said: str, capsys: Captured
+) -> None:
+    assert called(*words) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+    assert captured.err.startswith("gistpoint")
+    assert len(captured.err.splitlines()) <= 2
+    assert max(map(len, captured.err.splitlines())) < 600
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["help"], "usage: gistpoint [-h]"),
+        (["help", "task", "new"], "usage: gistpoint task new"),
+        (["version"], "gistpoint "),
+        (["tasks"], "There are no tasks yet"),
+        (["attempts"], "There are no attempts yet"),
+        (["--sandbox", "plain", "tasks"], "There are no tasks yet"),
+    ],
+)
+def test_words_that_people_try_are_understood(words: list[str], said: str, capsys: Captured) -> None:
+    assert called(*words) == 0
+    assert capsys.readouterr().out.startswith(said)
+
+
+def test_the_isolation_before_a_command_is_that_of_the_command() -> None:
+    parse = cli.parser().parse_args
+    assert parse(["--sandbox", "plain", "demo"]).sandbox == "plain"
+    assert parse(["--sandbox", "plain", "demo", "--sandbox", "bwrap"]).sandbox == "bwrap"
+    assert parse(["--allow-unsandboxed", "demo"]).allow_unsandboxed
+
+
+def test_the_newest_version_is_told_where_none_was_given(shelf: Shelf, capsys: Captured) -> None:
+    for version in ("1.9", "1.10"):
+        shelf.sdist("lamp", version, {"lamp.py": ""})
+    for command in (["task", "new", "lamp"], ["task", "generate", "lamp", "--count", "3"], ["code", "lamp"]):
+        assert called(*command) == 2
+        assert capsys.readouterr().err.splitlines() == [
+            "gistpoint: lamp needs a version; the newest is lamp==1.10.",
+            " ".join(["gistpoint", *command]).replace("lamp", "lamp==1.10"),
+        ]

@@ -1,0 +1,102 @@
+"""`gistpoint completion`: the script of a shell, and the words it asks for whenever Tab is pressed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.tui.commands.command import DONE, CommandParser, Handler
+
+_SHELLS = {
+    "bash": "eval \"$(gistpoint completion bash)\" in ~/.bashrc",
+    "zsh": "eval \"$(gistpoint completion zsh)\" in ~/.zshrc, after compinit",
+    "fish": "gistpoint completion fish > ~/.config/fish/completions/gistpoint.fish",
+}  # fmt: skip
+"""What brings the completion into each shell."""
+
+
+def script_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint completion`."""
+    parser.description = (
+        "Prints the script that completes commands, options, their values, and ids of tasks, attempts and runs. "
+        f"To have it always: {'; '.join(_SHELLS.values())}."
+    )
+    parser.add_argument("shell", choices=[*_SHELLS], help="the shell")
+    return script
+
+
+def script(options: argparse.Namespace) -> int:
+    """Print the completion of a shell."""
+    from argcomplete.shell_integration import shellcode
+
+    print(shellcode(["gistpoint"], shell=options.shell).strip())
+    return DONE
+
+
+def complete(parser: CommandParser) -> None:
+    """Answer the shell that asks for words, and end the program."""
+    from argcomplete.finders import CompletionFinder
+    from argcomplete.lexers import split_line
+
+    line = os.environ.get("COMP_LINE", "")
+    *_, words, _ = split_line(line, int(os.environ.get("COMP_POINT", len(line))))
+    called = parser
+    for word in words[1:]:
+        if (inner := called.command(word)) is None:
+            break
+        called = inner
+    called.complete()  # argcomplete looks at its options before a line is parsed with it
+    for action in called._actions:
+        if not action.option_strings and not called.names and (completer := _completer_of(action)):
+            action.completer = completer  # type: ignore[attr-defined] # argcomplete's way to name one
+    CompletionFinder()(parser, always_complete_options=False)
+
+
+def _completer_of(action: argparse.Action) -> Callable[..., dict[str, str]] | None:
+    name = action.metavar if isinstance(action.metavar, str) else action.dest
+    kinds = [_IDS[part] for part in name.lower().split("|") if part in _IDS]
+    return (lambda **_: dict(chain.from_iterable(kind() for kind in kinds))) if kinds else None
+
+
+def _tasks() -> Iterator[tuple[str, str]]:
+    from gistpoint.core.tasks.model import Task
+    from gistpoint.sessions.tasks import TaskStore
+    from gistpoint.tui.titles import mode_words, title_of
+
+    locations = Locations.of_user()
+    for task in TaskStore(locations.tasks, demo=locations.demo).tasks():
+        if isinstance(task, Task):
+            yield task.short_id, f"{title_of(task)}, {mode_words(task)}"
+
+
+def _attempts() -> Iterator[tuple[str, str]]:
+    yield from _folders(Locations.of_user().attempts, JOURNAL, "attempt")
+
+
+def _runs() -> Iterator[tuple[str, str]]:
+    yield from _folders(Locations.of_user().runs, "run.toml", "run of an agent")
+
+
+def _folders(place: Path, file: str, what: str) -> Iterator[tuple[str, str]]:
+    for folder in sorted(place.iterdir()) if place.is_dir() else ():
+        if (folder / file).is_file():
+            yield folder.name, what
+
+
+def _runs_of_any_kind() -> Iterator[tuple[str, str]]:
+    yield from _attempts()
+    yield from _runs()
+
+
+_IDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
+    "task": _tasks,
+    "set": _tasks,
+    "attempt": _attempts,
+    "run": _runs_of_any_kind,
+}
+"""What completes an argument of this name; of other arguments argcomplete completes files."""

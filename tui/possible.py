@@ -1,0 +1,50 @@
+"""What can be done now: the keys that work on the screen in sight, where the focus is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from gistpoint.tui.bindings.words import FREE
+from gistpoint.tui.keys import KEYS, Key, KeyScope, shown_key
+
+_BY_ID = {key.id: key for key in KEYS}
+_NUMBERS = {key.id: number for number, key in enumerate(KEYS)}
+_LAST = ("app.theme", "app.help", "app.quit")
+_DOING = frozenset(("enter", "space", "tab", "shift+tab"))
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """A row of the key table that can be used now."""
+
+    key: Key
+    spelt: str
+    """The keys that do it, the user's own if there are some."""
+    node: DOMNode
+    """The widget, screen or app that does it."""
+    moves: bool
+    """Whether it only moves a cursor or the focus."""
+
+
+def in_order(entry: Possible) -> tuple[int, int]:
+    """Sort by the table; the program's own keys come after those of a screen, theme, help and quit last."""
+    id = entry.key.id
+    last = _LAST.index(id) + 2 if id in _LAST else int(entry.key.scope is KeyScope.APP)
+    return last, _NUMBERS[id]
+
+
+def possible_now(screen: Screen[object]) -> list[Possible]:
+    """Return the keys that work now, those of the focus first; one entry for all that do the same."""
+    found: dict[tuple[str, DOMNode], tuple[Key, list[str], DOMNode]] = {}
+    for pressed, active in screen.active_bindings.items():
+        key = _BY_ID.get(active.binding.id or "")
+        if key is not None and active.enabled:
+            _, names, _ = found.setdefault((key.action, active.node), (key, [], active.node))
+            names.append(pressed)
+    return [
+        Possible(key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and not _DOING.issuperset(names))
+        for key, names, node in found.values()
+    ]

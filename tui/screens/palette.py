@@ -1,0 +1,182 @@
+"""The palette: commands by their names, the most used first."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.fuzzy import FuzzySearch
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from gistpoint.core.text import visible_line
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.record_list import Piece, RecordList
+
+_ROWS = 14
+_NARROWEST = 3
+"""Letters from which on a name is found by letters that are in it, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An entry: its name, what stands at the right, a sentence about it, and what it does."""
+
+    id: str
+    name: str
+    note: str
+    words: str
+    run: Callable[[], object]
+
+
+def uses(path: Path) -> dict[str, int]:
+    """Return how often each command was chosen here, by its id; empty if nothing sound is written down."""
+    try:
+        counts = json.loads(path.read_bytes())
+        return {id: count for id, count in counts.items() if isinstance(count, int)}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def count_use(path: Path, id: str) -> None:
+    """Count a choice; a folder that can't be written to is no reason to complain."""
+    counts = uses(path)
+    counts[id] = counts.get(id, 0) + 1
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(counts), encoding="utf-8")
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def matching(commands: Sequence[Command], words: str) -> list[Command]:
+    """Return the commands that `words` find: in the name, else in the rest, else by letters in their order."""
+    wanted = words.lower().split()
+    if not wanted:
+        return list(commands)
+    fuzzy = FuzzySearch()
+    ranked: list[tuple[int, Command]] = []
+    for command in commands:
+        name, text = command.name.lower(), f"{command.name} {command.words} {command.note}".lower()
+        if name.startswith(wanted[0]) and all(word in name for word in wanted):
+            ranked.append((0, command))
+        elif all(word in name for word in wanted):
+            ranked.append((1, command))
+        elif all(word in text for word in wanted):
+            ranked.append((2, command))
+        elif len(words) >= _NARROWEST and fuzzy.match(words, command.name)[0] > 0:
+            ranked.append((3, command))
+    return [command for _, command in sorted(ranked, key=lambda entry: entry[0])]
+
+
+class CommandRows(RecordList, can_focus=False):
+    """A line for each command, its note at the right."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commands: Sequence[Command] = ()
+
+    def show(self, commands: Sequence[Command]) -> None:
+        """Show other commands, with the cursor on the first."""
+        self.commands = commands
+        self.styles.height = max(1, min(_ROWS, len(commands)))
+        self.set_count(len(commands), cursor=0)
+
+    def row(self, index: int, width: int) -> list[Piece]:
+        """Mark, name and note."""
+        command = self.commands[index]
+        mark = "▸ " if index == self.cursor else "  "
+        note = visible_line(command.note)
+        room = max(0, width - cell_len(note) - len(mark) - 1)
+        name = visible_line(command.name)[:room]
+        return [
+            (mark, "bold"),
+            (name, ""),
+            (" " * max(1, room - cell_len(name)), ""),
+            (note, "$foreground 70%"),
+            (" ", ""),
+        ]
+
+
+class Palette(ModalScreen[Command]):
+    """A field, the commands that fit what is typed, and the explanation of the one under the cursor."""
+
+    CSS_PATH = "palette.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
+
+    def __init__(self, title: str, commands: Sequence[Command], *, at: str = "") -> None:
+        """Begin with the command of the id `at`, else with the first."""
+        super().__init__()
+        self._title, self._commands, self._at = title, commands, at
+
+    def compose(self) -> ComposeResult:
+        """Lay out the field above the list."""
+        with Vertical(id="palette"):
+            yield Input(placeholder="Type a part of its name", compact=True)
+            yield CommandRows()
+
+    def on_mount(self) -> None:
+        """Show all of them."""
+        rows = self.query_one(CommandRows)
+        rows.show(self._commands)
+        rows.cursor = next((n for n, command in enumerate(self._commands) if command.id == self._at), 0)
+        self._explain()
+
+    @on(Input.Changed)
+    def narrow(self, event: Input.Changed) -> None:
+        """Show those that fit."""
+        event.stop()
+        self.query_one(CommandRows).show(matching(self._commands, event.value))
+        self._explain()
+
+    @on(RecordList.Moved)
+    def _explain(self) -> None:
+        rows = self.query_one(CommandRows)
+        words = rows.commands[rows.cursor].words if rows.commands else "Nothing fits: Backspace shows more"
+        framed(self.query_one("#palette"), self._title, words)
+
+    def key_down(self) -> None:
+        """Go to the next command; the focus stays in the field."""
+        self.query_one(CommandRows).action_move(1)
+
+    def key_up(self) -> None:
+        """Go to the command before."""
+        self.query_one(CommandRows).action_move(-1)
+
+    def key_pagedown(self) -> None:
+        """Go on by a screenful."""
+        self.query_one(CommandRows).action_page(1)
+
+    def key_pageup(self) -> None:
+        """Go back by a screenful."""
+        self.query_one(CommandRows).action_page(-1)
+
+    @on(Input.Submitted)
+    def choose(self) -> None:
+        """Close with the command under the cursor."""
+        rows = self.query_one(CommandRows)
+        if rows.commands:
+            self.dismiss(rows.commands[rows.cursor])
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the command that was clicked; a click beside the box closes it."""
+        if isinstance(event.widget, CommandRows):
+            self.choose()
+        elif event.widget is self:
+            self.action_cancel()
+
+    def action_cancel(self) -> None:
+        """Close without a command."""
+        self.dismiss(None)
