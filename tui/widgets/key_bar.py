@@ -20,6 +20,7 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 _DISABLED = Style(dim=True)
+_MORE = "›"
 _AT_THE_END = ("leave", "leave_program", "back", "home", "cancel", "help")
 """Actions that keep their place at the right end, whatever else there is."""
 
@@ -71,9 +72,8 @@ class KeyBar(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._keys: tuple[ShownKey, ...] = ()
-        self._ends: list[int] = []
         self._fixed: tuple[ShownKey, ...] = ()
-        self._from = 0
+        self._first = 0
         self._hovered: int | None = None
 
     def on_mount(self) -> None:
@@ -96,8 +96,7 @@ class KeyBar(Widget):
         keys = tuple(key for action, key in found.items() if action not in _AT_THE_END)
         if (keys, fixed) != (self._keys, self._fixed):
             self._keys, self._fixed = keys, fixed
-            self._ends = list(accumulate(key.width for key in keys))
-            self._from = min(self._from, self._furthest)
+            self._first = 0
             self._hover(None)
             self.refresh()
 
@@ -107,17 +106,25 @@ class KeyBar(Widget):
         return max(0, self.size.width - sum(key.width for key in self._fixed))
 
     @property
-    def _furthest(self) -> int:
-        return max(0, (self._ends[-1] if self._ends else 0) - self._room)
+    def _fitting(self) -> tuple[ShownKey, ...]:
+        """The keys from the first that is drawn to the last that fits whole."""
+        left = self._keys[self._first :]
+        ends = list(accumulate(key.width for key in left))
+        if not ends or ends[-1] <= self._room:
+            return left
+        return left[: bisect_right(ends, self._room - len(_MORE))]
 
     def render_line(self, y: int) -> Strip:
         """Draw the keys that fit."""
         ground = self.rich_style
         if y:
             return Strip.blank(self.size.width, ground)
-        left = self._drawn(self._keys, 0).crop(self._from, self._from + self._room)
+        fitting = self._fitting
+        left = self._drawn(fitting, self._first).extend_cell_length(self._room, ground)
+        if self._first + len(fitting) < len(self._keys):
+            left = Strip.join([left.crop(0, self._room - len(_MORE)), Strip([Segment(_MORE, ground)])])
         right = self._drawn(self._fixed, len(self._keys))
-        return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
+        return Strip.join([left, right]).crop(0, self.size.width)
 
     def _drawn(self, keys: Sequence[ShownKey], first: int) -> Strip:
         """Draw keys, of which the one with the number `first` is the first."""
@@ -145,8 +152,9 @@ class KeyBar(Widget):
     def key_at(self, x: int) -> int | None:
         """Return the index among `shown` of the key that is drawn in column `x`."""
         if x < self._room:
-            number = bisect_right(self._ends, x + self._from)
-            return number if number < len(self._keys) else None
+            fitting = self._fitting
+            number = bisect_right(list(accumulate(key.width for key in fitting)), x)
+            return self._first + number if number < len(fitting) else None
         ends = list(accumulate((key.width for key in self._fixed), initial=self._room))[1:]
         number = bisect_right(ends, x)
         return len(self._keys) + number if number < len(self._fixed) else None
@@ -186,5 +194,6 @@ class KeyBar(Widget):
 
     def _scroll(self, by: int, event: events.MouseEvent) -> None:
         event.stop()
-        self._from = min(max(0, self._from + 8 * by), self._furthest)
-        self.refresh()
+        if by < 0 or self._first + len(self._fitting) < len(self._keys):
+            self._first = max(0, self._first + by)
+            self.refresh()
