@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.core.attempts.identity import PERSON
-from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, solved_words
+from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.tasks import BrokenTask
+from gistpoint.tui.attempt_charts import score_cell
 from gistpoint.tui.services import Services, is_our_demo
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of, told_title
@@ -203,19 +204,6 @@ def standing_words(summary: AttemptSummary) -> str:
     return "▶ open elsewhere" if summary.open else "‖ paused" if summary.state.pause is not None else "‖ unfinished"
 
 
-def score_cell(state: AttemptState, submission: Submission | None) -> str:
-    """Return a submission's score as a number."""
-    if submission is None:
-        return "–"
-    return f"{submission.score or 0:.0f}" if submission.metrics else f"{submission.score or 0:.3f}"
-
-
-def share(submission: Submission) -> float:
-    """Return a score between 0 and 1; that of a gist is a percentage."""
-    score = submission.score or 0.0
-    return score / 100 if submission.metrics else score
-
-
 def unit_of(task: Task) -> str:
     """Return the unit of a task's budget of calls, in the singular."""
     return blank_state(task.mode).unit
@@ -238,7 +226,7 @@ def _standing(summary: AttemptSummary) -> float:
 
 
 def _worth(submission: Submission | None) -> float:
-    return -1 if submission is None else share(submission) + submission.solved
+    return -1 if submission is None else (submission.score or 0) + submission.solved
 
 
 def _number(submission: Submission | None) -> float:
@@ -251,13 +239,13 @@ def cut(text: str, width: int) -> str:
 
 
 def _best(row: TaskRow) -> str:
-    return "–" if row.best is None else score_cell(row.best.state, row.best.state.best)
+    return "–" if row.best is None else score_cell(row.best.state.best)
 
 
 def _last(row: TaskRow) -> str:
     if row.last is None:
         return ""
-    return f"{sign_of(row.last)} {score_cell(row.last.state, row.last.state.last)}"
+    return f"{sign_of(row.last)} {score_cell(row.last.state.last)}"
 
 
 def _result(summary: AttemptSummary) -> str:
@@ -331,7 +319,7 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     Column("Who", lambda r: cut(who(r), _WHO), rank=4),
     Column(
         "Best",
-        lambda r: score_cell(r.attempt.state, r.attempt.state.best),
+        lambda r: score_cell(r.attempt.state.best),
         lambda r: _number(r.attempt.state.best),
         sort=lambda r: _worth(r.attempt.state.best),
         right=True,
@@ -354,7 +342,7 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     Column("Role", lambda r: r.attempt.role),
     Column(
         "Last",
-        lambda r: score_cell(r.attempt.state, r.attempt.state.last),
+        lambda r: score_cell(r.attempt.state.last),
         lambda r: _number(r.attempt.state.last),
         sort=lambda r: _worth(r.attempt.state.last),
         right=True,

@@ -113,6 +113,7 @@ SCOPE_WORDS = {
     KeyScope.WATCH: "Watch",
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.BRIEF: "Solve: the brief, while it is read first",
+    KeyScope.ASSIGNED: "The tasks behind a participant's link",
     KeyScope.STUDY: "Taking part in a study",
     KeyScope.READING: "Lists and texts",
 }

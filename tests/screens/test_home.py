@@ -123,7 +123,7 @@ async def test_an_attempt_that_ended_opens_its_summary(tmp_path: Path) -> None:
         await driver.until_screen("SummaryScreen")
         text = driver.text()
         assert "✔ solved" in text
-        assert "2 of 4" in text
+        assert "2 used of 4" in text
         await driver.press("right_square_bracket")
         await driver.until(lambda: "as it should be" in driver.text())
         await driver.press("right_square_bracket")

@@ -228,6 +228,27 @@ async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
         assert driver.app.theme == "gistpoint-light"
 
 
+async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    folder = services.locations.config / "themes"
+    folder.mkdir(parents=True)
+    (folder / "fjord.toml").write_text('primary = "#88C0D0"\nbackground = "#0B1E2D"\n')
+    (folder / "odd.toml").write_text('primary = "#88C0D0"\ndrak = true\n')
+    settings = services.locations.config / "config.toml"
+    for wanted, theme, said in (
+        ("fjord", "fjord", "themes/odd.toml: the key 'drak'"),
+        ("fjrd", "gistpoint-dark", "There is no theme 'fjrd', so gistpoint-dark is shown. Did you mean 'fjord'?"),
+    ):
+        settings.write_text(f'theme = "{wanted}"\n')
+        async with driving(services, clock) as driver:
+            await driver.until_screen("HomeScreen")
+            await driver.until(lambda said=said: any(said in told.message for told in driver.app._notifications))
+            assert driver.app.theme == theme
+            await driver.press("alt+t", *"fjord", "enter")
+            await driver.until(lambda: driver.app.theme == "fjord")
+
+
 async def test_a_letter_goes_to_what_it_stands_on(tmp_path: Path) -> None:
     async with solving(tmp_path, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")

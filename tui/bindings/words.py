@@ -64,7 +64,7 @@ WORDS: tuple[Word, ...] = (
     Word("d D", "diff, diff so far", "page.diff compare.diffs about.diff page.so_far"),
     Word("f F", "functions: of this file, of all shown", "files.list code.list places.outline code.outline"),
     Word("v", "view: the record, the files, the source", "home.review page.files about.source"),
-    Word("i", "what is known (information)", "page.run about.overview"),
+    Word("i", "what is known (information)", "page.run about.overview summary.rule"),
     Word("c", "comment", "review.comment judge.comment"),
     Word("C", "compare", "runs.compare review.compare"),
     Word("L", "label", "review.label"),

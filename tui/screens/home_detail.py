@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.core.attempts.clock import ClockActivity
-from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_rows import (
     STYLES,
     AttemptEntry,
     TaskRow,
     budget_words,
     cut,
-    score_cell,
-    share,
     sign_of,
     standing_words,
     unit_of,
@@ -24,7 +21,6 @@ from gistpoint.tui.home_rows import (
 from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, LineList, folded, line
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import duration, used_words, when
-from gistpoint.tui.widgets.charts import Bar, bar_lines, sparkline
 
 NO_TASKS = """There is no task yet. From the shell:
 
@@ -40,18 +36,6 @@ NO_ATTEMPTS = "No attempt was made yet: choose a task (F2) and press Enter."
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 _SHOWN = 5
 """Own attempts and failing tests that are listed; the others are counted."""
-_BAR = 40
-"""Cells that a chart takes at most, with its names and numbers."""
-TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
-    (ClockActivity.READING, "reading", "$secondary"),
-    (ClockActivity.EXPLORING, "exploring", "$primary"),
-    (ClockActivity.EDITING, "editing", "$accent"),
-    (ClockActivity.THINKING, "thinking", "$accent"),
-    (ClockActivity.WAITING, "waiting", "$warning"),
-    (ClockActivity.PAUSED, "paused", "$foreground 40%"),
-    (ClockActivity.IDLE, "idle", "$foreground 40%"),
-)
-"""Kinds of time, the word for each, and the colour of its bar."""
 
 
 def asked_words(task: Task) -> str:
@@ -88,9 +72,9 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
         found.append(line(f"  {row.others} by others (models, participants, played): F3 lists them", MUTED))
     charted = next((summary.state for summary in row.mine if summary.state.counted_submissions), None)
     if charted is not None:
-        found += _scores(charted)
+        found += score_lines(charted)
     if row.last is not None:
-        found += _times(row.last.state, width, "Time of the last attempt")
+        found += time_lines(row.last.state, width, "Time of the last attempt")
     return [*found, *_failing(row, width)]
 
 
@@ -105,38 +89,13 @@ def _next_words(row: TaskRow) -> str:
 
 def _attempt(summary: AttemptSummary, now_ms: int) -> Line:
     state = summary.state
-    score = "" if state.last is None else f"  {score_cell(state, state.last)}"
+    score = "" if state.last is None else f"  {score_cell(state.last)}"
     pieces = (
         (f" {when(summary.started_utc_ms, now_ms):<16}", ""),
         (f"{duration(state.clock.active):>7}  {used_words(state):<14} ", MUTED),
         (f"{standing_words(summary)}{score}", STYLES[sign_of(summary)]),
     )
     return Line(pieces, link=summary.attempt_id)
-
-
-def _scores(state: AttemptState) -> list[Line]:
-    made = state.counted_submissions
-    values = "  ".join(score_cell(state, submission) for submission in made)
-    line_ = Line((("  ", ""), (sparkline([share(s) for s in made], top=1.0), "$success"), (f"   {values}", MUTED)))
-    return [Line(), line(" Score by submission", HEADING), line_]
-
-
-def _times(state: AttemptState, width: int, title: str) -> list[Line]:
-    rows = time_bars(state)
-    if not rows:
-        return []
-    drawn = bar_lines(rows, min(_BAR, width - 4))
-    return [
-        Line(),
-        Line(((f" {title}  ", HEADING), (f"{duration(state.clock.active)} of work", MUTED))),
-        *(Line((("  ", ""), *pieces)) for pieces in drawn),
-    ]
-
-
-def time_bars(state: AttemptState) -> list[Bar]:
-    """Return the time of an attempt by kind; kinds without any are left out."""
-    spans = ((word, state.clock.of(activity), style) for activity, word, style in TIMES)
-    return [Bar(word, ms, duration(ms), style) for word, ms, style in spans if ms >= 1000]
 
 
 def _failing(row: TaskRow, width: int) -> Iterator[Line]:
@@ -158,9 +117,9 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
     """Return what is known of an attempt of anybody."""
     summary, state = entry.attempt, entry.attempt.state
     best, last = state.best, state.last
-    scores = [] if last is None else [f"last {score_cell(state, last)}"]
+    scores = [] if last is None else [f"last {score_cell(last)}"]
     if best is not None and best is not last:
-        scores.append(f"best {score_cell(state, best)}")
+        scores.append(f"best {score_cell(best)}")
     unit = "call" if entry.task is None else unit_of(entry.task)
     rows: Sequence[tuple[str, str, str]] = (
         ("Result", " · ".join([standing_words(summary), *scores]), STYLES[sign_of(summary)]),
@@ -177,9 +136,7 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
             first, *rest = folded(value, width - 10, style, indent="")
             found.append(Line(((f" {name:<9}", MUTED), *first.pieces)))
             found += [Line(((" " * 10, ""), *more.pieces)) for more in rest]
-    if state.counted_submissions:
-        found += _scores(state)
-    return [*found, *_times(state, width, "Time")]
+    return [*found, *score_lines(state), *time_lines(state, width, "Time")]
 
 
 def text_lines(text: str, width: int) -> list[Line]:

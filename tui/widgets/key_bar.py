@@ -42,9 +42,10 @@ class ShownKey:
 
 
 class KeyBar(Widget):
-    """The keys that work now, in the order of the bindings; a click presses one, the wheel scrolls the line.
+    """The keys that work now, in the order of the bindings; a click presses one.
 
-    The keys that lead out and the key of help stay at the right end at any width.
+    The keys that lead out and the key of help stay at the right end at any width. No key is cut: the wheel, or a click
+    on the sign for more, shows those that have no room.
     """
 
     ALLOW_SELECT = False
@@ -106,25 +107,29 @@ class KeyBar(Widget):
         return max(0, self.size.width - sum(key.width for key in self._fixed))
 
     @property
-    def _fitting(self) -> tuple[ShownKey, ...]:
-        """The keys from the first that is drawn to the last that fits whole."""
-        left = self._keys[self._first :]
-        ends = list(accumulate(key.width for key in left))
+    def _in_sight(self) -> Sequence[ShownKey]:
+        """The keys from the first on that fit whole, with a cell for the sign that there are more."""
+        rest = self._keys[self._first :]
+        ends = list(accumulate(key.width for key in rest))
         if not ends or ends[-1] <= self._room:
-            return left
-        return left[: bisect_right(ends, self._room - len(_MORE))]
+            return rest
+        return rest[: bisect_right(ends, self._room - 1)]
+
+    @property
+    def _more(self) -> bool:
+        return self._first + len(self._in_sight) < len(self._keys)
 
     def render_line(self, y: int) -> Strip:
         """Draw the keys that fit."""
         ground = self.rich_style
         if y:
             return Strip.blank(self.size.width, ground)
-        fitting = self._fitting
-        left = self._drawn(fitting, self._first).extend_cell_length(self._room, ground)
-        if self._first + len(fitting) < len(self._keys):
-            left = Strip.join([left.crop(0, self._room - len(_MORE)), Strip([Segment(_MORE, ground)])])
+        seen = self._in_sight
+        left = self._drawn(seen, self._first)
+        if self._more and self._room:
+            left = Strip([*left.extend_cell_length(self._room - 1, ground), Segment(_MORE, ground)])
         right = self._drawn(self._fixed, len(self._keys))
-        return Strip.join([left, right]).crop(0, self.size.width)
+        return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
 
     def _drawn(self, keys: Sequence[ShownKey], first: int) -> Strip:
         """Draw keys, of which the one with the number `first` is the first."""
@@ -151,13 +156,11 @@ class KeyBar(Widget):
 
     def key_at(self, x: int) -> int | None:
         """Return the index among `shown` of the key that is drawn in column `x`."""
-        if x < self._room:
-            fitting = self._fitting
-            number = bisect_right(list(accumulate(key.width for key in fitting)), x)
-            return self._first + number if number < len(fitting) else None
-        ends = list(accumulate((key.width for key in self._fixed), initial=self._room))[1:]
-        number = bisect_right(ends, x)
-        return len(self._keys) + number if number < len(self._fixed) else None
+        start, first, keys = (0, self._first, self._in_sight)
+        if x >= self._room:
+            start, first, keys = self._room, len(self._keys), self._fixed
+        number = bisect_right(list(accumulate(key.width for key in keys)), x - start)
+        return first + number if number < len(keys) else None
 
     def _hover(self, number: int | None) -> None:
         if number != self._hovered:
@@ -178,6 +181,7 @@ class KeyBar(Widget):
         """Press the key that is clicked."""
         number = self.key_at(event.x)
         if number is None:
+            self._show_from(self._first + len(self._in_sight) if self._more else 0)
             return
         if self.shown[number].enabled:
             self.app.simulate_key(self.shown[number].key)
@@ -194,6 +198,10 @@ class KeyBar(Widget):
 
     def _scroll(self, by: int, event: events.MouseEvent) -> None:
         event.stop()
-        if by < 0 or self._first + len(self._fitting) < len(self._keys):
-            self._first = max(0, self._first + by)
-            self.refresh()
+        if by < 0 or self._more:
+            self._show_from(max(0, self._first + by))
+
+    def _show_from(self, first: int) -> None:
+        self._first = first
+        self._hover(None)
+        self.refresh()

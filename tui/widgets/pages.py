@@ -98,7 +98,7 @@ class Pages(Vertical):
         """
         pages = [page for page in self._tabs if page not in self._hidden or page == self.current]
         for with_keys in (True, False):
-            tabs = [(page, " ".join(self._tabs[page] if with_keys else self._tabs[page][1:])) for page in pages]
+            tabs = [(page, " ".join(self._tabs[page][not with_keys :]).strip()) for page in pages]
             if sum(len(words) + 2 for _, words in tabs) - 2 <= width:
                 break
         last, first = pages.index(self.current) + 1, 0

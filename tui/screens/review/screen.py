@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -28,9 +27,11 @@ from gistpoint.tui.screens.review.loading import (
     RunRewritten,
     SeveralRunsError,
     StepRead,
+    is_our_id,
     opener,
     short_task,
     solver_words,
+    title_known,
 )
 from gistpoint.tui.screens.review.navigation import Navigation, OtherRuns
 from gistpoint.tui.screens.review.replay_job import ReplayJob
@@ -46,6 +47,7 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
@@ -89,9 +91,8 @@ class ReviewScreen(Screen[None]):
         """Lay out header, course, steps and pages."""
         yield HeaderBar(PurePath(self.run_name).name)
         yield framed(Ruler(id="ruler"), "Course")
-        with Container(id="review-body"):
-            yield framed(StepList(id="steps"), "Steps")
-            yield framed(RunPages())
+        steps = framed(StepList(id="steps"), "Steps")
+        yield Splits(steps, framed(RunPages()), vertical=not self.has_class("-wide"), id="review-body")
         yield Plain("", id="review-say")
         yield KeyBar()
         yield self.search
@@ -102,6 +103,10 @@ class ReviewScreen(Screen[None]):
         self.steps.focus()
         self.loader.start()
         self.set_interval(_FOLLOW_S, self.navigation.look_for_growth)
+
+    def on_resize(self) -> None:
+        """Lay steps and pages out in a row if there is room."""
+        self.query_one(Splits).turn(vertical=not self.has_class("-wide"))
 
     def on_unmount(self) -> None:
         """Stop everything that runs."""
@@ -260,7 +265,8 @@ class ReviewScreen(Screen[None]):
         if self.step is None:
             return
         self.navigation.step_shown()
-        self.step_page.show_step(self.step, self.loader, hides=self.hides)
+        said = self.annotations.words(self.step.index) if self.annotations is not None else ()
+        self.step_page.show_step(self.step, self.loader, hides=self.hides, said=said)
         self.pages.outdate()
         self.draw_title()
         self.draw_step_note()
@@ -277,10 +283,8 @@ class ReviewScreen(Screen[None]):
     # Drawing
 
     def _title(self) -> str:
-        from gistpoint.tui.titles import title_of
-
-        task = self.loader.task.task
-        return title_of(task) if task is not None else ""
+        header = self.header
+        return title_known(header, self.loader.task) if header is not None and is_our_id(header.task) else ""
 
     def _titled(self, title: str) -> None:
         if title:
@@ -329,6 +333,7 @@ class ReviewScreen(Screen[None]):
             return
         index, survey = self.step.index, self.loader.survey
         words = self.annotations.words(index)
+        self.step_page.say(words)
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
         if survey is not None:
             words += survey.words(index)
@@ -484,7 +489,8 @@ class ReviewScreen(Screen[None]):
     # Other screens
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen; `answered` gets its result."""
+        """Open a dialog or another screen; `answered` gets its result. Dialogs leave the step in sight."""
+        screen.add_class("beside-the-step")
         self.app.push_screen(screen, answered)
 
     def open_run(self, name: str, *, found: FoundHits | None = None) -> None:

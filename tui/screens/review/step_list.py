@@ -74,7 +74,7 @@ KIND_WORDS = {
     StepKind.UNKNOWN: "other",
 }
 """Words for kinds of steps whose own names are not short and plain."""
-_KIND_WIDTH = 8
+_KIND_WIDTH = 7
 _STRONG = frozenset({StepKind.EDIT, StepKind.SUBMIT})
 
 BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-warning", "?": "$foreground 60%"}
@@ -252,11 +252,10 @@ class StepList(RecordList):
         style = "bold $text-error" if fact.error else KIND_STYLES.get(fact.kind, "")
         badge = self._badge(index)
         words = ("↳ " if fact.starts else "") + fact.words
-        used = 2 + digits + 1 + 2 + _KIND_WIDTH + 2 * len(badge) + 2
-        kind = KIND_WORDS.get(fact.kind, str(fact.kind))
+        used = 2 + digits + 1 + 2 + _KIND_WIDTH + 1 + 2 * len(badge) + 2
         return [
             *head,
-            (f"{kind:<{_KIND_WIDTH}}", style),
+            (f"{kind_words(fact.kind)} ", style),
             *badge,
             (_fitted(words, max(4, self.sight.width - used)), style if fact.error or fact.kind in _STRONG else ""),
             *([(" ✘", "bold $text-error")] if fact.error else [(" ✔", "$text-success")] if fact.ended_well else []),
@@ -278,6 +277,11 @@ class StepList(RecordList):
         """Draw again; request the rows that are still missing."""
         self._asked = ()
         self.refresh()
+
+
+def kind_words(kind: StepKind) -> str:
+    """Return a kind of step in a word, padded to the width of the longest."""
+    return KIND_WORDS.get(kind, str(kind)).ljust(_KIND_WIDTH)
 
 
 def _fitted(words: str, width: int) -> str:
