@@ -78,7 +78,7 @@ class AlignedList(RecordList):
         names = ", ".join(str(milestone) for milestone in row.milestones)
         middle = 26 if width >= 100 else 14
         side = max(8, (width - middle - 4) // 2)
-        style = "bold $text-accent" if row.milestones else "$foreground 30%"
+        style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
             ("▸ " if index == self.cursor else "  ", "bold $text-primary"),
             (_padded(self._words(0, row.left), side), ""),

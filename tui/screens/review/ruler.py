@@ -155,7 +155,7 @@ class Ruler(Widget):
         for column, (first, last) in enumerate(self._spans()):
             weight = max(self.weights[first:last], default=0)
             starts = self.steps > self.columns or column == self.column_of(first)
-            cells.append(self.glyphs[weight - 1] if weight and starts else ("·", "$foreground 30%"))
+            cells.append(self.glyphs[weight - 1] if weight and starts else ("·", "$foreground 60%"))
         return cells
 
     def _bars(self, values: Sequence[float], style: str) -> list[tuple[str, str]]:
