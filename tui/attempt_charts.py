@@ -14,8 +14,8 @@ _TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
     (ClockActivity.EDITING, "editing", "$accent"),
     (ClockActivity.THINKING, "thinking", "$accent"),
     (ClockActivity.WAITING, "waiting", "$warning"),
-    (ClockActivity.PAUSED, "paused", "$foreground 40%"),
-    (ClockActivity.IDLE, "idle", "$foreground 40%"),
+    (ClockActivity.PAUSED, "paused", "$foreground 60%"),
+    (ClockActivity.IDLE, "idle", "$foreground 60%"),
 )
 _WIDEST = 60
 """Cells that a chart takes at most, with its names and numbers."""
@@ -36,8 +36,8 @@ def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = Fal
     spans = [(word, clock.of(activity), style) for activity, word, style in _TIMES]
     if apart:
         spans += [
-            ("closed", clock.away, "$foreground 40%"),
-            ("asleep", clock.asleep, "$foreground 40%"),
+            ("closed", clock.away, "$foreground 60%"),
+            ("asleep", clock.asleep, "$foreground 60%"),
         ]
     drawn = [Bar(word, ms, duration(ms), style) for word, ms, style in spans if ms >= _SHORTEST_MS]
     head = Line(((f" {title}  ", HEADING), (f"{duration(clock.active)} of work", MUTED)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.getters import query_one
 from textual.screen import Screen
 
@@ -30,6 +30,7 @@ from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
     from gistpoint.core.diffs import FileDiff
@@ -77,7 +78,7 @@ class AlignedList(RecordList):
         names = ", ".join(str(milestone) for milestone in row.milestones)
         middle = 26 if width >= 100 else 14
         side = max(8, (width - middle - 4) // 2)
-        style = "bold $text-accent" if row.milestones else "$foreground 30%"
+        style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
             ("▸ " if index == self.cursor else "  ", "bold $text-primary"),
             (_padded(self._words(0, row.left), side), ""),
@@ -98,6 +99,16 @@ def _padded(text: str, width: int, *, centred: bool = False) -> str:
 
     text = visible_line(text)
     return text.center(width) if centred and cell_len(text) < width else set_cell_size(text, width)
+
+
+class _Side(Vertical):
+    """A run's step, or what it has changed so far."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out all three, of which one is shown."""
+        yield StepView(id=f"{self.id}-step")
+        yield DiffView(id=f"{self.id}-diff")
+        yield Plain("Nothing changed so far.", id=f"{self.id}-unchanged")
 
 
 class CompareScreen(Screen[None]):
@@ -123,13 +134,9 @@ class CompareScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the alignment and both sides."""
         yield HeaderBar("Compare", "reading both runs …")
-        yield framed(AlignedList(id="aligned"), "Steps side by side")
-        with Horizontal(id="compare-sides"):
-            for side in ("left", "right"):
-                with framed(Vertical(id=side)):
-                    yield StepView(id=f"{side}-step")
-                    yield DiffView(id=f"{side}-diff")
-                    yield Plain("Nothing changed so far.", id=f"{side}-unchanged")
+        sides = [framed(_Side(id=name)) for name in ("left", "right")]
+        aligned = framed(AlignedList(id="aligned"), "Steps side by side")
+        yield Splits(aligned, Splits(*sides, id="compare-sides"), vertical=True)
         yield KeyBar()
 
     def on_mount(self) -> None:

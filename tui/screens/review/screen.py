@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -48,6 +47,7 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
@@ -91,9 +91,8 @@ class ReviewScreen(Screen[None]):
         """Lay out header, course, steps and pages."""
         yield HeaderBar(PurePath(self.run_name).name)
         yield framed(Ruler(id="ruler"), "Course")
-        with Container(id="review-body"):
-            yield framed(StepList(id="steps"), "Steps")
-            yield framed(RunPages())
+        steps = framed(StepList(id="steps"), "Steps")
+        yield Splits(steps, framed(RunPages()), vertical=not self.has_class("-wide"), id="review-body")
         yield Plain("", id="review-say")
         yield KeyBar()
         yield self.search
@@ -104,6 +103,10 @@ class ReviewScreen(Screen[None]):
         self.steps.focus()
         self.loader.start()
         self.set_interval(_FOLLOW_S, self.navigation.look_for_growth)
+
+    def on_resize(self) -> None:
+        """Lay steps and pages out in a row if there is room."""
+        self.query_one(Splits).turn(vertical=not self.has_class("-wide"))
 
     def on_unmount(self) -> None:
         """Stop everything that runs."""
@@ -334,7 +337,8 @@ class ReviewScreen(Screen[None]):
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
         if survey is not None:
             words += survey.words(index)
-        self.pages.note_for("step", "  ".join(filter(None, [*words, self.replay.words(index)])))
+        words = [*filter(None, [*words, self.replay.words(index)])]
+        self.pages.note_for("step", "  ".join(words or ["L labels  c comments  V judges the run"]))
 
     def say(self, words: str) -> None:
         """Show a line above the keys; without words there is none."""
@@ -486,7 +490,8 @@ class ReviewScreen(Screen[None]):
     # Other screens
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen; `answered` gets its result."""
+        """Open a dialog or another screen; `answered` gets its result. Dialogs leave the step in sight."""
+        screen.add_class("beside-the-step")
         self.app.push_screen(screen, answered)
 
     def open_run(self, name: str, *, found: FoundHits | None = None) -> None:

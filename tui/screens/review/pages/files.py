@@ -64,7 +64,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
 
     DEFAULT_CSS = """
     FilesPage { height: 1fr; width: 1fr; }
-    FilesPage FileList { width: 32; border-right: vkey $surface-lighten-2; }
+    FilesPage FileList { width: 32; border-right: vkey $border-blurred; }
     FilesPage ContentSwitcher { width: 1fr; height: 1fr; }
     """
 
