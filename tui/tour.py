@@ -43,8 +43,8 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Open a file",
-        "These are the files. Go to one with the arrows and press Enter: reading it costs one tool use. What was "
-        "shown once stays open for nothing.",
+        "These are the files. Go with the arrows; Enter lists a folder or reads a file, for one tool use each. Read "
+        "one: what was shown once stays open for nothing.",
         _called("read_file"),
     ),
     TourStep(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,12 +20,6 @@ from gistpoint.tui.widgets.plain import Plain
 
 class TourCard(Plain):
     """The step to do; beside the panes, where there is room, with the others in a list."""
-
-    DEFAULT_CSS = """
-    TourCard { height: auto; padding: 0 1; }
-    TourCard.pane { border: round $warning; border-title-color: $text-warning; border-title-style: bold; }
-    .-wide TourCard { dock: right; width: 36; height: 100%; margin: 1 0 1 0; }
-    """
 
     def __init__(self) -> None:
         super().__init__("", id="tour-card")
@@ -54,7 +48,7 @@ class TourCard(Plain):
 class TourScreen(SolveScreen):
     """A practice attempt; Esc ends it where nothing else takes that key."""
 
-    CSS_PATH = "solve/solve.tcss"
+    CSS_PATH: ClassVar[Any] = ["solve/solve.tcss", "tour.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TOUR)]
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.TOUR, *SolveScreen.SCOPES)
 
