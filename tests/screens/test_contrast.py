@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from contrast import inked
 from fakes import FakeClock
 from screens.driving import LARGE, driving, solving
@@ -38,6 +39,24 @@ async def test_home(tmp_path: Path) -> None:
     async with driving(services_with_tasks(tmp_path, clock), clock, size=LARGE) as driver:
         await driver.until(lambda: "discovery" in driver.text())
         assert await unreadable(driver.app, driver.pilot) == ""
+
+
+@pytest.mark.parametrize(
+    "variables", [{"NO_COLOR": "1"}, {"TERM": "xterm-16color", "COLORTERM": ""}], ids=["none", "16"]
+)
+async def test_focus_and_the_chosen_row_are_told_by_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    clock = FakeClock()
+    async with driving(services_with_tasks(tmp_path, clock), clock) as driver:
+        await driver.until(lambda: "discovery" in driver.text())
+        assert driver.text().count("┏") == 1
+        row = next(strip for strip in driver.screen._compositor.render_strips() if "▸" in strip.text)
+        chosen = [piece.style for piece in row if "discovery" in piece.text or "remove" in piece.text]
+        assert chosen
+        assert all(style is not None and style.reverse for style in chosen)
 
 
 async def test_solve(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
-from gistpoint.tui.widgets.frames import framed, pane_around
+from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import CodeState, FunctionEditor
 from gistpoint.tui.widgets.plain import plain_line
 
@@ -52,7 +52,6 @@ class EditingPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Lay out editor and diff; their title and what is known of the code stand in the frame."""
-        framed(self)
         with ContentSwitcher(initial="function-editor", id="editor-views"):
             yield FunctionEditor(id="function-editor")
             yield DiffView(id="editor-diff")
@@ -134,12 +133,8 @@ class EditingPane(Vertical):
             self.frame(_function(self.words_of(self.buffer)), self.frame_note())
 
     def frame(self, title: str, note: str | Content = "") -> None:
-        """Show a title and a note: in the frame, or in the line above the text if the frame is another's."""
-        note = plain_line(note) if isinstance(note, str) else note
-        if self.parent is not None and pane_around(self.parent) is not None:  # type: ignore[arg-type]
-            framed(self, Content.assemble(plain_line(f"{title}  "), note))
-        else:
-            framed(self, title, note)
+        """Show a title and a note; a page that stands in another frame shows them there."""
+        framed(self, title, note)
 
     def frame_note(self) -> Content:
         """Return what is known of the code: lines added and removed, and whether it parses."""

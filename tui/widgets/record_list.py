@@ -84,9 +84,11 @@ class RecordList(LineCanvas):
         return Strip([])
 
     def ground(self, index: int) -> str:
-        """Return the background style of a row, which shows the cursor."""
+        """Return the style of a row's ground, which shows the cursor, with few colours or none too."""
         if index != self.cursor:
             return ""
+        if self.app.no_color or self.app.native_ansi_color:
+            return "reverse" if self.has_focus else "underline"
         return "on $block-cursor-background" if self.has_focus else "on $block-cursor-blurred-background"
 
     # A subclass that leaves records out says which row shows which record.

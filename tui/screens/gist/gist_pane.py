@@ -43,7 +43,6 @@ from gistpoint.tui.screens.solve.kind import EditorPane
 from gistpoint.tui.view_models import shows_evidence
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
-from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import GistGutter
 from gistpoint.tui.widgets.plain import Plain, plain_line
@@ -78,7 +77,6 @@ class GistPane(EditorPane):
 
     def compose(self) -> ComposeResult:
         """Lay out figures, gutter and editor, and the views that can replace the editor."""
-        framed(self)
         yield Plain("", id="gist-figures", classes="pane-title")
         editor = FunctionEditor(id="function-editor")
         editor.check = self._check

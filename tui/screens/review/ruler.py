@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 GUTTER = 9
+_WIDEST = 4
+"""The most cells of a step."""
 
 
 class Ruler(Widget):
@@ -94,19 +96,21 @@ class Ruler(Widget):
         self._rows.clear()
         self.columns = max(1, self.size.width - GUTTER)
 
-    def column_of(self, step: int) -> int:
-        """Return the cell (from 0) of a step."""
-        if self.steps <= self.columns:
-            return step * self._stretch()
-        return step * self.columns // self.steps
+    @property
+    def _used(self) -> int:
+        """The cells that the steps take: all there are, unless that is more than a few for each."""
+        return min(self.columns, _WIDEST * self.steps)
 
-    def _stretch(self) -> int:
-        return max(1, min(4, self.columns // max(1, self.steps)))
+    def column_of(self, step: int) -> int:
+        """Return the first cell (from 0) of a step."""
+        if self.steps <= self.columns:
+            return -(-step * self._used // max(1, self.steps))
+        return step * self.columns // self.steps
 
     def step_of(self, column: int) -> int:
         """Return the first step of a cell."""
         if self.steps <= self.columns:
-            return min(max(0, self.steps - 1), column // self._stretch())
+            return min(max(0, self.steps - 1), column * self.steps // max(1, self._used))
         return -(-column * self.steps // self.columns)
 
     def style(self, text: str) -> RichStyle:
@@ -130,16 +134,17 @@ class Ruler(Widget):
         segments = [gutter, Segment("▏", self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                glyph, style = ("▾" if glyph in " ·" and y == 0 else glyph), f"{style} on $block-cursor-background"
+                marked = y == 0 and glyph not in " ·"
+                glyph = glyph if marked or y else "▾"
+                style += " reverse" if marked else " on $block-cursor-background"
             segments.append(Segment(glyph, self.style(style.strip())))
         return Strip(segments).simplify().crop_extend(0, width, self.style(""))
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """Yield first and last step (exclusive) of each cell; cells beyond the last step are left out."""
         if self.steps <= self.columns:
-            stretch = self._stretch()
-            for column in range(min(self.columns, self.steps * stretch)):
-                yield column // stretch, column // stretch + 1
+            for column in range(self._used):
+                yield self.step_of(column), self.step_of(column) + 1
         else:
             starts = [self.step_of(column) for column in range(self.columns + 1)]
             for first, after in pairwise(starts):
@@ -149,7 +154,7 @@ class Ruler(Widget):
         cells: list[tuple[str, str]] = []
         for column, (first, last) in enumerate(self._spans()):
             weight = max(self.weights[first:last], default=0)
-            starts = self.steps > self.columns or column % self._stretch() == 0
+            starts = self.steps > self.columns or column == self.column_of(first)
             cells.append(self.glyphs[weight - 1] if weight and starts else ("·", "$foreground 60%"))
         return cells
 
@@ -176,8 +181,8 @@ class Ruler(Widget):
 
     def _ask(self, event: events.MouseEvent) -> bool:
         """Ask for the step under the mouse; return False beside the strip."""
-        column = event.x - self.gutter.left - GUTTER + 1
-        if not self.steps or (column < 0 and self.app.mouse_captured is not self):
+        column = event.x - self.gutter.left - GUTTER
+        if not self.steps or (column < -1 and self.app.mouse_captured is not self):
             return False
         step = min(self.steps - 1, self.step_of(max(0, column)))
         if step != self.cursor:

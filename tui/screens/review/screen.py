@@ -337,7 +337,8 @@ class ReviewScreen(Screen[None]):
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
         if survey is not None:
             words += survey.words(index)
-        self.pages.note_for("step", "  ".join(filter(None, [*words, self.replay.words(index)])))
+        words = [*filter(None, [*words, self.replay.words(index)])]
+        self.pages.note_for("step", "  ".join(words or ["L labels  c comments  V judges the run"]))
 
     def say(self, words: str) -> None:
         """Show a line above the keys; without words there is none."""

@@ -16,6 +16,7 @@ from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
 from gistpoint.tui.view_models import allowed, price_words
+from gistpoint.tui.widgets.frames import framed
 
 
 class EditorPane(EditingPane):
@@ -25,6 +26,7 @@ class EditorPane(EditingPane):
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__()
+        framed(self)
         self._attempted, self._state = task, state
         self._start = kind_of(task).start(task)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from textual import on
 from textual.content import Content
 from textual.widget import Widget
 
@@ -18,7 +19,7 @@ from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.lines import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
 from gistpoint.tui.screens.validate.overview import Known, trial_line
-from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.pages import Pages
@@ -107,9 +108,11 @@ class FixPage(TaskPage, EditingPane):
         """Return all corrupted functions."""
         return list(self._starts)
 
-    def frame_note(self) -> Content:
-        """Add the key that runs it."""
-        return super().frame_note() + Content(" · F9 runs the suite on it")
+    def frame(self, title: str, note: str | Content = "") -> None:
+        """Say it in the frame of the pages."""
+        said = [title, note if isinstance(note, str) else note.plain, "F9 runs the suite on it" * bool(self.buffer)]
+        self.about = " · ".join(filter(None, said))
+        self.post_message(PageTold())
 
     def words_of(self, name: str) -> str:
         """Return the function."""
@@ -204,6 +207,22 @@ class TaskPages(Pages):
         self._filled: dict[str, str] = {}
         self._stale: set[str] = set()
         self._link = ""
+
+    @on(PageTold)
+    async def _page_told(self, message: PageTold) -> None:
+        message.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say in the frame what the current page says about itself."""
+        page = self.made[self.current]
+        self.note(page.about if isinstance(page, TaskPage) else "")
+
+    async def show(self, page: str) -> Widget:
+        """Show a page, and return its widget."""
+        widget = await super().show(page)
+        self._tell()
+        return widget
 
     async def open(self, dossier: Dossier) -> None:
         """Show another task."""

@@ -14,6 +14,14 @@ from gistpoint.tui.widgets.text_view import TextView
 
 RAW_SHOWN = 2_000_000
 """Bytes of the raw records that are shown."""
+_SIGNS = {
+    "•": "not seen yet",
+    "⚑": "labelled",
+    "✎": "commented on",
+    "↳": "started another run",
+    "✔": "the command returned 0",
+    "✘": "an error, or the command returned something else",
+}
 _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
 
 
@@ -68,11 +76,20 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
         hidden = ("model", "verdict", "suspicious", "score", "exit status", "cost")
         lines = [line for line in lines if not line.startswith(hidden)]
         lines.append(f"{'hidden':<12} model and outcome, until your verdict")
+    lines += ["", "── signs", *signs()]
     if header.prompt:
         lines += ["", "── task", header.prompt]
     if header.submission and not blind:
         lines += ["", "── submission", header.submission]
     return "\n".join(lines)
+
+
+def signs() -> list[str]:
+    """Return the signs of the strip and of the list of steps, each with its meaning."""
+    from gistpoint.tui.screens.review.survey import GLYPHS, WORDS
+
+    marks = [f"{glyph}  {WORDS[mark]}" for mark, (glyph, _) in GLYPHS.items()]
+    return [*marks, *(f"{sign}  {meaning}" for sign, meaning in _SIGNS.items())]
 
 
 class ReplayPage(TextPage):
