@@ -90,7 +90,7 @@ async def home(camera: Camera) -> None:
     """Home, its help and the palette."""
     app = GistpointApp(_services())
     async with app.run_test(size=camera.size, notifications=True) as pilot:
-        while not app.screen.query_one("#tasks").display or app.screen.query_one("#home-tables").loading:
+        while (rows := getattr(app.screen, "rows", None)) is None or not rows.complete:
             await pilot.pause(0.2)
         await camera.take(pilot, "home")
         await keys(pilot, "f1")

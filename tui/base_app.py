@@ -19,8 +19,8 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.theme import Theme
-from textual.widget import AwaitMount
+from textual.theme import BUILTIN_THEMES, Theme
+from textual.widget import AwaitMount, Widget
 
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
@@ -30,8 +30,9 @@ from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
 from gistpoint.tui.starting import START_S, go_on_collecting
-from gistpoint.tui.themes import OWN, usable_theme
+from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.widgets.frames import pane_around
+from gistpoint.tui.widgets.key_bar import WAYS_OUT
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import Command
@@ -82,6 +83,14 @@ class AttendedScreen(Protocol):
 
 
 @runtime_checkable
+class KeepingScreen(Protocol):
+    """A screen with something that is not written yet."""
+
+    def stop(self) -> None:
+        """Write it; nothing is recorded afterwards."""
+
+
+@runtime_checkable
 class ReluctantScreen(Protocol):
     """A screen that can refuse input meant for the screen before it."""
 
@@ -106,9 +115,11 @@ class BaseApp(App[object]):
     def __init__(self, locations: Locations, styles: str) -> None:
         """`styles` is the path of the first screen's style sheet, which is read with the app's own."""
         settings, self._unusable = _settings_of(locations)
-        self.set_reactive(App.theme, usable_theme(settings.theme))
-        super().__init__(css_path=["base.tcss", styles])
         self.locations = locations
+        self._user_themes: Mapping[str, Theme] = {}
+        self._odd_themes: list[str] = []
+        self.set_reactive(App.theme, self._theme_at_start(settings.theme))
+        super().__init__(css_path=["base.tcss", styles])
         self.keymap: Mapping[str, str] = settings.keys
         """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
@@ -119,11 +130,33 @@ class BaseApp(App[object]):
     @property
     def available_themes(self) -> dict[str, Theme]:
         """All themes by name, ours among Textual's."""
-        return {**super().available_themes, **_OWN_BY_NAME}
+        return {**super().available_themes, **_OWN_BY_NAME, **self._user_themes}
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by its name; asked for with every line that is drawn."""
-        return _OWN_BY_NAME.get(theme_name) or super().get_theme(theme_name)
+        return _OWN_BY_NAME.get(theme_name) or self._user_themes.get(theme_name) or super().get_theme(theme_name)
+
+    def _theme_at_start(self, wanted: str) -> str:
+        """Return the name of the theme that the settings name; the default, and a word about it, if there is none."""
+        name = theme_named(wanted)
+        if is_built_in(name):
+            return name
+        self._read_themes()
+        if name in self._user_themes:
+            return name
+        meant = did_you_mean(name, [*_OWN_BY_NAME, *self._user_themes, *BUILTIN_THEMES])
+        self._odd_themes.append(f"There is no theme {name!r}, so {DEFAULT} is shown.{meant}")
+        return DEFAULT
+
+    def _read_themes(self) -> None:
+        from gistpoint.tui.user_themes import read_themes
+
+        self._user_themes, self._odd_themes = read_themes(self.locations.config)
+
+    def _tell_of_themes(self) -> None:
+        for problem in self._odd_themes:
+            self.notify(problem, title="Themes", severity="warning")
+        self._odd_themes = []
 
     def get_key_display(self, binding: Binding) -> str:
         """Return the key of a binding as it is spelt everywhere."""
@@ -161,6 +194,7 @@ class BaseApp(App[object]):
         self.set_timer(START_S, go_on_collecting)
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
+        self._tell_of_themes()
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""
@@ -171,6 +205,12 @@ class BaseApp(App[object]):
             if isinstance(self.screen, ReluctantScreen) and not self.screen.takes(event):
                 return
         await super().on_event(event)
+
+    def on_exit_app(self) -> None:
+        """Keep what is typed, however the program is ended: by a key, by a signal, or as the browser is gone."""
+        for screen in self.screen_stack:
+            if isinstance(screen, KeepingScreen) and screen.is_mounted:
+                screen.stop()
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves; return 0, or 1 if an error ended the app."""
@@ -210,12 +250,13 @@ class BaseApp(App[object]):
 
     def action_help(self) -> None:
         """Show keys and explanations for the current screen."""
-        from gistpoint.tui.screens.help import HelpScreen
+        from gistpoint.tui.screens.help import HelpScreen, sections
 
-        if not isinstance(self.screen, HelpScreen):
-            page = getattr(self.screen, "HELP_PAGE", "home")
-            scopes = getattr(self.screen, "SCOPES", ())
-            self.push_screen(HelpScreen(page, self.keymap, *scopes))
+        screen = self.screen
+        if not isinstance(screen, HelpScreen):
+            page = getattr(screen, "HELP_PAGE", "home")
+            about = (screen.focused.HELP if screen.focused is not None else None) or ""
+            self.push_screen(HelpScreen(page, sections(screen, self.keymap), about))
 
     def action_command_palette(self) -> None:
         """Show what can be done now, the most used first."""
@@ -243,7 +284,10 @@ class BaseApp(App[object]):
         """Offer the themes, from the one in use on."""
         from gistpoint.tui.screens.palette import Command
 
-        themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in _OWN_BY_NAME, theme.name))
+        self._read_themes()
+        self._tell_of_themes()
+        own = {**_OWN_BY_NAME, **self._user_themes}
+        themes = sorted(self.available_themes.values(), key=lambda theme: (theme.name not in own, theme.name))
         keep = "To keep it, write theme = {!r} into {}"
         self._offer(
             "Themes",
@@ -251,14 +295,20 @@ class BaseApp(App[object]):
                 Command(
                     theme.name,
                     theme.name,
-                    "dark" if theme.dark else "light",
+                    f"{'yours, ' * (theme.name in self._user_themes)}{'dark' if theme.dark else 'light'}",
                     keep.format(theme.name, self.locations.config / FILE),
-                    partial(setattr, self, "theme", theme.name),
+                    partial(self._show_theme, theme.name),
                 )
                 for theme in themes
             ],
             at=self.theme,
         )
+
+    def _show_theme(self, name: str) -> None:
+        if name == self.theme:
+            self.mutate_reactive(App.theme)  # its file may have changed
+        else:
+            self.theme = name
 
     def _offer(self, title: str, commands: list[Command], *, at: str = "") -> None:
         from gistpoint.tui.screens.palette import Palette, count_use
@@ -279,8 +329,32 @@ class BaseApp(App[object]):
             screen.minimize()
         elif pane is not None:
             screen.maximize(pane, container=False)
-        else:
-            self.bell()
+
+    def action_jump(self) -> None:
+        """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
+        from gistpoint.tui.screens.jump import JumpScreen, places
+
+        screen = self.screen
+
+        def chosen(widget: Widget | None) -> None:
+            if widget is not None:
+                screen.set_focus(widget)
+
+        self.push_screen(JumpScreen(places(screen)), chosen)
+
+    def action_help_quit(self) -> None:
+        """Tell the ways out: Ctrl+C copies and ends nothing."""
+        from gistpoint.tui.possible import possible_now
+
+        ways = [one for one in possible_now(self.screen) if one.key.action in WAYS_OUT]
+        said = ", ".join(f"{one.spelt}: {one.key.description}" for one in ways)
+        self.notify(f"Ctrl+C copies what is selected. {said}".strip())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to show a pane alone only where there is one."""
+        if action == "zoom":
+            return self.screen.maximized is not None or pane_around(self.screen.focused) is not None
+        return super().check_action(action, parameters)
 
     def action_leave_program(self) -> None:
         """Close the program."""
@@ -317,7 +391,8 @@ class BaseApp(App[object]):
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
         kept = self.keep_what_is_open(error, log)
-        text = f"{type(error).__name__}: {str(error)[:500]}\n\nThe details are in {log}.{kept}"
+        told = f"The details are in {log}." if not self.is_web else "Tell who gave you the link."
+        text = f"{type(error).__name__}: {str(error)[:500]}\n\n{told}{kept}"
         if recover:
             self.call_later(self._recover, text)
 

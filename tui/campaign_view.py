@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gistpoint.core.generation.progress import CampaignProgress, KeptTask, TrialProgress
@@ -12,10 +13,29 @@ from gistpoint.core.running import RunProgress
 from gistpoint.core.text import visible_line
 from gistpoint.tui.tables import Column
 from gistpoint.tui.view_models import duration
+from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
+_REASONS = 6
+"""How many reasons are told, the most frequent first."""
+_NAME = 30
+"""Cells for the name of a stage, with a bar beside it."""
 _GOOD = "good"
 """What corruptions are counted under that came to be good: they were not thrown away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step before functions are tried."""
+
+    name: str
+    began: float
+    """Seconds of a clock that never goes back."""
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    took: float | None = None
+    """Seconds; None while it is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +46,17 @@ class CampaignShown:
     """Of the source that is worked on; None before the first one is known."""
     before: tuple[CampaignProgress, ...] = ()
     """The last reports on the sources that are done."""
-    step: str = ""
-    """The step under way, before functions are tried."""
-    phase: str = ""
+    stages: tuple[Stage, ...] = ()
+    """The steps before functions are tried, the one under way last; none of a source whose functions are tried."""
     notes: tuple[str, ...] = ()
     """Sentences on results, the latest last."""
     ended: str = ""
     """How the work ended; empty as long as it goes on."""
+
+    @property
+    def source(self) -> str:
+        """The library that is worked on; empty before it is known."""
+        return self.campaign.source if self.campaign else ""
 
     @property
     def kept(self) -> list[KeptTask]:
@@ -45,6 +69,7 @@ class CampaignShown:
 class CampaignView:
     """Takes the reports of the work. Any thread may call any method."""
 
+    now: Callable[[], float] = time.monotonic
     _shown: CampaignShown = field(default_factory=CampaignShown)
     _notes: deque[str] = field(default_factory=lambda: deque(maxlen=_NOTES))
     _done: dict[str, CampaignProgress] = field(default_factory=dict)
@@ -59,18 +84,25 @@ class CampaignView:
         """Take a report."""
         with self._lock:
             now = self._shown
-            campaign, step, phase = now.campaign, now.step, now.phase
+            campaign, stages = now.campaign, now.stages
             if isinstance(progress, CampaignProgress):
                 if campaign is not None and campaign.source != progress.source:
                     self._done[campaign.source] = campaign
-                campaign, step, phase = progress, "", ""
+                campaign, stages = progress, ()
             elif not progress.note:
-                step = progress.step or step
-                phase = f"{progress.done}/{progress.total}" if progress.total else progress.phase
+                stages = self._moved(stages, progress)
             if progress.note:
                 self._notes.append(progress.note.strip())
             before = tuple(report for source, report in self._done.items() if campaign and source != campaign.source)
-            self._shown = CampaignShown(campaign, before, step, phase, tuple(self._notes))
+            self._shown = CampaignShown(campaign, before, stages, tuple(self._notes))
+
+    def _moved(self, stages: tuple[Stage, ...], progress: RunProgress) -> tuple[Stage, ...]:
+        """Return the stages after a report on one of them; a report without a name is on the last."""
+        now = self.now()
+        *done, last = stages or (Stage(progress.step, now),)
+        if progress.step and progress.step != last.name:
+            done, last = [*done, replace(last, took=now - last.began)], Stage(progress.step, now)
+        return (*done, replace(last, phase=progress.phase, done=progress.done, total=progress.total))
 
     def end(self, how: str) -> None:
         """Take that the work has ended; the last state stays."""
@@ -82,47 +114,70 @@ def _time(seconds: float) -> str:
     return duration(round(seconds * 1000))
 
 
-def title_words(shown: CampaignShown) -> str:
-    """Return how far the work is, in one line."""
+def kept_words(shown: CampaignShown) -> str:
+    """Return how many tasks are kept of those that are wanted; empty before a source is known."""
     report = shown.campaign
-    if report is None:
-        return f"Making tasks   {shown.ended}".strip()
-    parts = [visible_line(report.source), f"{len(report.kept)} of {report.wanted} kept"]
-    return "   ".join([*parts, f"{report.tried} of {report.candidates} functions tried"])
+    return "" if report is None else f"{len(report.kept)} of {report.wanted} kept"
 
 
 def time_words(shown: CampaignShown) -> str:
     """Return the time so far and what is left of it, in one line; empty before a source is known."""
     report = shown.campaign
     if report is None:
-        return ""
+        return shown.ended
     if shown.ended:
         return f"{shown.ended} after {_time(report.elapsed)}"
     left = "not known yet" if report.remaining is None else f"about {_time(report.remaining)}"
-    return f"elapsed {_time(report.elapsed)}   remaining {left}   {report.tests_per_second:.0f} tests a second"
+    return f"elapsed {_time(report.elapsed)} · remaining {left} · {report.tests_per_second:.0f} tests a second"
 
 
-def work_lines(shown: CampaignShown, *, most: int) -> list[str]:
-    """Return what is being done now: a line for each function that is tried, at most `most`; else the step."""
+def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> list[str]:
+    """Return how far the work is: a bar of the functions that were tried, else the last stages, at most `most`."""
     report = shown.campaign
-    if shown.ended:
+    if report is not None and not shown.stages:
+        words = f" {report.tried} of {report.candidates} functions tried"
+        return [gauge(report.tried, report.candidates, max(0, min(60, width - len(words)))) + words]
+    return [_stage_words(stage, width, now, ended=bool(shown.ended)) for stage in shown.stages[-most:]]
+
+
+def _stage_words(stage: Stage, width: int, now: float, *, ended: bool) -> str:
+    name = visible_line(stage.name) or "beginning"
+    if stage.took is not None or ended:
+        return f"{'■' if stage.took is None else '✔'} {name:<{_NAME}} {_time(stage.took or 0.0)}"
+    elapsed = now - stage.began
+    words = f"▸ {name:<{_NAME}} {_time(elapsed)}"
+    if not stage.total:
+        return f"{words} {visible_line(stage.phase)}".rstrip()
+    counts = f" {stage.done}/{stage.total}"
+    if stage.done:
+        counts += f", about {_time(elapsed * (stage.total - stage.done) / stage.done)} left"
+    return f"{words} {gauge(stage.done, stage.total, max(0, min(40, width - len(words) - len(counts) - 1)))}{counts}"
+
+
+def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
+    """Return a line for each function that is being tried, at most `most`."""
+    report = shown.campaign
+    if shown.ended or report is None or shown.stages or not report.trials:
         return []
-    if report is None or shown.step or not report.trials:
-        words = " ".join(filter(None, (shown.step, shown.phase)))
-        return [f"  {visible_line(words)}"] if words else []
-    lines = [f"  {_trial_words(trial)}" for trial in report.trials[:most]]
-    if (more := len(report.trials) - most) > 0:
-        lines[-1] += f"   and {more} more" if more > 1 else "   and one more"
-    return lines
+    more = len(report.trials) - most
+    rest = f"   and {more} more" if more > 1 else "   and one more" if more == 1 else ""
+    trials = report.trials[:most]
+    return [*(_trial_words(trial, width) for trial in trials[:-1]), _trial_words(trials[-1], width - len(rest)) + rest]
 
 
-def _trial_words(trial: TrialProgress) -> str:
+def _trial_words(trial: TrialProgress, width: int) -> str:
+    """Return a trial in one line; what it was before and its tests are left out if it is narrow."""
     parts = [visible_line(trial.function)]
     if trial.attempt:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")
     parts.append(f"{_time(trial.seconds)}, {trial.tests} tests")
     if trial.latest:
         parts.append(f"last: {visible_line(spaced(trial.latest))}")
+    while len(parts) > 2 and len("   ".join(parts)) > width:
+        parts.pop()
+    room = width - len("   ".join(["", *parts[1:]]))
+    if len(parts[0]) > room > 1:
+        parts[0] = f"…{parts[0][1 - room :]}"
     return "   ".join(parts)
 
 
@@ -132,14 +187,14 @@ def dropped_lines(shown: CampaignShown) -> list[str]:
     if report is None:
         return []
     told = (("functions", report.dropped), ("corruptions", report.corruptions))
-    return [f"  {what}: {_reasons(counts)}" for what, counts in told if counts]
+    return [f"{what}: {_reasons(counts)}" for what, counts in told if counts]
 
 
 def _reasons(counts: Mapping[str, int]) -> str:
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return ", ".join(
-        f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD
-    )
+    told = [f"{count} {visible_line(spaced(reason))}" for reason, count in ordered if count and reason != _GOOD]
+    rest = [f"{len(told) - _REASONS} reasons more"] if len(told) > _REASONS else []
+    return ", ".join([*told[:_REASONS], *rest])
 
 
 def spaced(name: str) -> str:
@@ -156,10 +211,10 @@ def _glance(task: KeptTask) -> str:
 
 
 KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
-    Column("task", lambda task: task.id[:12], width=12, rank=1),
+    Column("id", lambda task: task.id[:4], width=4, rank=1),
     Column("fail", lambda task: str(task.failing), value=lambda task: task.failing, right=True, width=5, rank=2),
     Column("glance", _glance, value=lambda task: task.glance or 0.0, right=True, width=6, rank=3),
+    Column("in place of", lambda task: task.replaces[:4], width=11),
     Column("functions", _names, rank=4),
-    Column("in place of", lambda task: task.replaces[:12], width=12),
 )
 """The columns of the tasks that were kept."""

@@ -167,6 +167,28 @@ def _add_commands(top: Commands) -> None:
     agent.add("watch", "look on while a run or an attempt goes on", lambda: commands.agents.watch_options, screen=True)
     top.add("mcp", "serve a task's tools to a model in another program, over MCP", lambda: commands.mcp.mcp_options)
 
+    top.add("serve", "serve tasks or a study to participants in browsers", lambda: commands.serve.serve_options)
+    top.add("participant", "", lambda: commands.participant.participant_options, screen=True)
+
+    _add_runs(top)
+
+    top.add(
+        "doctor", "say which isolation works here, and what would mend the rest", lambda: commands.doctor.doctor_options
+    )
+    cache = top.group("cache", "list or clean what can be built again")
+    cache.add("list", "environments, images and leftovers, with their sizes", lambda: commands.storage.list_options)
+    cache.add(
+        "clean", "remove them; nothing of a task or an attempt is touched", lambda: commands.storage.clean_options
+    )
+    top.add("code", "a library's functions with complexity and centrality", lambda: commands.code.code_options)
+    top.add("paths", "print where gistpoint keeps things", lambda: commands.storage.paths_options)
+    top.add(
+        "completion", "print the completion of a shell: bash, zsh or fish", lambda: commands.completion.script_options
+    )
+
+
+def _add_runs(top: Commands) -> None:
+    """Add the commands on recorded runs, and what reviewers said about them."""
     top.add("runs", "list recorded runs, of people and agents, in any known format", lambda: commands.runs.list_options)
     top.add("show", "print a recorded run, or one step of it", lambda: commands.runs.show_options)
     top.add("search", "search recorded runs", lambda: commands.runs.search_options)
@@ -186,20 +208,6 @@ def _add_commands(top: Commands) -> None:
     )
     reviews.add(
         "agreement", "Cohen's kappa of two reviewers, label by label", lambda: commands.reviews.agreement_options
-    )
-
-    top.add(
-        "doctor", "say which isolation works here, and what would mend the rest", lambda: commands.doctor.doctor_options
-    )
-    cache = top.group("cache", "list or clean what can be built again")
-    cache.add("list", "environments, images and leftovers, with their sizes", lambda: commands.storage.list_options)
-    cache.add(
-        "clean", "remove them; nothing of a task or an attempt is touched", lambda: commands.storage.clean_options
-    )
-    top.add("code", "a library's functions with complexity and centrality", lambda: commands.code.code_options)
-    top.add("paths", "print where gistpoint keeps things", lambda: commands.storage.paths_options)
-    top.add(
-        "completion", "print the completion of a shell: bash, zsh or fish", lambda: commands.completion.script_options
     )
 
 

@@ -51,7 +51,7 @@ def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, s
     """Return two glyphs with their styles: whether the line ran, and whether it is in the original."""
     if evidence is None:
         return (" ", ""), (" ", "")
-    ran = {True: (RAN, "$text-success"), False: (NOT_RUN, "bold $text-warning"), None: (NO_RUN, "$foreground 40%")}
+    ran = {True: (RAN, "$text-success"), False: (NOT_RUN, "bold $text-warning"), None: (NO_RUN, "$foreground 60%")}
     if evidence.exists:
         stands = (STANDS, "$text-success")
     elif evidence.existence is ExistenceReason.GLUE:

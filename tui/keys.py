@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from textual.binding import Binding
 from textual.keys import format_key
 
@@ -19,7 +17,7 @@ from gistpoint.tui.bindings.validate import VALIDATE_KEYS
 from gistpoint.tui.bindings.watch import WATCH_KEYS
 from gistpoint.tui.bindings.words import WORDS
 
-__all__ = ["KEYS", "Key", "KeyScope", "bindings_of", "help_table", "key_named", "keys_page", "shown_key", "shown_keys"]
+__all__ = ["KEYS", "SCOPE_WORDS", "Key", "KeyScope", "bindings_of", "key_named", "keys_page", "shown_key", "shown_keys"]
 
 KEYS: tuple[Key, ...] = (
     *GENERAL_KEYS,
@@ -73,20 +71,6 @@ def shown_keys(keys: str) -> str:
     return " or ".join(shown_key(key) for key in keys.split(","))
 
 
-def help_table(keymap: Mapping[str, str], *scopes: KeyScope) -> str:
-    """Return the bindings of some scopes as Markdown tables, one per group, with the user's own keys."""
-    groups: dict[str, list[str]] = {}
-    for key in KEYS:
-        if key.scope in scopes:
-            keys = shown_keys(keymap.get(key.id, key.keys)).replace("|", "\\|")
-            groups.setdefault(key.group, []).append(f"| {keys} | {key.description} | {key.tooltip} |")
-    parts = [
-        f"### {group}\n\n| Key | Name | What it does |\n| --- | --- | --- |\n" + "\n".join(rows)
-        for group, rows in groups.items()
-    ]
-    return "\n\n".join(parts)
-
-
 def keys_page() -> str:
     """Return the page of the user guide that lists every binding with its id, as Markdown."""
     words = [f"| {' '.join(f'`{shown_key(name)}`' for name in word.keys.split())} | {word.meaning} |" for word in WORDS]
@@ -97,12 +81,12 @@ def keys_page() -> str:
             for key in KEYS
             if key.scope is scope
         ]
-        parts.append(f"## {_SCOPE_WORDS[scope]}\n\n| Id | Key | Name | What it does |\n| --- | --- | --- | --- |")
+        parts.append(f"## {SCOPE_WORDS[scope]}\n\n| Id | Key | Name | What it does |\n| --- | --- | --- | --- |")
         parts[-1] += "\n" + "\n".join(rows)
     return "\n\n".join(parts) + "\n"
 
 
-_SCOPE_WORDS = {
+SCOPE_WORDS = {
     KeyScope.APP: "Everywhere",
     KeyScope.HOME: "Home",
     KeyScope.SOLVE: "Solve, in any pane",
@@ -129,9 +113,11 @@ _SCOPE_WORDS = {
     KeyScope.WATCH: "Watch",
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.BRIEF: "Solve: the brief, while it is read first",
+    KeyScope.ASSIGNED: "The tasks behind a participant's link",
     KeyScope.STUDY: "Taking part in a study",
     KeyScope.READING: "Lists and texts",
 }
+"""A heading for each scope."""
 _PAGE_HEAD = """# Keys
 
 Every key can be changed by its id, in `config.toml` in the config folder that `gistpoint paths` prints:
@@ -141,8 +127,12 @@ Every key can be changed by its id, in `config.toml` in the config folder that `
 "attempt.submit" = "f9,ctrl+r"
 ```
 
-Several keys are separated by commas, and named as Textual names them. F1 or ? shows the keys of the screen in sight,
-with yours in place; Ctrl+P finds any command by its name.
+Several keys are separated by commas, and named as Textual names them.
+
+Nobody has to know them: **F1** or **?** lists those of what has the focus, then the screen's, with yours in place, and
+what you type there filters them. **Ctrl+P** offers what can be done now, the most used first. **Ctrl+O** puts a letter
+on everything in sight that takes the focus: press one to go there. **z** shows one pane alone. Every key in the bottom
+line can be clicked.
 
 ## A key means one thing
 

@@ -110,6 +110,16 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         made = runners if kind_of(task).suite else entrypoint_pool(task)
         made.prepare(is_our_demo(task, locations))
 
+    def isolation() -> tuple[str, bool] | None:
+        from gistpoint.core.errors import UserError
+        from gistpoint.sandbox.ladder import UNSANDBOXED
+
+        try:
+            name = _chosen_backend(options, True, None).name
+        except UserError:  # whoever starts an attempt is told
+            return None
+        return name, name != UNSANDBOXED
+
     return Services(
         locations=locations,
         tasks=TaskStore(locations.tasks, demo=locations.demo),
@@ -117,6 +127,7 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         clock=clock,
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,
+        isolation=isolation,
         prepare=prepare,
         enrolment=enrolment,
         consent=consent,

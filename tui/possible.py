@@ -13,7 +13,7 @@ from gistpoint.tui.keys import KEYS, Key, KeyScope, shown_key
 _BY_ID = {key.id: key for key in KEYS}
 _NUMBERS = {key.id: number for number, key in enumerate(KEYS)}
 _LAST = ("app.theme", "app.help", "app.quit")
-_MOVING = FREE - {"enter", "space"}
+_DOING = frozenset(("enter", "space", "tab", "shift+tab"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,6 @@ def possible_now(screen: Screen[object]) -> list[Possible]:
             _, names, _ = found.setdefault((key.action, active.node), (key, [], active.node))
             names.append(pressed)
     return [
-        Possible(key, " or ".join(shown_key(name) for name in names), node, _MOVING.issuperset(names))
+        Possible(key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and not _DOING.issuperset(names))
         for key, names, node in found.values()
     ]

@@ -83,6 +83,11 @@ class Services:
     missing; may take a while, and is called off the event loop."""
     entrypoints_for: Callable[[Task], EntrypointRunner]
     """As `runner_for`, for gists."""
+    isolation: Callable[[], tuple[str, bool] | None] = lambda: None
+    """Returns the name of the isolation for foreign code, and whether it isolates; None if it is not known.
+
+    It probes the machine, off the event loop.
+    """
     prepare: Callable[[Task], None] = lambda task: None
     """Announces that a runner for this task will be needed soon."""
     enrolment: Enrolment = field(default_factory=Enrolment)

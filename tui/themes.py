@@ -15,22 +15,22 @@ DARK = Theme(
     warning="#E6B450",
     error="#EF7A72",
     success="#8CC570",
-    foreground="#DDE1E6",
+    foreground="#E4E8EC",
     background="#14181D",
     surface="#1A1F26",
     panel="#232A33",
     dark=True,
     variables={
-        "block-cursor-background": "#2F4A66",
+        "block-cursor-background": "#223850",
         "block-cursor-foreground": "#FFFFFF",
         "block-cursor-blurred-background": "#26313D",
         "footer-key-foreground": "#E6B450",
-        "scrollbar": "#3A4653",
-        "scrollbar-hover": "#4C5B6B",
+        "scrollbar": "#637282",
+        "scrollbar-hover": "#77879A",
         "scrollbar-active": "#6FA8DC",
         "scrollbar-background": "#1A1F26",
         "border": "#6FA8DC",
-        "border-blurred": "#3A4653",
+        "border-blurred": "#637282",
     },
 )
 
@@ -42,22 +42,22 @@ LIGHT = Theme(
     warning="#8A5A00",
     error="#B3261E",
     success="#2E6B1F",
-    foreground="#1C2126",
+    foreground="#0C1014",
     background="#FBFAF7",
     surface="#F3F1EC",
     panel="#E6E3DB",
     dark=False,
     variables={
-        "block-cursor-background": "#CFE0F0",
+        "block-cursor-background": "#DCE8F3",
         "block-cursor-foreground": "#101418",
         "block-cursor-blurred-background": "#E3E8EC",
         "footer-key-foreground": "#8A5A00",
-        "scrollbar": "#C6C1B6",
-        "scrollbar-hover": "#AAA498",
+        "scrollbar": "#8A857A",
+        "scrollbar-hover": "#6E695F",
         "scrollbar-active": "#1F5F99",
         "scrollbar-background": "#F3F1EC",
         "border": "#1F5F99",
-        "border-blurred": "#C6C1B6",
+        "border-blurred": "#8A857A",
     },
 )
 
@@ -86,10 +86,9 @@ def theme_named(wanted: str, environment: Mapping[str, str] | None = None) -> st
     return TERMINAL_DARK if env.get("NO_COLOR") is not None or _has_16_colours(env) else DEFAULT
 
 
-def usable_theme(wanted: str) -> str:
-    """Return the name of the theme for a setting; an unknown name gives the default."""
-    name = theme_named(wanted)
-    return name if name in BUILTIN_THEMES or any(theme.name == name for theme in OWN) else DEFAULT
+def is_built_in(name: str) -> bool:
+    """Whether a theme comes with the program or with Textual."""
+    return name in BUILTIN_THEMES or any(theme.name == name for theme in OWN)
 
 
 def _has_16_colours(environment: Mapping[str, str]) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from gistpoint.core.attempts.bench import Price
-from gistpoint.core.attempts.clock import ACTIVE, Clock, ClockActivity
+from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Ending, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.tasks.model import Mode
 
 END_WORDS = {
     "solved": "✔ solved",
@@ -29,15 +30,6 @@ END_WORDS = {
 TO_BE_READ = "? solved, to be read"
 REJECTED = "✘ solved, rejected"
 LAST = " (THE LAST)"
-ACTIVITY_WORDS = {
-    ClockActivity.READING: "Reading the instructions",
-    ClockActivity.EXPLORING: "Exploring",
-    ClockActivity.EDITING: "Editing",
-    ClockActivity.WAITING: "Waiting for tools and tests",
-    ClockActivity.PAUSED: "Paused",
-    ClockActivity.IDLE: "Idle",
-    ClockActivity.THINKING: "Thinking",
-}
 
 
 def duration(ms: int) -> str:
@@ -97,19 +89,19 @@ def price_words(price: Price, state: AttemptState) -> str:
     return text + LAST if price.last_tool_use or price.last_submission else text
 
 
-def clock_rows(clock: Clock) -> list[tuple[str, str]]:
-    """Return the clocks by kind, then the working time, then the times the program was closed or the machine asleep."""
-    rows = [
-        (words, duration(clock.of(activity)))
-        for activity, words in ACTIVITY_WORDS.items()
-        if activity is not ClockActivity.THINKING or clock.thinking
-    ]
-    rows.append(("Working time (reading, exploring, editing)", duration(sum(clock.of(a) for a in ACTIVE))))
-    if clock.away >= 1000:
-        rows.append(("Program closed", duration(clock.away)))
-    if clock.asleep >= 1000:
-        rows.append(("Machine asleep", duration(clock.asleep)))
-    return rows
+def score_rule(mode: str) -> str:
+    """Return how the score of a task of some mode is reckoned, in a sentence or two."""
+    if mode in (Mode.REMOVE, Mode.DISCOVERY):
+        return (
+            "1 − tests failing now / tests failing at first, and never below 0. Any test that passed on the original "
+            "and does not pass now counts as failing; 1.000 takes that none does."
+        )
+    if mode == Mode.GIST:
+        return (
+            "Fidelity is 1 if the gist does all that the command does, else 0. Two rates stand beside it: the share of "
+            "its lines that run, and the share that stands in the repository."
+        )
+    return "The brief says what counts."
 
 
 def time_left(state: AttemptState, clock: Clock) -> str:

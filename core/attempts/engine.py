@@ -103,7 +103,7 @@ class Attempt:
         self._time = clock
         self._version = version
         self._lock = RLock()
-        self._calling = False
+        self._calling = self._left = False
         self._listeners: list[Listener] = []
         self._bench.restore(self.state)
         self.found: dict[str, Judged] = {}
@@ -262,6 +262,11 @@ class Attempt:
                 result = self._answer(call, run)
             finally:
                 self._calling = False
+
+    def leave(self) -> None:
+        """Record nothing more: what becomes of the call under way is for the next process, which finishes it."""
+        with self._lock:
+            self._left = True
 
     def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
         """Hand in the text last saved, because a limit was reached or, with `code`, because the solver gives up.
@@ -428,6 +433,8 @@ class Attempt:
     def append(self, data: EventData) -> None:
         """Write an event of the engine itself; a solver's actions go through the other methods."""
         with self._lock:
+            if self._left:
+                raise AttemptError("The attempt was left: it goes on in another process.")
             event = self._recorder.append(data)
             self.state = advance(self.state, event)
             state = self.state

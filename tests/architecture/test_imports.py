@@ -30,6 +30,8 @@ HEAVY = [
     "mcp",
     "anyio",
     "uvicorn",
+    "textual_serve",
+    "aiohttp",
 ]
 LOADED = """
 import json, sys
@@ -134,7 +136,15 @@ def test_every_module_loads_only_what_its_folder_may() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--version"], ["task", "new", "--help"], ["replay", "--help"], ["mcp", "--help"], ["paths"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["task", "new", "--help"],
+        ["replay", "--help"],
+        ["mcp", "--help"],
+        ["serve", "--help"],
+        ["paths"],
+    ],
     ids=" ".join,
 )
 def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
@@ -147,7 +157,7 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     assert len(arguments) > 1 or "msgspec" not in loaded  # records are decoded by commands that read some
 
 
-OF_EXTRAS = {"openai", "httpx2", "mcp", "anyio", "starlette", "uvicorn"}
+OF_EXTRAS = {"openai", "httpx2", "mcp", "anyio", "starlette", "uvicorn", "textual_serve", "aiohttp"}
 
 
 @pytest.mark.parametrize(

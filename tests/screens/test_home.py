@@ -17,13 +17,15 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.settling import reject_attempt
 from gistpoint.sessions.attempts import AttemptSummary
-from gistpoint.tui.screens.home import ATTEMPT_COLUMNS, TASK_COLUMNS, HomeScreen, load_rows
+from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, load_rows
+from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
 from gistpoint.tui.tables import Column, arranged, parse_query
+from gistpoint.tui.titles import title_of
 
 
-def cells(columns: Sequence[Column[Any]], row: object) -> tuple[str, ...]:
-    return tuple(column.shown(row) for column in columns)
+def standing(row: object) -> tuple[str, ...]:
+    return tuple(cell(TASK_COLUMNS, row, name) for name in ("", "Best", "Last", "Attempts"))
 
 
 def cell(columns: Sequence[Column[Any]], row: object, name: str) -> str:
@@ -42,7 +44,7 @@ async def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
     async with driving(build_services(tmp_path, clock=clock), clock) as driver:
         await driver.until(lambda: "gistpoint demo" in driver.text())
         assert "gistpoint task new" in driver.text()
-        await driver.press("n", "r", "o", "s", "t", "full_stop")
+        await driver.press("ctrl+n", "r", "v", "s", "y", "enter", "tab", "f3", "full_stop")
         assert isinstance(driver.screen, HomeScreen)
 
 
@@ -60,14 +62,14 @@ async def test_tasks_are_filtered_and_sorted_and_what_they_ask_is_not_shown(tmp_
         assert "discovery" not in driver.text()
         await driver.press("enter", "escape")
         await driver.until(lambda: "Tasks (2)" in driver.text())
-        await driver.press("s", "s")
+        await driver.press("s", "s", "s")
         assert "Mode ▲" in driver.text()
         home = driver.screen
         assert isinstance(home, HomeScreen)
-        assert [cells(TASK_COLUMNS, row)[1] for row in home.tasks.shown] == ["discovery", "remove"]
+        assert [cell(TASK_COLUMNS, row, "Mode") for row in home.tasks.shown] == ["discovery", "remove"]
         await driver.press("tilde")
         assert "Mode ▼" in driver.text()
-        assert [cells(TASK_COLUMNS, row)[1] for row in home.tasks.shown] == ["remove", "discovery"]
+        assert [cell(TASK_COLUMNS, row, "Mode") for row in home.tasks.shown] == ["remove", "discovery"]
 
 
 async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> None:
@@ -75,19 +77,24 @@ async def test_attempts_are_started_resumed_and_looked_at(tmp_path: Path) -> Non
     services = services_with_tasks(tmp_path, clock)
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: "Tasks (2)" in driver.text())
-        await driver.press("ctrl+n")
+        assert "Enter starts it" in driver.text()
+        await driver.press("enter")
         await driver.until_screen("SolveScreen")
         first = driver.state.attempt_id
         await driver.press("ctrl+l")
-        await driver.until(lambda: "unfinished" in driver.text())
-        await driver.press("r")
-        await driver.until_screen("SolveScreen")
-        assert driver.state.attempt_id == first
-        await driver.press("ctrl+l")
-        await driver.until_screen("HomeScreen")
+        for key in ("r", "enter"):
+            await driver.until(lambda: "Your attempts" in driver.text() and "unfinished" in driver.text())
+            assert "used of 16" in driver.text()
+            await driver.press(key)
+            await driver.until_screen("SolveScreen")
+            assert driver.state.attempt_id == first
+            await driver.press("ctrl+l")
+            await driver.until_screen("HomeScreen")
         await driver.press("ctrl+n")
         await driver.until_screen("PickDialog")
-        assert "has not ended" in driver.text()
+        assert "an attempt has not ended" in driver.text()
+        assert "Go on with the attempt of today" in driver.text()
+        assert first not in driver.text()
         await driver.press("down", "enter")
         await driver.until_screen("SolveScreen")
         assert driver.state.attempt_id != first
@@ -116,7 +123,7 @@ async def test_an_attempt_that_ended_opens_its_summary(tmp_path: Path) -> None:
         await driver.until_screen("SummaryScreen")
         text = driver.text()
         assert "✔ solved" in text
-        assert "2 of 4" in text
+        assert "2 used of 4" in text
         await driver.press("right_square_bracket")
         await driver.until(lambda: "as it should be" in driver.text())
         await driver.press("right_square_bracket")
@@ -164,17 +171,22 @@ async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(t
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     task = next(t for t in services.tasks.tasks() if t.mode is Mode.REMOVE)  # type: ignore[union-attr]
-    for code, best in ((SUSPICIOUS, "? 1.000"), (REPAIR, "✔ 1.000")):
+    for code, sign in ((SUSPICIOUS, "?"), (REPAIR, "✔")):
         held = services.start(task)  # type: ignore[arg-type]
         held.attempt.call("submit_attempt", {"func_code": code})
         held.close()
         clock.advance(1_000)
         (row,) = [row for row in load_rows(services).tasks if row.key == task.id]  # type: ignore[union-attr]
-        assert cell(TASK_COLUMNS, row, "Best") == best
+        assert (cell(TASK_COLUMNS, row, ""), cell(TASK_COLUMNS, row, "Best")) == (sign, "1.000")
     (attempt,) = [found.attempt_id for found in services.attempts.summaries() if found.state.suspicious]
     async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text() and "1 solved" in driver.text())
+        await driver.press("f3")
         await driver.until(lambda: "1 of 2 solved, 1 more to be read" in driver.text())
+        await driver.press("down")
         assert driver.text().count("? solved, to be read") == 1
+        await driver.press("f2")
+        assert "Attempts" not in driver.text().splitlines()[1]
     async with driving(services, clock, size=LARGE, open=attempt) as driver:
         await driver.until_screen("SummaryScreen")
         assert "? solved, to be read" in driver.text()
@@ -183,7 +195,9 @@ async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(t
     reviewer = Reviewer(ReviewStore(services.locations.reviews, clock), "r1")
     reject_attempt(reviewer, attempt, "No.")
     async with driving(services, clock, size=LARGE) as driver:
-        await driver.until(lambda: "✘ solved, rejected" in driver.text())
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        await driver.press("f3")
+        await driver.until(lambda: "solved, rejected" in driver.text())
         assert "to be read" not in driver.text()
 
 
@@ -214,7 +228,7 @@ class SlowStart:
         return replace(self.services, runner_for=runner_for)
 
 
-@pytest.mark.parametrize("keys", [("ctrl+n", "ctrl+n"), ("enter", "enter"), ("ctrl+n", "enter", "ctrl+n")])
+@pytest.mark.parametrize("keys", [("ctrl+n", "ctrl+n"), ("enter", "enter"), ("ctrl+n", "r", "enter", "ctrl+n")])
 async def test_keys_pressed_twice_begin_one_attempt(tmp_path: Path, keys: tuple[str, ...]) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
@@ -243,7 +257,7 @@ async def test_the_loader_says_what_it_does_and_escape_leaves_no_attempt(tmp_pat
         await driver.press("ctrl+n")
         await driver.until(lambda: "Preparing the isolation that code runs in" in driver.text())
         assert "Esc cancels" in driver.text()
-        await driver.press("ctrl+n", "enter", "o", "r", "t", "enter")
+        await driver.press("ctrl+n", "enter", "r", "tab", "enter")
         await driver.pilot.pause(0.2)
         assert slow.asked == 1
         await driver.press("escape")
@@ -327,8 +341,10 @@ async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tm
         clock.advance(60_000)
     (played, tried) = attempts_of(services)
     row = next(row for row in load_rows(services).tasks if row.key == task.id)
-    assert cells(TASK_COLUMNS, row)[5:] == ("1", "0.200", "… unfinished")
-    assert load_rows(services).unfinished == {tried.attempt_id}
+    assert standing(row) == ("‖", "0.200", "‖ 0.200", "1")
+    assert row.unfinished is not None
+    assert (row.unfinished.attempt_id, row.others) == (tried.attempt_id, 1)
+    assert row.title == title_of(task)
     opened = services.start(task)
     opened.attempt.call("submit_attempt", {"func_code": REPAIR})
     opened.close()
@@ -336,7 +352,11 @@ async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tm
     services.start(task).close()
     rows = load_rows(services)
     row = next(row for row in rows.tasks if row.key == task.id)
-    assert cells(TASK_COLUMNS, row)[5:] == ("3", "✔ 1.000", "… unfinished")
+    assert standing(row) == ("✔", "1.000", "‖ –", "3")
+    assert row.title == "shop discount"
+    other = replace(services, enrolment=replace(services.enrolment, participant="p07"))
+    (seen,) = (row for row in load_rows(other).tasks if row.key == task.id)
+    assert (seen.title, seen.mine, seen.others) == (title_of(task), (), 4)
     who = {row.key: cell(ATTEMPT_COLUMNS, row, "Actor") for row in rows.attempts}
     assert who[played.attempt_id] == "replay"
     assert sorted(who.values()) == ["person", "person", "person", "replay"]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
-from screens.driving import Driver, driving, solving
+from screens.driving import LARGE, Driver, driving, solving
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.widgets import Input
 
 from gistpoint import tui
 from gistpoint.core.errors import SettingsError
@@ -18,8 +19,9 @@ from gistpoint.tui.base_app import read_settings
 from gistpoint.tui.bindings.words import FREE, WORDS
 from gistpoint.tui.keys import KEYS, KeyScope, key_named, keys_page, shown_keys
 from gistpoint.tui.screens.dialogs.ask import Dialog
-from gistpoint.tui.screens.help import help_text
+from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen
+from gistpoint.tui.screens.jump import JumpScreen, places
 from gistpoint.tui.screens.palette import CommandRows, Palette
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
@@ -35,6 +37,7 @@ from gistpoint.tui.screens.summary import SummaryScreen
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
+from gistpoint.tui.widgets.key_bar import KeyBar
 
 OWNERS: dict[KeyScope, type] = {
     KeyScope.APP: GistpointApp,
@@ -61,7 +64,8 @@ OWNERS: dict[KeyScope, type] = {
 def every_binding() -> dict[str, set[Binding]]:
     """All bindings of classes of the program, those of its screens too, by their classes."""
     for module in pkgutil.walk_packages(tui.__path__, "gistpoint.tui."):
-        importlib.import_module(module.name)
+        if module.name.endswith("app") or module.name.split(".")[2] in ("screens", "widgets"):
+            importlib.import_module(module.name)
     found: dict[str, set[Binding]] = {}
     below = [DOMNode]
     while below:
@@ -116,21 +120,24 @@ def test_keys_are_spelt_one_way(key: str, shown: str) -> None:
     assert shown_keys(key) == shown
 
 
-@pytest.mark.parametrize(
-    ("page", "scopes"),
-    [
-        ("home", HomeScreen.SCOPES),
-        ("solve", SolveScreen.SCOPES),
-        ("summary", SummaryScreen.SCOPES),
-        ("validate", ValidateScreen.SCOPES),
-        ("study", StudyPage.SCOPES),
-    ],
-)
-def test_help_names_every_key_of_its_screen(page: str, scopes: tuple[KeyScope, ...]) -> None:
-    text = help_text(page, {}, *scopes, KeyScope.APP, KeyScope.DIALOG)
-    for key in KEYS:
-        if key.scope in scopes:
-            assert f"| {shown_keys(key.keys)} | {key.description} |" in text
+async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4", "f1")
+        await driver.until_screen("HelpScreen")
+        await driver.until(lambda: "What costs a tool use" in driver.text())
+        text = driver.text()
+        assert text.index("Definition") < text.index("Submit")
+        listed = {row for _, rows in sections(driver.solve, driver.app.keymap) for row in rows}
+        for scope in SolveScreen.SCOPES:
+            assert {row.words for row in rows_of(scope, {})} <= {row.words for row in listed}
+        await driver.type("/suspect")
+        await driver.until(lambda: "Submit" not in driver.text())
+        assert "Mark the function as suspect" in driver.text()
+        await driver.press(*["backspace"] * 8, "m")
+        await driver.until(lambda: "Mark the function as suspect" in driver.text() and "Edit" not in driver.text())
+        await driver.press("escape")
+        assert driver.screen is driver.solve
 
 
 def test_the_guide_lists_every_key() -> None:
@@ -173,7 +180,8 @@ async def test_the_user_can_choose_other_keys(tmp_path: Path) -> None:
         await driver.until_screen("ConfirmDialog")
         await driver.press("escape", "f1")
         await driver.until_screen("HelpScreen")
-        assert "F11" in help_text("solve", driver.app.keymap, *SolveScreen.SCOPES)
+        await driver.type("f11")
+        await driver.until(lambda: "Submit" in driver.text())
 
 
 def offered(driver: Driver) -> list[str]:
@@ -220,3 +228,55 @@ async def test_themes_are_a_list_of_the_palette(tmp_path: Path) -> None:
         assert "theme = 'nord'" in driver.text()
         await driver.press("escape")
         assert driver.app.theme == "gistpoint-light"
+
+
+async def test_a_theme_of_the_users_own_is_chosen_and_a_broken_one_is_told(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    folder = services.locations.config / "themes"
+    folder.mkdir(parents=True)
+    (folder / "fjord.toml").write_text('primary = "#88C0D0"\nbackground = "#0B1E2D"\n')
+    (folder / "odd.toml").write_text('primary = "#88C0D0"\ndrak = true\n')
+    settings = services.locations.config / "config.toml"
+    for wanted, theme, said in (
+        ("fjord", "fjord", "themes/odd.toml: the key 'drak'"),
+        ("fjrd", "gistpoint-dark", "There is no theme 'fjrd', so gistpoint-dark is shown. Did you mean 'fjord'?"),
+    ):
+        settings.write_text(f'theme = "{wanted}"\n')
+        async with driving(services, clock) as driver:
+            await driver.until_screen("HomeScreen")
+            await driver.until(lambda said=said: any(said in told.message for told in driver.app._notifications))
+            assert driver.app.theme == theme
+            await driver.press("alt+t", *"fjord", "enter")
+            await driver.until(lambda: driver.app.theme == "fjord")
+
+
+async def test_a_letter_goes_to_what_it_stands_on(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f5")
+        line = driver.solve.focused
+        await driver.type("half a line")
+        await driver.press("ctrl+o")
+        assert isinstance(driver.screen, JumpScreen)
+        found = dict(places(driver.solve))
+        letter = next(letter for letter, (widget, _) in found.items() if widget is driver.solve.code.view)
+        assert len(found) > 3
+        await driver.press(letter)
+        await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
+        await driver.press("ctrl+o", "1")
+        assert driver.screen is driver.solve
+        assert driver.solve.focused is driver.solve.code.view
+        assert isinstance(line, Input)
+        assert line.value == "half a line"
+
+
+async def test_ctrl_c_tells_the_ways_out_and_zoom_is_offered_in_a_pane(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f4", "ctrl+c")
+        await driver.until(lambda: "Ctrl+L: Leave, Ctrl+Q: Quit" in driver.text())
+        await driver.press("ctrl+l")
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: "Zoom" in {key.name for key in driver.screen.query_one(KeyBar).shown})
+        driver.screen.set_focus(None)
+        await driver.until(lambda: "Zoom" not in {key.name for key in driver.screen.query_one(KeyBar).shown})

@@ -33,7 +33,7 @@ async def test_a_recorded_attempt_is_played_to_its_end(tmp_path: Path) -> None:
         driver = Driver(app, pilot, services, clock)
         await driver.until_screen("SummaryScreen")
         assert "✔ solved" in driver.text()
-        assert "2 of 16" in driver.text()
+        assert "2 used of 16" in driver.text()
     assert not app.crashes
 
 

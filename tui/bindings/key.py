@@ -34,6 +34,7 @@ class KeyScope(StrEnum):
     WATCH_ATTEMPT = "watch_attempt"
     BRIEF = "brief"
     STUDY = "study"
+    ASSIGNED = "assigned"
     BLIND_READING = "blind_reading"
     CAMPAIGN = "campaign"
     GLANCE = "glance"

@@ -103,5 +103,6 @@ SOLVE_KEYS: tuple[Key, ...] = (
     Key("results.previous", "left_square_bracket", "page(-1)", "Page before", "Answer, tests, diff", "Results", _R),
     Key("summary.home", "escape", "home", "Home", "Back to tasks and attempts", "Summary", _M, True),
     Key("summary.next", "right_square_bracket", "section(1)", "Next page", "Show the next page", "Summary", _M, True),
+    Key("summary.rule", "i", "rule", "Score", "How the score is reckoned", "Summary", _M, True),
     Key("summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the page before", "Summary", _M),
 )

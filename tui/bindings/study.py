@@ -1,9 +1,10 @@
-"""The keys of a study: taking part, and reading changes blind."""
+"""The keys of a study: taking part, the tasks behind a link, and reading changes blind."""
 
 from __future__ import annotations
 
 from gistpoint.tui.bindings.key import Key, KeyScope
 
+_AS = KeyScope.ASSIGNED
 _BR = KeyScope.BLIND_READING
 _ST = KeyScope.STUDY
 
@@ -25,4 +26,5 @@ STUDY_KEYS: tuple[Key, ...] = (
     Key("blind.leave", "escape,q", "leave", "Leave", "Close this; what you said is kept", "Blind reading", _BR, True),
     Key("study.next", "f9,ctrl+r", "next", "Next", "Go on, once all that is needed is there", "Study", _ST, True),
     Key("study.withdraw", "ctrl+g", "withdraw", "Stop taking part", "Keep your data, or erase", "Study", _ST, True),
+    Key("assigned.open", "enter", "open", "Open", "Begin the task, or go on with it", "Your tasks", _AS, True),
 )

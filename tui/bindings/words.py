@@ -64,13 +64,13 @@ WORDS: tuple[Word, ...] = (
     Word("d D", "diff, diff so far", "page.diff compare.diffs about.diff page.so_far"),
     Word("f F", "functions: of this file, of all shown", "files.list code.list places.outline code.outline"),
     Word("v", "view: the record, the files, the source", "home.review page.files about.source"),
-    Word("i", "what is known (information)", "page.run about.overview"),
+    Word("i", "what is known (information)", "page.run about.overview summary.rule"),
     Word("c", "comment", "review.comment judge.comment"),
     Word("C", "compare", "runs.compare review.compare"),
     Word("L", "label", "review.label"),
     Word("V", "verdict", "review.verdict"),
     Word("a A", "replay (again), its result", "review.replay page.replay"),
-    Word("o", "open or unfold what is folded", "step.unfold"),
+    Word("o", "open or unfold what is folded", "step.unfold steps.unfold"),
     Word("s tilde", "sort, turn the order round", "home.sort home.reverse runs.sort runs.reverse"),
     Word("ampersand", "group", "runs.group"),
     Word("less_than_sign greater_than_sign", "callers, callees", "places.callers places.callees"),
@@ -79,13 +79,13 @@ WORDS: tuple[Word, ...] = (
     Word("percent_sign", "measure", "trial.metrics"),
     Word("asterisk plus minus", "play, faster, slower", "play.toggle play.faster play.slower"),
     Word("t", "text raw or as a terminal shows it", "text.terminal"),
-    Word("w z", "wrap, zoom", "view.wrap app.zoom"),
+    Word("w z", "wrap, zoom", "view.wrap review.wrap app.zoom"),
     Word(
         "left_curly_bracket right_curly_bracket alt+left_curly_bracket alt+right_curly_bracket",
         "a smaller pane, a larger one",
         "split.smaller split.larger",
     ),
-    Word("y", "copy", "view.copy"),
+    Word("y", "copy", "view.copy home.copy"),
     Word("colon", "a command in words", "pane.command"),
     Word(
         "1 2 3 4 5 6 7 8 9",
@@ -98,7 +98,8 @@ WORDS: tuple[Word, ...] = (
     Word(
         "f2 f3 f4 f5 f6 f7 f8 f11 f12 alt+1 alt+2 alt+3 alt+4 alt+5 alt+6 alt+7 alt+8 alt+9",
         "the page or pane of that name",
-        "pane.brief pane.files pane.code pane.console pane.editor pane.results pane.notes pane.assist pane.gist_help"
+        "home.tasks home.attempts"
+        " pane.brief pane.files pane.code pane.console pane.editor pane.results pane.notes pane.assist pane.gist_help"
         " pane.trace watch.brief watch.files watch.code watch.model watch.results page.step page.diff page.so_far"
         " page.tests page.raw page.files page.hits page.gist compare.diffs about.overview about.brief about.diff"
         " about.tests about.runs about.code about.fix",
@@ -112,7 +113,8 @@ WORDS: tuple[Word, ...] = (
     Word(
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what runs",
-        "dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
+        "home.leave"
+        " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
         " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave"
         " campaign.leave campaign.stop",
     ),
@@ -121,6 +123,7 @@ WORDS: tuple[Word, ...] = (
     Word("ctrl+b", "hide who made it", "runs.blind review.blind"),
     Word("ctrl+f", "follow a run that goes on", "play.follow"),
     Word("ctrl+q", "quit", "app.quit"),
+    Word("ctrl+o", "jump to a pane by its letter", "app.jump"),
     Word("ctrl+p", "palette", "app.palette"),
     Word("f1 question_mark", "help", "app.help"),
     Word("alt+t", "theme", "app.theme"),

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
         gists,
         glance,
         mcp,
+        participant,
         replay,
         rescore,
         review,
         reviews,
         runs,
+        serve,
         solve,
         storage,
         studies,
@@ -45,9 +47,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "agents", "attempts", "code", "completion", "demo", "doctor", "gist_listing", "gist_making", "gists", "glance",
-    "mcp", "replay", "rescore", "review", "reviews", "runs", "solve", "storage", "studies", "study_attempts",
-    "study_beyond", "study_people", "study_report", "study_simulation", "study_taking", "task_export", "task_import",
-    "task_making", "tasks", "validations",
+    "mcp", "participant", "replay", "rescore", "review", "reviews", "runs", "serve", "solve", "storage", "studies",
+    "study_attempts", "study_beyond", "study_people", "study_report", "study_simulation", "study_taking",
+    "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
 

@@ -149,8 +149,11 @@ class Commands:
         parser.names = self._parsers.choices.keys()
 
     def add(self, name: str, help: str, load: Callable[[], Options], *, screen: bool = False) -> None:
-        """Add a command; `load` returns the function that adds its options, and may import its module."""
-        parser = self._parsers.add_parser(name, help=help)
+        """Add a command; `load` returns the function that adds its options, and may import its module.
+
+        One without `help` is not listed.
+        """
+        parser = self._parsers.add_parser(name, help=help) if help else self._parsers.add_parser(name)
         parser.load, parser.screen = load, screen
 
     def group(self, name: str, help: str) -> Commands:

@@ -47,8 +47,11 @@ def join(options: argparse.Namespace) -> int:
     return app_of(options.dir, options.code or input("Your code: ").strip()).run_to_exit_code()
 
 
-def app_of(name: str, code: str) -> StudyApp:
-    """Return the app of a participant in the study of a folder. Raises `StudyError` if nothing is to be done there."""
+def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
+    """Return the app of a participant in the study of a folder. Raises `StudyError` if nothing is to be done there.
+
+    `again` says how to go on another day, if not by the command.
+    """
     from gistpoint.sessions.studies.drafts import FormDrafts
     from gistpoint.sessions.studies.taking import Participation
     from gistpoint.tui.study_app import StudyApp
@@ -68,7 +71,7 @@ def app_of(name: str, code: str) -> StudyApp:
             f"The part of {code} is open in another window on this machine.",
             hint="Go on there, or close it there first.",
         )
-    command = f"gistpoint study join {shlex.quote(name)} --code {code}"
+    command = again or f"gistpoint study join {shlex.quote(name)} --code {code}"
     return StudyApp(
         part, services, command, sandbox_ready=lambda: _works(demand), chat_models=_chat_models(folder.study, services)
     )

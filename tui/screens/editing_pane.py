@@ -114,7 +114,7 @@ class EditingPane(Vertical):
 
     def action_external_editor(self) -> None:
         """Open the code in `$EDITOR`; the clock keeps counting it as editing."""
-        if not self.buffer or not self.may_leave():
+        if not self.buffer or not self.may_leave() or self.app.is_web:
             self.app.bell()
             return
         try:

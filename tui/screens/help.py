@@ -1,46 +1,151 @@
-"""Help: the page of a screen, and its keys from the one table."""
+"""Help: the keys that work where the focus is, then the screen's, from the one table; and the page of the screen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import ClassVar
 
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
-from textual.widgets import Markdown
+from textual.containers import Container, Vertical, VerticalScroll
+from textual.getters import query_one
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, Markdown
 
-from gistpoint.tui.keys import KeyScope, bindings_of, help_table
-from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.core.text import visible_line
+from gistpoint.tui.keys import KEYS, SCOPE_WORDS, KeyScope, bindings_of, shown_keys
+from gistpoint.tui.possible import possible_now
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.plain import Plain
+
+_KEYS, _NAMES = 18, 18
+"""Columns of the table of keys."""
 
 
-def help_text(page: str, keymap: Mapping[str, str], *scopes: KeyScope) -> str:
-    """Return a page of help with the keys of some scopes below it, as Markdown."""
-    text = files("gistpoint.tui").joinpath("help", f"{page}.md").read_text(encoding="utf-8")
-    return f"{text.rstrip()}\n\n## Keys\n\n{help_table(keymap, *scopes)}\n"
+@dataclass(frozen=True, slots=True)
+class HelpRow:
+    """A key as it is spelt, its name, and what it does."""
+
+    spelt: str
+    name: str
+    words: str
+
+    def fits(self, wanted: str) -> bool:
+        """Whether a row is meant by a key as it is spelt, or by words that it holds."""
+        if wanted in self.spelt.split(" or "):
+            return True
+        text = f"{self.spelt} {self.name} {self.words}".lower()
+        return len(wanted) > 1 and all(word in text for word in wanted.lower().split())
+
+
+Sections = Sequence[tuple[str, Sequence[HelpRow]]]
+
+
+def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
+    """Return the keys of the focus, then of the screen, then those that work elsewhere on it."""
+    here: dict[str, list[HelpRow]] = {}
+    moving: list[HelpRow] = []
+    shown: set[tuple[KeyScope, str]] = set()
+    for one in possible_now(screen):
+        shown.add((one.key.scope, one.key.action))
+        rows = moving if one.moves else here.setdefault(SCOPE_WORDS[one.key.scope], [])
+        rows.append(HelpRow(one.spelt, one.key.description, one.key.tooltip))
+    program = here.pop(SCOPE_WORDS[KeyScope.APP], [])
+    found = list(here.items())
+    for scope in getattr(screen, "SCOPES", ()):
+        title = SCOPE_WORDS[scope]
+        rest = list(rows_of(scope, keymap, without=shown))
+        if rest:
+            found.append((f"{title} (at other times)" if title in here else title, rest))
+    return [(title, rows) for title, rows in (*found, ("Moving about", moving), ("Everywhere", program)) if rows]
+
+
+def rows_of(
+    scope: KeyScope, keymap: Mapping[str, str], *, without: Collection[tuple[KeyScope, str]] = ()
+) -> Iterator[HelpRow]:
+    """Return the keys of a scope, with the user's own."""
+    for key in KEYS:
+        if key.scope is scope and (scope, key.action) not in without:
+            yield HelpRow(shown_keys(keymap.get(key.id, key.keys)), key.description, key.tooltip)
+
+
+def _table(rows: Sequence[HelpRow]) -> Table:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(width=_KEYS, style="bold")
+    table.add_column(width=_NAMES)
+    table.add_column()
+    for row in rows:
+        table.add_row(*(Text(visible_line(cell)) for cell in (row.spelt, row.name, row.words)))
+    return table
+
+
+def page_text(page: str) -> str:
+    """Return a page of help, as Markdown."""
+    return files("gistpoint.tui").joinpath("help", f"{page}.md").read_text(encoding="utf-8")
 
 
 class HelpScreen(ModalScreen[None]):
-    """Markdown over the screen; Escape closes it."""
+    """Keys and page over the screen; what is typed filters the keys, Escape closes."""
 
     CSS_PATH = "help.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
-    def __init__(self, page: str, keymap: Mapping[str, str], *scopes: KeyScope) -> None:
+    words = query_one("#help-filter", Input)
+    keys = query_one("#help-keys", Plain)
+    page = query_one("#help-scroll", VerticalScroll)
+
+    def __init__(self, page: str, known: Sections, about: str = "") -> None:
+        """`about` is a sentence on the widget that has the focus."""
         super().__init__()
-        self._text = help_text(page, keymap, *scopes, KeyScope.READING, KeyScope.APP, KeyScope.DIALOG)
+        self._page, self._known, self._about = page, known, about
 
     def compose(self) -> ComposeResult:
-        """Lay out the page."""
-        with VerticalScroll(id="help-page"):
-            yield Markdown(self._text, open_links=False)
-        yield KeyBar()
+        """Lay out the filter and the keys; the page follows."""
+        with framed(Vertical(id="help-box"), "Help", "type to filter  ↑ ↓ PgDn scroll  Esc closes"):
+            yield Input(placeholder="Type a key, or a part of what it does", id="help-filter", compact=True)
+            with VerticalScroll(id="help-scroll", can_focus=False), Container(id="help-body"):
+                yield Plain("", id="help-keys")
 
     def on_mount(self) -> None:
-        """Let the arrow keys scroll."""
-        self.query_one("#help-page").focus()
+        """Show all keys, then the page."""
+        self.words.focus()
+        self._show("")
+        self.call_after_refresh(self.query_one("#help-body").mount, Markdown(page_text(self._page), open_links=False))
+
+    @on(Input.Changed)
+    def narrow(self, event: Input.Changed) -> None:
+        """Show the keys that fit."""
+        event.stop()
+        wanted = event.value.strip()
+        self._show(wanted[1:] if wanted.startswith("/") and len(wanted) > 1 else wanted)
+
+    def _show(self, wanted: str) -> None:
+        parts: list[RenderableType] = [Text(f"{self._about}\n")] if self._about and not wanted else []
+        for title, rows in self._known:
+            fitting = [row for row in rows if not wanted or row.fits(wanted)]
+            if fitting:
+                parts += [Text(title, style="bold underline"), _table(fitting), Text("")]
+        self.keys.update(Group(*parts) if parts else Text("No key here does this."))
+        for page in self.query(Markdown):
+            page.display = not wanted
+
+    def on_key(self, event: events.Key) -> None:
+        """Scroll; the focus stays in the filter."""
+        scroll = {
+            "up": self.page.scroll_up,
+            "down": self.page.scroll_down,
+            "pageup": self.page.scroll_page_up,
+            "pagedown": self.page.scroll_page_down,
+        }.get(event.key)
+        if scroll is not None:
+            event.stop()
+            scroll(animate=False)
 
     def action_cancel(self) -> None:
         """Close."""

@@ -1,212 +1,67 @@
-"""Home: the stored tasks and attempts, their rows and columns."""
+"""Home: the tasks or all attempts in a list, the chosen one beside it, a filter, and what can be done with it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.binding import Binding, BindingType
 from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
 
-from gistpoint.core.attempts.identity import PERSON, REPLAY
-from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.errors import UserError
-from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempts import AttemptSummary
-from gistpoint.sessions.tasks import BrokenTask
+from gistpoint.tui.home_rows import (
+    ATTEMPT_COLUMNS,
+    TASK_COLUMNS,
+    AttemptEntry,
+    HomeRows,
+    TaskRow,
+    can_go_on,
+    load_rows,
+)
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
+from gistpoint.tui.screens.home_detail import (
+    NO_ATTEMPTS,
+    NO_TASKS,
+    Detail,
+    attempt_lines,
+    task_lines,
+    text_lines,
+)
 from gistpoint.tui.services import Services
 from gistpoint.tui.tables import Column, QueryError, Row
-from gistpoint.tui.view_models import duration, end_words, moment
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.splitter import Splits
 from gistpoint.tui.widgets.table import Table
 
-_SIGNS = {AttemptResult.SOLVED: "✔ ", AttemptResult.TO_BE_READ: "? ", AttemptResult.NOT_SOLVED: ""}
+BESIDE = 110
+"""The width in cells from which the chosen task stands beside the list, not below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRow:
-    """A task and the attempts of it that count, the newest first."""
-
-    task: Task
-    tried: tuple[AttemptSummary, ...]
-    best: AttemptSummary | None
-
-    @property
-    def key(self) -> str:
-        """The id of the task."""
-        return self.task.id
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptEntry:
-    """An attempt, as seen at a time in milliseconds."""
-
-    attempt: AttemptSummary
-    now_ms: int
-
-    @property
-    def key(self) -> str:
-        """The id of the attempt."""
-        return self.attempt.attempt_id
-
-
-@dataclass(frozen=True, slots=True)
-class HomeRows:
-    """Everything that the home screen shows."""
-
-    tasks: tuple[TaskRow, ...]
-    attempts: tuple[AttemptEntry, ...]
-    unfinished: frozenset[str]
-    """Ids of attempts that can be resumed."""
-    problems: tuple[str, ...] = ()
-    """Sentences on what could not be read."""
-    solved: str = ""
-    """How many attempts count as solved and how many are to be read, if there are any of these."""
-
-
-def load_rows(services: Services) -> HomeRows:
-    """Read tasks and attempts from the disk; may take a while with many of them."""
-    summaries = list(services.attempts.summaries())
-    found = list(services.tasks.tasks())
-    tasks = {task.id: task for task in found if isinstance(task, Task)}
-    problems = [f"{item.folder.name}: {item.problem}" for item in found if isinstance(item, BrokenTask)]
-    results = [summary.result for summary in summaries if summary.state.ended]
-    problems += [f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem]
-    return HomeRows(
-        tasks=tuple(_task_row(task, [s for s in summaries if s.task_id == task.id]) for task in tasks.values()),
-        attempts=tuple(AttemptEntry(summary, services.clock.utc_ms()) for summary in summaries),
-        unfinished=frozenset(
-            s.attempt_id for s in summaries if not s.state.ended and not s.problem and s.actor == PERSON
-        ),
-        problems=tuple(problems),
-        solved=solved_words(results) if AttemptResult.TO_BE_READ in results else "",
-    )
-
-
-def _task_row(task: Task, attempts: Sequence[AttemptSummary]) -> TaskRow:
-    tried = tuple(summary for summary in attempts if summary.actor != REPLAY)
-    return TaskRow(task, tried, max((s for s in tried if s.state.best is not None), key=_standing, default=None))
-
-
-def _mode(row: TaskRow) -> str:
-    mode = "several" if row.task.several else row.task.mode
-    return f"{mode} (demo)" if row.task.demo else mode
-
-
-def _best(row: TaskRow) -> str:
-    return "–" if row.best is None else f"{_SIGNS[row.best.result]}{_score(row.best.state.best)}"
-
-
-def _standing(summary: AttemptSummary) -> float:
-    """Return the value of an attempt's best submission, lowered if its pass does not count."""
-    best = summary.state.best
-    unearned = best is not None and best.solved and summary.result is not AttemptResult.SOLVED
-    return _worth(best) - (unearned * (1.5 if summary.result is AttemptResult.NOT_SOLVED else 0.5))
-
-
-def _worth(submission: Submission | None) -> float:
-    return -1 if submission is None else (submission.score or 0) + submission.solved
-
-
-def _number(submission: Submission | None) -> float:
-    return -1 if submission is None else submission.score or 0
-
-
-def _score(submission: Submission | None) -> str:
-    return "–" if submission is None else f"{submission.score or 0:.3f}"
-
-
-def _result(summary: AttemptSummary) -> str:
-    if summary.problem:
-        return "! damaged"
-    ending = summary.state.ending
-    if ending is not None:
-        return end_words(ending, summary.result)
-    if summary.open:
-        return "▶ open elsewhere"
-    return "‖ paused" if summary.state.pause is not None else "… unfinished"
-
-
-def _used(summary: AttemptSummary) -> int:
-    return summary.state.budgets.tool_uses - summary.state.remaining.tool_uses
-
-
-TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
-    Column("Task", lambda r: r.task.short_id),
-    Column("Mode", _mode),
-    Column("Tests", lambda r: str(r.task.suite.tests), lambda r: r.task.suite.tests),
-    Column("Suite", lambda r: f"{r.task.suite.seconds:.1f} s", lambda r: r.task.suite.seconds),
-    Column(
-        "Budget",
-        lambda r: f"{r.task.budgets.tool_uses}/{r.task.budgets.submissions}",
-        lambda r: r.task.budgets.tool_uses,
-    ),
-    Column("Attempts", lambda r: str(len(r.tried)), lambda r: len(r.tried)),
-    Column(
-        "Best",
-        _best,
-        lambda r: _number(r.best.state.best) if r.best is not None else -1,
-        sort=lambda r: _standing(r.best) if r.best is not None else -1,
-    ),
-    Column("Last", lambda r: _result(r.tried[0]) if r.tried else "never tried"),
-)
-_WHO = 20
-"""Characters of a model's name in the table."""
-ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
-    Column(
-        "Started", lambda r: moment(r.attempt.started_utc_ms, now_ms=r.now_ms), sort=lambda r: r.attempt.started_utc_ms
-    ),
-    Column("Task", lambda r: r.attempt.task_id[:8]),
-    Column("Who", lambda r: r.attempt.participant or (r.attempt.state.header.model or r.attempt.actor)[:_WHO]),
-    Column("Role", lambda r: r.attempt.role),
-    Column("Result", lambda r: _result(r.attempt)),
-    Column(
-        "Best",
-        lambda r: _score(r.attempt.state.best),
-        lambda r: _number(r.attempt.state.best),
-        sort=lambda r: _worth(r.attempt.state.best),
-    ),
-    Column("Working", lambda r: duration(r.attempt.state.clock.active), lambda r: r.attempt.state.clock.active / 1000),
-    Column(
-        "Last",
-        lambda r: _score(r.attempt.state.last),
-        lambda r: _number(r.attempt.state.last),
-        sort=lambda r: _worth(r.attempt.state.last),
-    ),
-    Column("Uses", lambda r: f"{_used(r.attempt)}/{r.attempt.state.budgets.tool_uses}", lambda r: _used(r.attempt)),
-    Column("Mode", lambda r: r.attempt.mode),
-    Column("Actor", lambda r: r.attempt.actor),
-    Column("Attempt", lambda r: r.attempt.attempt_id),
-)
-"""The most important first: a narrow terminal shows as many as fit."""
-
-
-NO_TASKS = """There is no task yet. From the shell:
-
-    gistpoint demo                              solve a small task that comes with the program
-    gistpoint task new more-itertools==11.2.1   make a task from a published library
-    gistpoint task new ./folder                 make one from a folder of yours
-
-Then press . here."""
-NO_ATTEMPTS = "No attempt was made yet: choose a task above and press Enter."
+_TITLE = 12
+"""Cells that a title keeps in a list, at least."""
 
 
 class HomeTable(Table[Row]):
-    """A table of the home screen: of any width, as high as its rows."""
+    """A list of home: as high as its rows where the detail is below."""
 
-    MARGIN, GAP, SIDEWAYS, STRIPED = 1, 2, True, True
+    MARGIN, GAP, SIDEWAYS = 1, 2, True
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", id="list.choose")]
+
+    def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
+        """Return the columns, the titles narrower if the others would not fit."""
+        found = super()._laid_out(width)
+        over = self.MARGIN + sum(cells + self.GAP for _, cells in found) - self.GAP // 2 - (width - 1)
+        return [(c, max(_TITLE, cells - max(0, over)) if c.name == "Task" else cells) for c, cells in found]
 
 
 class TaskTable(HomeTable[TaskRow]):
@@ -217,25 +72,24 @@ class TaskTable(HomeTable[TaskRow]):
 
 
 class AttemptTable(HomeTable[AttemptEntry]):
-    """The attempts."""
+    """The attempts of everybody."""
 
     def __init__(self) -> None:
         super().__init__(ATTEMPT_COLUMNS, key=lambda row: row.key, id="attempts")
 
 
 class HomeScreen(Screen[None]):
-    """Two tables, a filter, and the actions on a row."""
+    """A list in a frame, and what is known of the chosen row in another."""
 
     CSS_PATH = "home.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.HOME)]
     HELP_PAGE = "home"
     AUTO_FOCUS = "TaskTable"
-    """Not the filter, which is hidden: a key pressed while the screen opens must not land in it."""
     SCOPES = (KeyScope.HOME,)
 
     tasks = query_one(TaskTable)
-    attempts = query_one(AttemptTable)
-    words = query_one("#filter", Input)
+    detail = query_one(Detail)
+    header = query_one(HeaderBar)
 
     class StartAsked(Message):
         """Asks to attempt a task."""
@@ -262,29 +116,18 @@ class HomeScreen(Screen[None]):
         super().__init__()
         self._services = services
         self._jobs = Jobs(self, "home")
-        self._unfinished: frozenset[str] = frozenset()
-        self._solved = ""
+        self._query = ""
+        self._isolation: HeaderField | None = None
+        self.rows: HomeRows | None = None
+        """What was read last; None until it was."""
 
     def compose(self) -> ComposeResult:
-        """Lay out filter, tables and footer."""
-        yield Plain("gistpoint", id="home-title")
-        yield Input(placeholder="Show only rows with these words, tests>20, mode:gist, -solved (Esc: all)", id="filter")
-        with Vertical(id="home-tables"):
-            yield Plain("Tasks", id="tasks-title", classes="home-heading")
-            yield TaskTable()
-            yield Plain(NO_TASKS, id="no-tasks", classes="home-empty")
-            yield Plain("Attempts", id="attempts-title", classes="home-heading")
-            yield AttemptTable()
-            yield Plain(NO_ATTEMPTS, id="no-attempts", classes="home-empty")
-        yield Plain("", id="home-problems")
+        """Lay out header, list, detail and footer."""
+        yield HeaderBar("gistpoint", "", self._fields())
+        yield Splits(
+            framed(TaskTable(), "Tasks …"), framed(Detail()), vertical=self.app.size.width < BESIDE, id="home-panes"
+        )
         yield KeyBar()
-
-    def on_mount(self) -> None:
-        """Read tasks and attempts, without blocking the keyboard."""
-        self.words.display = False
-        self.query_one("#no-tasks").display = False
-        self.query_one("#no-attempts").display = False
-        self.tasks.focus()
 
     def on_screen_resume(self) -> None:
         """Read again whenever the screen is shown again."""
@@ -294,124 +137,246 @@ class HomeScreen(Screen[None]):
         """Stop reading."""
         self._jobs.stop()
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the detail beside the list or below it."""
+        self.query_one(Splits).turn(vertical=event.size.width < BESIDE)
+        self.call_after_refresh(self._describe)
+
+    # Reading
+
+    def action_reload(self) -> None:
+        """Read everything again."""
+        self._jobs.do(
+            lambda job: load_rows(self._services, lambda rows: job.hand(self._show_first, rows)),
+            self._show,
+            failed=self._failed,
+            key="home",
+        )
+        if self._isolation is None:
+            self._jobs.do(lambda _: self._services.isolation(), self._show_isolation, key="isolation")
+
     def _failed(self, error: Exception) -> None:
-        self.query_one("#home-tables").loading = False
         if not isinstance(error, UserError):
             raise error
         show_error(self.app, error)
 
+    def _show_first(self, rows: HomeRows) -> None:
+        """Show the tasks while the attempts are still being read, unless there is something to show already."""
+        if self.rows is None and rows.tasks:
+            self._show(rows)
+
     def _show(self, rows: HomeRows) -> None:
-        self.query_one("#home-tables").loading = False
-        self._unfinished, self._solved = rows.unfinished, rows.solved
+        self.rows = rows
         self.tasks.show(rows.tasks)
-        self.attempts.show(rows.attempts)
-        self.query_one("#no-tasks").display = not rows.tasks
-        self.tasks.display = bool(rows.tasks)
-        self.query_one("#no-attempts").display = bool(rows.tasks) and not rows.attempts
-        self.attempts.display = bool(rows.attempts)
-        problems = [f"! {problem}" for problem in rows.problems[:2]]
-        if len(rows.problems) > len(problems):
-            problems.append(f"! and {len(rows.problems) - len(problems)} more that can't be read")
-        self.query_one("#home-problems", Plain).update("\n".join(problems))
-        if self.focused is None or not self.focused.display:
-            (self.tasks if rows.tasks or not rows.attempts else self.attempts).focus()
+        for table in self.query(AttemptTable):
+            table.show(rows.attempts)
+        self._show_problems(rows.problems)
+        self.header.show(words=rows.words)
+        self._entitle(self._table)
+        self._describe()
+
+    def _show_problems(self, problems: tuple[str, ...]) -> None:
+        lines = [f"! {problem}" for problem in problems[:2]]
+        if len(problems) > len(lines):
+            lines.append(f"! and {len(problems) - len(lines)} more that can't be read")
+        shown = self.query("#home-problems")
+        if shown:
+            shown.first(Plain).update("\n".join(lines))
+            shown.first().display = bool(lines)
+        elif lines:
+            self.mount(Plain("\n".join(lines), id="home-problems"), before=self.query_one(KeyBar))
+
+    def _show_isolation(self, found: tuple[str, bool] | None) -> None:
+        if found is not None:
+            name, isolated = found
+            value, style = (f"{name} ✔", "$text-success") if isolated else (f"{name} ⚠", "$text-warning")
+            self._isolation = HeaderField("isolation", value, style)
+            self.header.show(fields=self._fields())
+
+    def _fields(self) -> list[HeaderField]:
+        who = self._services.enrolment.participant
+        return [*([self._isolation] if self._isolation else []), *([HeaderField("participant", who)] if who else [])]
+
+    # The two lists
+
+    @property
+    def _table(self) -> TaskTable | AttemptTable:
+        """The list in sight."""
+        return next((table for table in self.query(AttemptTable) if table.display), self.tasks)
+
+    def action_list(self, name: str) -> None:
+        """Show the tasks or the attempts, and go there."""
+        panes = self.query_one(Splits)
+        if name == "attempts" and not self.query(AttemptTable):
+            table = AttemptTable()
+            panes.mount(framed(table, "Attempts …"), before=self.detail)
+            if self.rows is not None:
+                self.call_after_refresh(table.show, self.rows.attempts)
+        for listed in self.query(HomeTable):
+            listed.display = listed.id == name
+        panes.fit()
+        self._narrow(self._query)
+        self._table.focus()
+        self.refresh_bindings()
+        self.call_after_refresh(self._describe)
 
     @on(Table.Arranged)
-    def count(self, event: Table.Arranged) -> None:
-        """Show how many rows match the filter."""
-        table = event.table
-        name = "Tasks" if table is self.tasks else "Attempts"
-        total = len(table.records)
-        number = f"{len(table.rows)} of {total}" if len(table.rows) != total else str(total)
-        solved = f", {self._solved}" if self._solved and table is self.attempts else ""
-        self.query_one(f"#{table.id}-title", Plain).update(f"{name} ({number}{solved})")
+    def arranged(self, event: Table.Arranged) -> None:
+        """Tell how many rows there are, and their order."""
+        if event.table is self._table:
+            self._entitle(event.table)
+            self._describe()
+
+    def _entitle(self, table: Table[Any]) -> None:
+        rows = self.rows
+        if rows is None:
+            return
+        attempts = isinstance(table, AttemptTable)
+        total, shown = len(table.records), len(table.rows)
+        solved = f", {rows.solved}" if rows.solved and attempts else ""
+        count = "…" if attempts and not rows.complete else f"({shown} of {total}{solved})"
+        count = f"({total}{solved})" if shown == total and count != "…" else count
+        order = "" if table.column is None else f"by {table.column.name or 'state'}{' ▼' if table.reverse else ''}"
+        order = order or ("turned round" if table.reverse else "s sorts")
+        framed(table, f"{'Attempts' if attempts else 'Tasks'} {count}", f"{order} · / filters")
+
+    @on(RecordList.Moved)
+    def moved(self, event: RecordList.Moved) -> None:
+        """Show the row under the cursor."""
+        if event.records is self._table:
+            self._describe()
+
+    def _describe(self) -> None:
+        """Show what is known of the row under the cursor."""
+        rows, detail = self.rows, self.detail
+        if rows is None or not self.is_mounted:
+            return
+        chosen, width = self._table.chosen, max(30, detail.sight.width - 1)
+        now = self._services.clock.utc_ms()
+        if isinstance(chosen, TaskRow):
+            framed(detail, chosen.title, f"{chosen.task.short_id} · y copies")
+            lines = task_lines(chosen, now, width)
+        elif isinstance(chosen, AttemptEntry):
+            framed(detail, chosen.title, f"{chosen.key} · y copies")
+            lines = attempt_lines(chosen, width)
+        else:
+            empty = NO_ATTEMPTS if self._table is not self.tasks and rows.tasks else NO_TASKS
+            told = "No row fits the filter." if self._table.records else empty
+            framed(detail, "", "")
+            lines = text_lines(told, width)
+        detail.show(lines, keep_place=False)
+
+    # The filter
+
+    def action_filter(self) -> None:
+        """Open the line of the filter."""
+        if not self.query("#filter"):
+            hint = "words, tests>20, mode:gist, best>=0.5, -solved   Enter keeps it, Esc shows all"
+            self.mount(Input(self._query, placeholder=hint, id="filter", compact=True), before=self.query_one(KeyBar))
+        words = self.query_one("#filter", Input)
+        words.display = True
+        words.focus()
 
     @on(Input.Changed, "#filter")
     def narrow(self, event: Input.Changed) -> None:
-        """Filter both tables as the query is typed; a table without the query's column shows no row."""
-        failed: list[QueryError] = []
-        for table in (self.tasks, self.attempts):
-            try:
-                table.narrow(event.value)
-            except QueryError as error:
-                table.show_none()
-                failed.append(error)
-        self.query_one("#home-title", Plain).update(failed[-1].message if len(failed) == 2 else "gistpoint")
+        """Filter the list as the query is typed."""
+        self._query = event.value
+        self._narrow(event.value)
+
+    def _narrow(self, query: str) -> None:
+        table = self._table
+        try:
+            table.narrow(query)
+        except QueryError as error:
+            table.show_none()
+            framed(table, error.message, error.hint)
 
     @on(Input.Submitted, "#filter")
     def leave_filter(self) -> None:
         """Go to the remaining rows."""
-        (self.tasks if self.tasks.rows else self.attempts).focus()
+        self._table.focus()
 
     def key_escape(self) -> None:
         """Drop the filter."""
-        self.words.value = ""
-        self.words.display = False
-        self.tasks.focus()
+        for words in self.query("#filter").results(Input):
+            words.value = ""
+            words.display = False
+        self._table.focus()
+
+    # What is done with a row
 
     @on(RecordList.Chosen)
     def choose(self, event: RecordList.Chosen) -> None:
-        """Open the row."""
+        """Start the task, resume the attempt, or show how it went."""
         event.stop()
-        self.action_open()
+        chosen = self._table.chosen
+        if event.records is self.detail and self.detail.chosen:
+            self.post_message(self.OpenAsked(self.detail.chosen))
+        elif isinstance(chosen, AttemptEntry):
+            self.post_message(self.OpenAsked(chosen.key))
+        elif isinstance(chosen, TaskRow):
+            goes_on = chosen.unfinished or chosen.last
+            self.post_message(self.StartAsked(chosen.key) if goes_on is None else self.OpenAsked(goes_on.attempt_id))
 
-    def action_open(self) -> None:
-        """Start the chosen task, or resume or show the chosen attempt."""
-        if self._table() is self.attempts:
-            if self.attempts.chosen is not None:
-                self.post_message(self.OpenAsked(self.attempts.chosen.key))
-        else:
-            self.action_start()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer only the list that is not in sight."""
+        if action == "list" and self.is_mounted:
+            return parameters != (self._table.id,)
+        return super().check_action(action, parameters)
+
+    def action_leave(self) -> None:
+        """Close the program."""
+        self.app.exit()
 
     def action_start(self) -> None:
-        """Start an attempt of the chosen task."""
-        if self.tasks.chosen is not None and self.tasks.display:
-            self.post_message(self.StartAsked(self.tasks.chosen.key))
-        else:
+        """Begin another attempt of the chosen task."""
+        chosen = self._table.chosen
+        task = chosen.task if chosen is not None else None
+        if task is None:
             self.app.bell()
+        else:
+            self.post_message(self.StartAsked(task.id))
 
     def action_resume(self) -> None:
-        """Resume the chosen attempt; on a task, the newest that has not ended."""
-        chosen = self.attempts.chosen.key if self.attempts.chosen is not None else None
-        if self._table() is self.tasks and self._unfinished:
-            chosen = max(self._unfinished)
-        if chosen is not None and chosen in self._unfinished:
-            self.post_message(self.OpenAsked(chosen))
-        else:
+        """Resume the chosen attempt, or the newest of the chosen task that has not ended, else the newest of all."""
+        chosen = self._table.chosen
+        summary = None
+        if isinstance(chosen, AttemptEntry):
+            summary = chosen.attempt if can_go_on(chosen.attempt) else None
+        elif isinstance(chosen, TaskRow):
+            found = [row.unfinished for row in self.rows.tasks if row.unfinished] if self.rows is not None else []
+            summary = chosen.unfinished or max(found, key=lambda s: s.started_utc_ms, default=None)
+        if summary is None:
             self.app.notify("There is no attempt here that has not ended.")
+        else:
+            self.post_message(self.OpenAsked(summary.attempt_id))
 
     def action_review(self) -> None:
-        """Show the record of the chosen attempt, if it has ended."""
-        row = self.attempts.chosen if self.attempts.display else None
-        if row is None or row.key in self._unfinished:
+        """Show the record of the chosen attempt, or of the newest of the chosen task, if it has ended."""
+        chosen, summary = self._table.chosen, None
+        if isinstance(chosen, AttemptEntry):
+            summary = None if can_go_on(chosen.attempt) else chosen.attempt
+        elif isinstance(chosen, TaskRow):
+            wanted = self.detail.chosen if self.detail.has_focus else ""
+            ended = (s for s in chosen.mine if not can_go_on(s) and wanted in ("", s.attempt_id))
+            summary = next(ended, None)
+        if summary is None:
             self.app.notify("Choose an attempt that has ended: its record can be read then.")
         else:
-            self.post_message(self.ReviewAsked(row.key))
+            self.post_message(self.ReviewAsked(summary.attempt_id))
 
-    def action_filter(self) -> None:
-        """Put the focus into the filter."""
-        self.words.display = True
-        self.words.focus()
+    def action_copy_id(self) -> None:
+        """Copy the id of the chosen task or attempt."""
+        chosen = self._table.chosen
+        id = (self.detail.has_focus and self.detail.chosen) or (chosen.key if chosen is not None else "")
+        if id:
+            self.app.copy_to_clipboard(id)
+            self.app.notify(f"{id[:26]} is on the clipboard.")
 
     def action_sort(self) -> None:
-        """Sort the table that has the focus by its next column."""
-        self._table().sort_next()
+        """Sort the list by its next column."""
+        self._table.sort_next()
 
     def action_reverse(self) -> None:
-        """Reverse the order of that table."""
-        self._table().turn_round()
-
-    def action_tables(self) -> None:
-        """Go to the other table."""
-        other = self.tasks if self._table() is self.attempts else self.attempts
-        if other.display:
-            other.focus()
-
-    def action_reload(self) -> None:
-        """Reload everything."""
-        if not self.tasks.records and not self.attempts.records:
-            self.query_one("#home-tables").loading = True
-        self._jobs.do(lambda _: load_rows(self._services), self._show, failed=self._failed, key="home")
-
-    def _table(self) -> TaskTable | AttemptTable:
-        return self.attempts if self.focused is self.attempts else self.tasks
+        """Turn the order round."""
+        self._table.turn_round()

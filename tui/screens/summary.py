@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, VerticalScroll
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher
 
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result
 from gistpoint.core.code.snippet import at_left_margin
+from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.kinds.kind import ExpectedText
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
+from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.view_models import clock_rows, duration, end_words, isolation_warning, submission_words
+from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, LineList, folded, line
+from gistpoint.tui.titles import mode_words, told_title
+from gistpoint.tui.view_models import duration, end_words, isolation_warning, score_rule, submission_words
+from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.name_tabs import NameTab, NameTabs
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.pages import Pages
+from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
 Rows = list[tuple[str, str]]
+_NAMES = 30
+"""Cells of the names of values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +77,31 @@ def _compared_text(code: str) -> str:
 
 
 def summary_rows(task: Task, state: AttemptState, accepted: bool | None = None) -> list[tuple[str, Rows]]:
-    """Return titled groups of named values."""
-    groups = [
-        ("Outcome", _outcome(task, state, accepted)),
-        ("Time", clock_rows(state.clock)),
-        ("Budgets", _budgets(state)),
-    ]
-    if state.submissions:
-        submitted = [(f"{s.number}: {_what(s)}", _submitted(s, accepted)) for s in state.submissions]
-        groups.append(("Submissions", submitted))
+    """Return the outcome as titled groups of named values; a kind may add groups of its own."""
+    return [("Outcome", _outcome(task, state, accepted))]
+
+
+def result_lines(
+    state: AttemptState, groups: Sequence[tuple[str, Rows]], width: int, accepted: bool | None = None
+) -> list[Line]:
+    """Return the first page: the groups, then time, budgets and submissions as charts; what is zero is left out."""
+    found: list[Line] = []
+    for title, rows in groups:
+        found += [*([Line()] if found else []), line(f" {title}", HEADING)]
+        for name, value in rows:
+            first, *rest = folded(value, width - _NAMES, indent="") or [Line()]
+            found.append(Line(((f"  {name:<{_NAMES - 3}} ", MUTED), *first.pieces)))
+            found += [Line(((" " * _NAMES, ""), *more.pieces)) for more in rest]
+    found += time_lines(state, width, "Time", apart=True)
+    found += budget_lines(state)
+    found += score_lines(state)
+    for submission in state.submissions:
+        words = f"{submission.number}  {_what(submission)}: {_submitted(submission, accepted)}"
+        found += folded(words, width, indent="  ")
     if state.affordances:
-        groups.append(
-            (
-                "Comforts that a model does not have",
-                [(k, "once" if n == 1 else f"{n} times") for k, n in state.affordances.items()],
-            )
-        )
-    return groups
+        used = ", ".join(f"{kind.replace('_', ' ')} {count}×" for kind, count in state.affordances.items())
+        found += [Line(), line(" Comforts that a model does not have", HEADING), *folded(used, width)]
+    return found
 
 
 def _what(submission: Submission) -> str:
@@ -99,7 +114,7 @@ def _submitted(submission: Submission, accepted: bool | None) -> str:
 
 
 def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
-    rows: Rows = [("Task", f"{task.short_id}, {'several' if task.several else task.mode}")]
+    rows: Rows = [("Task", f"{told_title(task, target_names(task))}, {mode_words(task)}")]
     ending = state.ending
     if ending is not None:
         rows.append(("End", end_words(ending, attempt_result(state, accepted))))
@@ -117,25 +132,17 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
     if kind_of(task).start(task) is None and state.last is not None:
         rows.append(("Corrupted functions changed", str(len(state.last.changed))))
     best = state.best
-    if best is not None and best is not state.last:
+    if best is not None and state.last is not None and (best.score or 0) > (state.last.score or 0):
         rows.append(("Best submission", f"number {best.number}, score {best.score or 0:.3f}"))
+    if state.budgets.scores != 0 and (trials := len(gist_of(state).trials)):
+        rows.append(("Scores before the hand-in", str(trials)))
     if state.suspects:
         rows.append(("Suspects", ", ".join(suspect.name for suspect in state.suspects)))
     warning = isolation_warning(state)
     if warning:
         rows.append(("Isolation", warning))
-    rows.append(("Attempt", state.attempt_id))
+    rows.append(("Ids", f"task {task.short_id}, attempt {state.attempt_id}"))
     return rows
-
-
-def _budgets(state: AttemptState) -> Rows:
-    budgets, left = state.budgets, state.remaining
-    rows = [(f"{state.of_kind.unit}s".capitalize(), f"{budgets.tool_uses - left.tool_uses} of {budgets.tool_uses}")]
-    if not state.of_kind.hands_in_once:
-        rows.append(("Submissions", f"{budgets.submissions - left.submissions} of {budgets.submissions}"))
-    if budgets.scores != 0:
-        rows.append(("Scores before the hand-in", str(len(gist_of(state).trials))))
-    return [*rows, ("Calls", str(len(state.calls)))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +155,20 @@ class SummaryPage:
     """The widget to focus; by default the page."""
 
 
-class ResultPage(VerticalScroll):
-    """Titled groups of named values."""
+class ResultPage(LineList):
+    """How it ended and what it took."""
 
-    def __init__(self, groups: Sequence[tuple[str, Rows]]) -> None:
+    def __init__(self, state: AttemptState, groups: Sequence[tuple[str, Rows]], accepted: bool | None) -> None:
         super().__init__(id="page-result")
-        self._groups = groups
+        self._state, self._groups, self._accepted = state, groups, accepted
 
-    def compose(self) -> ComposeResult:
-        """Lay out the groups."""
-        for title, rows in self._groups:
-            yield Plain(title, classes="summary-title")
-            for name, value in rows:
-                with Horizontal(classes="summary-row"):
-                    yield Plain(name, classes="summary-name")
-                    yield Plain(value, classes="summary-value")
+    def on_resize(self, event: events.Resize) -> None:
+        """Fold the lines to the width."""
+        self.show(result_lines(self._state, self._groups, max(40, event.size.width - 2), self._accepted))
+
+    def ground(self, index: int) -> str:
+        """Show no cursor: nothing here is chosen."""
+        return ""
 
 
 class SummaryTextPage(TextView):
@@ -185,10 +191,11 @@ class SummaryScreen(Screen[None]):
     HELP_PAGE = "summary"
     SCOPES = (KeyScope.SUMMARY,)
 
-    switcher = query_one("#summary-pages", ContentSwitcher)
+    pages = query_one(Pages)
 
     def __init__(
         self,
+        task: Task,
         state: AttemptState,
         groups: Sequence[tuple[str, Rows]],
         pages: Sequence[SummaryPage],
@@ -197,38 +204,45 @@ class SummaryScreen(Screen[None]):
     ) -> None:
         """`groups` are on the first page; `accepted` is the reviewers' decision on a pass."""
         super().__init__()
-        self._state, self._accepted = state, accepted
+        self._attempted, self._state, self._accepted = task, state, accepted
         notes = SummaryTextPage(state.notes or "No notes were taken.", id="page-notes")
-        self._pages = (SummaryPage("Result", ResultPage(groups)), *pages, SummaryPage("Notes", notes))
+        result = SummaryPage("Result", ResultPage(state, groups, accepted))
+        self._pages = {page.title: page for page in (result, *pages, SummaryPage("Notes", notes))}
 
     def compose(self) -> ComposeResult:
         """Lay out headline and pages."""
         counts = attempt_result(self._state, self._accepted) is AttemptResult.SOLVED
-        words = headline(self._state, self._accepted)
-        yield Plain(words, id="summary-headline", classes="-solved" if counts else "")
-        yield NameTabs({str(page.widget.id): page.title for page in self._pages})
-        with ContentSwitcher(initial="page-result", id="summary-pages"):
-            yield from (page.widget for page in self._pages)
+        words = plain_line(headline(self._state, self._accepted)).stylize("$text-success" if counts else "$text-error")
+        yield HeaderBar(told_title(self._attempted, target_names(self._attempted)), words)
+        makers = {title: partial(_widget_of, page) for title, page in self._pages.items()}
+        yield Pages({title: title for title in self._pages}, makers, keys=dict.fromkeys(self._pages, ""))
         yield KeyBar()
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Start at the result."""
-        self._turn_to(self._pages[0])
+        await self.action_page("Result")
 
-    def on_name_tab_clicked(self, message: NameTab.Clicked) -> None:
-        """Go to the clicked page."""
-        self._turn_to(next(page for page in self._pages if page.widget.id == message.target))
+    async def action_page(self, name: str) -> None:
+        """Show a page."""
+        page = self._pages[name]
+        widget = await self.pages.show(name)
+        (self.query_one(page.focus) if page.focus else widget).focus()
+        if self._state.submissions:
+            self.pages.note("i: the rule of the score" if name == "Result" else "")
 
-    def action_section(self, by: int) -> None:
+    async def action_section(self, by: int) -> None:
         """Go to the next or previous page."""
-        at = next(n for n, page in enumerate(self._pages) if page.widget.id == self.switcher.current)
-        self._turn_to(self._pages[(at + by) % len(self._pages)])
+        names = list(self._pages)
+        await self.action_page(names[(names.index(self.pages.current) + by) % len(names)])
 
-    def _turn_to(self, page: SummaryPage) -> None:
-        self.switcher.current = page.widget.id
-        self.query_one(NameTabs).mark(str(page.widget.id))
-        (self.query_one(page.focus) if page.focus else page.widget).focus()
+    def action_rule(self) -> None:
+        """Tell how the score is reckoned."""
+        self.notify(score_rule(self._attempted.mode), title="The score", timeout=20)
 
     def action_home(self) -> None:
         """Go back to tasks and attempts."""
         self.dismiss(None)
+
+
+def _widget_of(page: SummaryPage) -> Widget:
+    return page.widget

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from gistpoint.tui.widgets.plain import plain_line
@@ -28,21 +29,26 @@ def bars(rows: Sequence[Bar], width: int) -> Content:
 
     A value above zero has at least the thinnest block; a bar without room is its words alone.
     """
-    names = max((len(row.name) for row in rows), default=0)
+    return Content("\n").join(
+        Content.assemble(*(plain_line(text).stylize(style) if style else plain_line(text) for text, style in line))
+        for line in bar_lines(rows, width)
+    )
+
+
+def bar_lines(rows: Sequence[Bar], width: int) -> list[list[tuple[str, str]]]:
+    """Return the same bars line by line, as pieces of raw text with their styles."""
+    names = max((cell_len(row.name) for row in rows), default=0)
     words = max((len(row.words) for row in rows), default=0)
     room = max(0, width - names - words - 2)
     top = max((row.value for row in rows), default=0.0)
-    lines = [
-        Content.assemble(
-            plain_line(row.name.ljust(names)),
-            " ",
+    return [
+        [
+            (f"{row.name}{' ' * (names - cell_len(row.name))} ", ""),
             (_bar(row.value, top, room), row.style),
-            " ",
-            (row.words, "$text-muted"),
-        )
+            (f" {row.words}", "$foreground 60%"),
+        ]
         for row in rows
     ]
-    return Content("\n").join(lines)
 
 
 def _bar(value: float, top: float, room: int) -> str:

@@ -257,7 +257,7 @@ class DiffView(Horizontal):
 
     DEFAULT_CSS = """
     DiffView { height: 1fr; width: 1fr; }
-    DiffView .-right { display: none; border-left: vkey $foreground 30%; }
+    DiffView .-right { display: none; border-left: vkey $border-blurred; }
     DiffView.-split .-right { display: block; }
     DiffView.-split .-left { scrollbar-size-vertical: 0; }
     """

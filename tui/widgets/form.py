@@ -242,11 +242,13 @@ class QuestionForm(VerticalScroll, can_focus=False):
     .question-words, .question-row { height: auto; }
     .question-number { width: 4; color: $text-primary; }
     .question-text { width: 1fr; text-style: bold; }
-    QuestionForm .question-line { width: 18; height: 1; border: none; margin-left: 4; background: $surface; }
-    QuestionForm .question-line:focus { border: none; background: $panel; }
+    QuestionForm .question-line { width: 18; height: 1; border: none; border-left: vkey $border-blurred;
+        margin-left: 4; background: $surface; }
+    QuestionForm .question-line:focus { border: none; border-left: outer $border; background: $panel; }
     .question-unit { width: 1fr; margin-left: 1; }
-    QuestionForm .question-area { height: 4; border: none; margin-left: 4; padding: 0 1; background: $surface; }
-    QuestionForm .question-area:focus { border: none; background: $panel; }
+    QuestionForm .question-area { height: 4; border: none; border-left: vkey $border-blurred; margin-left: 4;
+        padding: 0 1; background: $surface; }
+    QuestionForm .question-area:focus { border: none; border-left: outer $border; background: $panel; }
     .question-fault { margin-left: 4; color: $text-error; text-style: bold; }
     """
     BINDINGS: ClassVar[list[Any]] = []

@@ -20,7 +20,10 @@ from textual.widget import Widget
 from gistpoint.core.text import visible_line
 
 _DISABLED = Style(dim=True)
-_AT_THE_END = ("leave", "leave_program", "back", "home", "cancel", "help")
+_MORE = "›"
+WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
+"""Actions that leave what is in sight."""
+_AT_THE_END = (*WAYS_OUT, "help")
 """Actions that keep their place at the right end, whatever else there is."""
 
 
@@ -41,9 +44,10 @@ class ShownKey:
 
 
 class KeyBar(Widget):
-    """The keys that work now, in the order of the bindings; a click presses one, the wheel scrolls the line.
+    """The keys that work now, in the order of the bindings; a click presses one.
 
-    The keys that lead out and the key of help stay at the right end at any width.
+    The keys that lead out and the key of help stay at the right end at any width. No key is cut: the wheel, or a click
+    on the sign for more, shows those that have no room.
     """
 
     ALLOW_SELECT = False
@@ -71,9 +75,8 @@ class KeyBar(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._keys: tuple[ShownKey, ...] = ()
-        self._ends: list[int] = []
         self._fixed: tuple[ShownKey, ...] = ()
-        self._from = 0
+        self._first = 0
         self._hovered: int | None = None
 
     def on_mount(self) -> None:
@@ -96,8 +99,7 @@ class KeyBar(Widget):
         keys = tuple(key for action, key in found.items() if action not in _AT_THE_END)
         if (keys, fixed) != (self._keys, self._fixed):
             self._keys, self._fixed = keys, fixed
-            self._ends = list(accumulate(key.width for key in keys))
-            self._from = min(self._from, self._furthest)
+            self._first = 0
             self._hover(None)
             self.refresh()
 
@@ -107,15 +109,27 @@ class KeyBar(Widget):
         return max(0, self.size.width - sum(key.width for key in self._fixed))
 
     @property
-    def _furthest(self) -> int:
-        return max(0, (self._ends[-1] if self._ends else 0) - self._room)
+    def _in_sight(self) -> Sequence[ShownKey]:
+        """The keys from the first on that fit whole, with a cell for the sign that there are more."""
+        rest = self._keys[self._first :]
+        ends = list(accumulate(key.width for key in rest))
+        if not ends or ends[-1] <= self._room:
+            return rest
+        return rest[: bisect_right(ends, self._room - 1)]
+
+    @property
+    def _more(self) -> bool:
+        return self._first + len(self._in_sight) < len(self._keys)
 
     def render_line(self, y: int) -> Strip:
         """Draw the keys that fit."""
         ground = self.rich_style
         if y:
             return Strip.blank(self.size.width, ground)
-        left = self._drawn(self._keys, 0).crop(self._from, self._from + self._room)
+        seen = self._in_sight
+        left = self._drawn(seen, self._first)
+        if self._more and self._room:
+            left = Strip([*left.extend_cell_length(self._room - 1, ground), Segment(_MORE, ground)])
         right = self._drawn(self._fixed, len(self._keys))
         return Strip.join([left.extend_cell_length(self._room, ground), right]).crop(0, self.size.width)
 
@@ -144,12 +158,11 @@ class KeyBar(Widget):
 
     def key_at(self, x: int) -> int | None:
         """Return the index among `shown` of the key that is drawn in column `x`."""
-        if x < self._room:
-            number = bisect_right(self._ends, x + self._from)
-            return number if number < len(self._keys) else None
-        ends = list(accumulate((key.width for key in self._fixed), initial=self._room))[1:]
-        number = bisect_right(ends, x)
-        return len(self._keys) + number if number < len(self._fixed) else None
+        start, first, keys = (0, self._first, self._in_sight)
+        if x >= self._room:
+            start, first, keys = self._room, len(self._keys), self._fixed
+        number = bisect_right(list(accumulate(key.width for key in keys)), x - start)
+        return first + number if number < len(keys) else None
 
     def _hover(self, number: int | None) -> None:
         if number != self._hovered:
@@ -170,6 +183,7 @@ class KeyBar(Widget):
         """Press the key that is clicked."""
         number = self.key_at(event.x)
         if number is None:
+            self._show_from(self._first + len(self._in_sight) if self._more else 0)
             return
         if self.shown[number].enabled:
             self.app.simulate_key(self.shown[number].key)
@@ -186,5 +200,10 @@ class KeyBar(Widget):
 
     def _scroll(self, by: int, event: events.MouseEvent) -> None:
         event.stop()
-        self._from = min(max(0, self._from + 8 * by), self._furthest)
+        if by < 0 or self._more:
+            self._show_from(max(0, self._first + by))
+
+    def _show_from(self, first: int) -> None:
+        self._first = first
+        self._hover(None)
         self.refresh()

@@ -8,8 +8,9 @@ from typing import ClassVar, TypeAlias
 from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.containers import ScrollableContainer
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -115,6 +116,15 @@ class Options(Widget, can_focus=True):
         if self.has_focus and number == self.cursor:
             return Content.styled(text, "reverse")
         return Content.styled(text, "bold") if number in self.chosen else Content(text)
+
+    def watch_cursor(self) -> None:
+        """Keep the option at the cursor in sight, where its options alone are scrolled."""
+        around = self.parent
+        if isinstance(around, ScrollableContainer):
+            at = [y for y, row in enumerate(self.rows(max(1, self.content_size.width))) if (row[0][1] == self.cursor)]
+            if at:
+                here = Region(0, at[0], 1, len(at)).translate(self.virtual_region.offset)
+                around.scroll_to_region(here, animate=False)
 
     def watch_has_focus(self, has_focus: bool) -> None:
         """Draw the cursor, or not."""

@@ -84,10 +84,27 @@ class RecordList(LineCanvas):
         return Strip([])
 
     def ground(self, index: int) -> str:
-        """Return the background style of a row, which shows the cursor."""
+        """Return the style of a row's ground, which shows the cursor, with few colours or none too."""
         if index != self.cursor:
             return ""
+        if self.app.no_color or self.app.native_ansi_color:
+            return "reverse" if self.has_focus else "underline"
         return "on $block-cursor-background" if self.has_focus else "on $block-cursor-blurred-background"
+
+    # A subclass that leaves records out says which row shows which record.
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return self.count
+
+    def row_of(self, index: int) -> int:
+        """Return the row of a record."""
+        return index
+
+    def index_at(self, row: int) -> int:
+        """Return the record of a row."""
+        return row
 
     @property
     def row_width(self) -> int:
@@ -97,7 +114,7 @@ class RecordList(LineCanvas):
     def set_count(self, count: int, *, cursor: int | None = None) -> None:
         """Show another number of rows; rows that stay may have changed."""
         self.count = count
-        self.virtual_size = Size(self.row_width, count + self.HEAD)
+        self.virtual_size = Size(self.row_width, self.row_count + self.HEAD)
         if cursor is not None or self.cursor >= count:
             self.cursor = min(max(0, self.cursor if cursor is None else cursor), max(0, count - 1))
         self.refresh()
@@ -106,7 +123,7 @@ class RecordList(LineCanvas):
     def in_sight(self) -> range:
         """The visible rows."""
         top = self.scroll_offset.y
-        return range(min(top, self.count), min(self.count, top + max(1, self._rows_in_sight)))
+        return range(min(top, self.row_count), min(self.row_count, top + max(1, self._rows_in_sight)))
 
     @property
     def _rows_in_sight(self) -> int:
@@ -115,11 +132,12 @@ class RecordList(LineCanvas):
     def render_line(self, y: int) -> Strip:
         """Draw the row at `y` of the view."""
         left, top = self.scroll_offset
-        width, index = self.size.width, top + y - self.HEAD
+        width, row = self.size.width, top + y - self.HEAD
         if y < self.HEAD:
             return self.head(left + width).crop(left, left + width)
-        if index >= self.count:
+        if row >= self.row_count:
             return Strip.blank(width, self.style(""))
+        index = self.index_at(row)
         ground = self.ground(index)
         segments = [
             Segment(visible_line(text), self.style(f"{style} {ground}".strip()))
@@ -136,19 +154,24 @@ class RecordList(LineCanvas):
     def watch_cursor(self, old: int, new: int) -> None:
         """Draw both rows, scroll to the new one, and post that the cursor moved."""
         for index in (old, new):
-            if index in self.in_sight:
-                self.refresh_line(index + self.HEAD)
+            self.refresh_record(index)
         self.show_cursor()
         self.post_message(self.Moved(self, new))
 
+    def refresh_record(self, index: int) -> None:
+        """Draw the row of a record again if it is in sight."""
+        row = self.row_of(index)
+        if row in self.in_sight:
+            self.refresh_line(row + self.HEAD)
+
     def show_cursor(self) -> None:
         """Scroll as little as needed to make the cursor visible; far jumps end in the middle."""
-        height, (left, top) = self._rows_in_sight, self.scroll_offset
-        if height <= 0 or top <= self.cursor < top + height:
+        height, (left, top), row = self._rows_in_sight, self.scroll_offset, self.row_of(self.cursor)
+        if height <= 0 or top <= row < top + height:
             return
-        near = self.cursor - top in (-1, height)
-        wanted = (self.cursor if self.cursor < top else self.cursor - height + 1) if near else self.cursor - height // 2
-        y = min(max(0, wanted), max(0, self.count - height))
+        near = row - top in (-1, height)
+        wanted = (row if row < top else row - height + 1) if near else row - height // 2
+        y = min(max(0, wanted), max(0, self.row_count - height))
         self.scroll_to(left, y, animate=False, immediate=True, force=True)
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -157,15 +180,18 @@ class RecordList(LineCanvas):
 
     def action_move(self, by: int) -> None:
         """Move the cursor by rows."""
-        self.cursor += by
+        if self.row_count:
+            row = self.row_of(self.cursor) + by
+            self.cursor = self.index_at(min(max(0, row), self.row_count - 1))
 
     def action_page(self, by: int) -> None:
         """Move the cursor by screenfuls."""
-        self.cursor += by * max(1, self._rows_in_sight - 1)
+        self.action_move(by * max(1, self._rows_in_sight - 1))
 
     def action_edge(self, end: int) -> None:
         """Go to the first or last row."""
-        self.cursor = 0 if end < 0 else self.count - 1
+        if self.row_count:
+            self.cursor = self.index_at(0 if end < 0 else self.row_count - 1)
 
     def action_choose(self) -> None:
         """Open the row under the cursor."""
@@ -174,8 +200,9 @@ class RecordList(LineCanvas):
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the row; a second click opens it."""
-        index = self.scroll_offset.y + event.y - self.HEAD
-        if event.y >= self.HEAD and index < self.count:
-            self.cursor = index
+        offset = event.get_content_offset(self)
+        row = self.scroll_offset.y + offset.y - self.HEAD if offset is not None else -1
+        if offset is not None and offset.y >= self.HEAD and row < self.row_count:
+            self.cursor = self.index_at(row)
             if event.chain > 1:
                 self.action_choose()

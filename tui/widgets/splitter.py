@@ -42,6 +42,16 @@ class Splits(Container):
         self._direction = "vertical" if vertical else "horizontal"
         self._dragged: tuple[Widget, Widget] | None = None
 
+    def turn(self, *, vertical: bool) -> None:
+        """Lay the panes out in a column, or in a row."""
+        direction = "vertical" if vertical else "horizontal"
+        if direction != self._direction:
+            for pane in self.children:
+                self._set(pane, None)
+            self._direction = direction
+            self.set_class(vertical, "-vertical")
+            self.fit()
+
     @property
     def panes(self) -> list[Widget]:
         """The panes in sight."""

@@ -147,11 +147,12 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def on_click(self, event: events.Click) -> None:
         """Sort by the column whose heading was clicked."""
-        if event.y < self.HEAD:
+        offset = event.get_content_offset(self)
+        if offset is not None and offset.y < self.HEAD:
             right = self.MARGIN
             for column, width in self._laid_out(self.size.width):
                 right += width + self.GAP
-                if event.x + self.scroll_offset.x < right:
+                if offset.x + self.scroll_offset.x < right:
                     return self.sort_by(column)
         return super().on_click(event)
 
@@ -174,9 +175,16 @@ class Table(Fitted, RecordList, Generic[Row]):
         return self.MARGIN + sum(widths) - self.GAP // 2 if self.SIDEWAYS else 0
 
     def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
-        """Return the shown columns with their widths; an empty one without a heading takes no room."""
+        """Return the shown columns with their widths; an empty one without a heading takes no room.
+
+        Of columns that have a position in narrow terminals, those without room are left out, the last first.
+        """
         found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
-        return [(column, cells) for column, cells in found if cells or self.HEAD or column is self.columns[-1]]
+        found = [(column, cells) for column, cells in found if cells or self.HEAD or column is self.columns[-1]]
+        if found and all(column.rank for column, _ in found) and not self.SIDEWAYS:
+            while len(found) > 1 and self.MARGIN + sum(cells + self.GAP for _, cells in found) - self.GAP > width:
+                found.pop()
+        return found
 
     def _titled(self, column: Column[Row]) -> str:
         if column is not self.column:
@@ -202,7 +210,9 @@ class Table(Fitted, RecordList, Generic[Row]):
         if isinstance(row, Heading):
             return [(f"── {row}", "bold $text-primary")]
         picked = bool(self.picked) and self._key(row) in self.picked
-        mark = ("✓".ljust(self.MARGIN), "bold $text-accent") if picked else (" " * self.MARGIN, "")
+        here, sign = "▸" if index == self.cursor else " ", "✓" if picked else " "
+        sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
+        mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
         for column, cells in self._laid_out(self.size.width):
             text = _fitted(visible_line(column.shown(row)), cells, right=column.right)

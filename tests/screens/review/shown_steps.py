@@ -51,8 +51,16 @@ def in_cells(raw: str) -> str:
 
 def texts_of(step: Step, document: RunDocument) -> list[str]:
     """Every text of the step that a reader is to see."""
-    found = [text for scope, _, text in parts_of(step) if scope is not TextScope.DIFF]
+    found = [_once(step, number, text) if scope is TextScope.CALL else text for scope, number, text in parts_of(step)
+             if scope is not TextScope.DIFF]  # fmt: skip
     return ["".join(document.full_text(text)) if isinstance(text, CutText) else text for text in found if text]
+
+
+def _once(step: Step, number: int, text: str) -> str:
+    """The text of a call; of one whose only argument the step quotes, that argument, which stands there once."""
+    values = list((step.calls[number].parsed or {}).values())
+    quoted = f"\n{step.thought}\n{step.text}\n"
+    return values[0] if len(values) == 1 and isinstance(values[0], str) and f"\n{values[0]}\n" in quoted else text
 
 
 async def check_steps(driver: Reviewing, most: int | None = None) -> int:

@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from screens.review.reviewing import TURNS, mini_run, reviewing
+from screens.review.reviewing import TURNS, Reviewing, mini_run, reviewing
 from textual.widget import Widget
 
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.review_pages import PAGES
-from gistpoint.tui.widgets.pages import PageTabs
 
 _ADDED = """
 import asyncio, sys
@@ -23,7 +22,8 @@ pages.PAGES += (
 )
 
 from screens.review.reviewing import reviewing
-from gistpoint.tui.keys import KeyScope, help_table
+from gistpoint.tui.keys import KeyScope
+from gistpoint.tui.screens.help import HelpRow, rows_of
 
 async def look(run):
     async with reviewing(run, size=(200, 40)) as driver:
@@ -35,7 +35,7 @@ async def look(run):
         assert "Thought, text and results." in driver.text()
         await driver.press("right_square_bracket")
         await driver.until(lambda: driver.review.query_one("#words").text not in ("", first))
-    assert "| W | Words | How many words it holds |" in help_table({}, KeyScope.REVIEW)
+    assert HelpRow("W", "Words", "How many words it holds") in list(rows_of(KeyScope.REVIEW, {}))
 
 asyncio.run(look(sys.argv[1]))
 """
@@ -60,7 +60,7 @@ def test_every_page_has_a_widget_of_its_name_and_keys_of_its_own() -> None:
     assert [bound[f"page('{page.name}')"].keys for page in PAGES] == [page.keys for page in PAGES]
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", [60, 80, 160])
 async def test_the_tab_of_the_open_page_is_always_in_sight_and_marked(tmp_path: Path, columns: int) -> None:
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     async with reviewing(run, size=(columns, 24)) as driver:
@@ -68,20 +68,30 @@ async def test_the_tab_of_the_open_page_is_always_in_sight_and_marked(tmp_path: 
         for page in [*PAGES, *reversed(PAGES)]:
             await driver.review.action_page(page.name)
             await driver.pilot.pause()
-            tabs = driver.review.query_one(PageTabs)
-            marked = [segment.text for segment in tabs.render_line(0) if segment.style and segment.style.bold]
-            assert marked == [f" {shown_key(page.keys.partition(',')[0])} {page.title} "]
+            key = shown_key(page.keys.partition(",")[0])
+            assert marked_tab(driver) == (f"{key} {page.title}" if columns > 150 else page.title)
 
 
-async def test_a_click_on_the_sign_for_tabs_out_of_sight_opens_the_page_before(tmp_path: Path) -> None:
+async def test_a_click_on_a_tab_or_on_the_sign_for_those_out_of_sight_opens_a_page(tmp_path: Path) -> None:
     run = mini_run(tmp_path / "run.traj.json", TURNS)
-    async with reviewing(run) as driver:
+    async with reviewing(run, size=(60, 24)) as driver:
         await driver.until_read(0)
         await driver.press("A")
         await driver.until(lambda: driver.review.pages.current == "replay")
-        left = driver.review.query_one(PageTabs).render_line(0).text.split()
-        shown = next(place for place, page in enumerate(PAGES) if page.title.split()[0] == left[2])
-        assert left[0] == "‹"
+        edge = title_row(driver)
+        shown = next(place for place, page in enumerate(PAGES) if page.title == edge.split("‹")[1].split()[0])
         assert shown > 0
-        await driver.pilot.click(PageTabs, offset=(0, 0))
+        place = driver.review.pages.region.offset
+        await driver.pilot.click(offset=(edge.index("‹"), place.y))
         await driver.until(lambda: driver.review.pages.current == PAGES[shown - 1].name)
+        await driver.pilot.click(offset=(title_row(driver).index("Files"), place.y))
+        await driver.until(lambda: driver.review.pages.current == "files")
+
+
+def title_row(driver: Reviewing) -> str:
+    return driver.text().split("\n")[driver.review.pages.region.y]
+
+
+def marked_tab(driver: Reviewing) -> str:
+    strip = driver.app.screen._compositor.render_strips()[driver.review.pages.region.y]
+    return "".join(segment.text for segment in strip if segment.style and segment.style.reverse)

@@ -68,7 +68,7 @@ async def go_to(driver: Reviewing, tool: str, count: int = 1) -> int:
 async def test_the_hand_in_shows_its_gutter_as_it_was_recorded(journal: Path) -> None:
     async with reviewing(journal, size=(140, 40)) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: "F11 Gist" in driver.text())
+        await driver.until(lambda: " Gist  " in driver.text())
         step = await go_to(driver, "submit_gist")
         await driver.press("f11")
         await driver.until(lambda: f"as step {step + 1} recorded" in driver.text())
@@ -159,7 +159,7 @@ async def test_without_its_task_what_was_recorded_is_shown(journal: Path, task: 
     (task.folder / "task.toml").unlink()
     async with reviewing(journal, size=(160, 40), judging=judging(FakeEntrypoints())) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: "F11 Gist" in driver.text())
+        await driver.until(lambda: " Gist  " in driver.text())
         step = await go_to(driver, "submit_gist")
         await driver.press("f11")
         await driver.until(lambda: f"as step {step + 1} recorded. Its task is not here" in driver.text())
@@ -186,7 +186,7 @@ async def test_a_run_of_another_program_on_a_gist_task_is_scored_too(tmp_path: P
     run = mini_run(tmp_path / "run.traj.json", turns, task=task.id)
     async with reviewing(run, size=(140, 40), judging=judging(FakeEntrypoints())) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: "F11 Gist" in driver.text())
+        await driver.until(lambda: " Gist  " in driver.text())
         await driver.press("dollar_sign", "f11")
         await driver.until(lambda: "not scored at this step" in driver.text())
         assert page(driver).gist.text == FAITHFUL
@@ -199,6 +199,6 @@ async def test_a_run_without_a_gist_says_so(tmp_path: Path) -> None:
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     async with reviewing(run, size=(140, 40)) as driver:
         await driver.until_read(0)
-        assert "F11 Gist" not in driver.text()
+        assert " Gist  " not in driver.text()
         await driver.press("f11")
         await driver.until(lambda: "This run writes no gist" in driver.text())

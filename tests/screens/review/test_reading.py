@@ -32,10 +32,10 @@ def run(tmp_path: Path) -> Path:
 async def test_a_run_opens_at_its_first_step_and_is_walked(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: "Step 1/8" in driver.text())
+        await driver.until(lambda: "step 1 of 8" in driver.text())
         await driver.press("right_square_bracket", "right_square_bracket")
         await driver.until_read(2)
-        assert "Step 3/8" in driver.text()
+        assert "step 3 of 8" in driver.text()
         assert "stats.py" in driver.text()
         await driver.press("dollar_sign")
         await driver.until_read(7)
@@ -59,7 +59,7 @@ async def test_a_step_that_is_read_slowly_does_not_hold_the_list_back(
     async with reviewing(run) as driver:
         await driver.until_read(0)
         await driver.press("right_square_bracket")
-        await driver.until(lambda: "Step 2/8" in driver.text())
+        await driver.until(lambda: "step 2 of 8" in driver.text())
         assert driver.review.step is not None
         assert driver.review.step.index == 0
         allowed.set()
@@ -234,11 +234,11 @@ async def test_the_last_step_is_read_before_the_others_are_counted(long_run: Pat
     async with reviewing(long_run) as driver:
         await driver.until_read(0)
         await driver.press("dollar_sign")
-        await driver.until(lambda: "Last step" in driver.text() and "echo 2999" in driver.text())
+        await driver.until(lambda: "last step" in driver.text() and "echo 2999" in driver.text())
         assert "those before it are being counted" in driver.text()
         counted.set()
         await driver.until_read(3_001)
-        await driver.until(lambda: "Step 3,002/3,002" in driver.text() and "echo 2999" in driver.text())
+        await driver.until(lambda: "step 3,002 of 3,002" in driver.text() and "echo 2999" in driver.text())
         assert "Reading to the end" not in driver.text()
 
 
@@ -246,14 +246,14 @@ async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counte
     async with reviewing(long_run) as driver:
         await driver.until_read(0)
         await driver.press("dollar_sign")
-        await driver.until(lambda: "Last step" in driver.text())
+        await driver.until(lambda: "last step" in driver.text())
         await driver.press("circumflex_accent")
         await driver.until_read(0)
         counted.set()
         await driver.until(lambda: driver.review.loader.document.finished)
         await driver.until(lambda: driver.review.steps.count == 3_002)
         assert driver.review.step.index == 0
-        assert "Step 1/3,002" in driver.text()
+        assert "step 1 of 3,002" in driver.text()
 
 
 async def test_a_run_plays_by_itself(run: Path) -> None:

@@ -151,7 +151,7 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         await driver.press("d")
         while compare.rows.cursor < at:
             await driver.press("b")
-        await driver.until(lambda: "step 6/8" in driver.text() and "step 5/7" in driver.text())
+        await driver.until(lambda: "step 6 of 8" in driver.text() and "step 5 of 7" in driver.text())
         await driver.press("d")
         await driver.until(lambda: driver.text().count("return sum(values) / len(values)") == 2)
         await driver.press("escape")

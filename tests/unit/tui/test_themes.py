@@ -1,29 +1,51 @@
+from pathlib import Path
+
 import pytest
+from contrast import Inked
 from textual.color import Color
 from textual.theme import Theme
 
 from gistpoint.tui.themes import DARK, DEFAULT, LIGHT, OWN, theme_named
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "looks.md"
+GROUNDS = ("background", "surface", "panel", "block-cursor-background")
+INKS = {
+    "text": "foreground",
+    "muted text": "foreground 60%",
+    **{name: f"text-{name}" for name in ("primary", "secondary", "accent", "warning", "error", "success")},
+    "frame with the focus": "border",
+    "frame without it": "border-blurred",
+}
 
-def luminance(color: Color) -> float:
-    """Relative luminance, WCAG 2.2."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-
-def contrast(one: Color, other: Color) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
+def ratios(theme: Theme, ink: str) -> list[float]:
+    """The contrast of a colour on each ground, as a reader meets it."""
+    colours = theme.to_color_system().generate()
+    name, _, share = ink.partition(" ")
+    found = []
+    for ground in (Color.parse(colours[name]) for name in GROUNDS):
+        drawn = ground.blend(Color.parse(colours[name]), int(share.rstrip("%")) / 100 if share else 1)
+        found.append(Inked("x", drawn.hex6, ground.hex6).ratio)
+    return found
 
 
 @pytest.mark.parametrize("theme", OWN, ids=lambda theme: theme.name)
 def test_text_of_every_colour_can_be_read_on_every_background(theme: Theme) -> None:
-    variables = theme.to_color_system().generate()
-    for background in ("background", "surface", "panel"):
-        behind = Color.parse(variables[background])
-        for kind in ("primary", "secondary", "accent", "warning", "error", "success"):
-            assert contrast(behind, Color.parse(variables[f"text-{kind}"])) >= 4.5
-        assert contrast(behind, Color.parse(variables["foreground"])) >= 7
+    for what, ink in INKS.items():
+        on = ratios(theme, ink)
+        if what.startswith("frame"):
+            assert min(on[:2]) >= 3, (what, on)
+        else:
+            assert min(on) >= 4.5, (what, on)
+    assert min(ratios(theme, "foreground")) >= 7
+
+
+def test_the_guide_has_the_figures() -> None:
+    rows = [
+        f"| {what} | " + " | ".join(f"{ratio:.1f}" for theme in OWN for ratio in ratios(theme, ink)) + " |"
+        for what, ink in INKS.items()
+    ]
+    assert "\n".join(rows) in GUIDE.read_text(encoding="utf-8"), "\n".join(rows)
 
 
 def test_which_theme_is_chosen() -> None:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from textual import on
+from textual import events, on
+from textual._time import get_time  # the clock of the events' own times
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList
@@ -19,29 +21,46 @@ from textual.widgets.option_list import Option
 from gistpoint.core.errors import UserError
 from gistpoint.tui.consent import WHAT_IT_MEANS
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
+ON_THEIR_WAY_S = 1.0
+"""A key pressed this soon after a question appeared by itself was meant for something else."""
 
 
 class Dialog(ModalScreen[Answer | None]):
-    """A box over the screen; Escape answers None."""
+    """A box at the bottom, so that what it is about stays in sight; Escape answers None."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
+    unasked = False
+    """Whether it opens by itself: keys that were on their way to another screen are then no answer."""
+
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
+        self._came = get_time()
 
     def compose(self) -> ComposeResult:
-        """Lay out title, body and buttons."""
-        with Vertical(classes="dialog-box"):
-            yield Plain(self._title, classes="dialog-title")
+        """Lay out body, buttons and keys; nothing but the frame takes a line without words."""
+        with framed(Vertical(classes="dialog-box"), self._title):
             with VerticalScroll(classes="dialog-body", can_focus=False):
-                yield from self.body()
+                for widget in self.body():
+                    if isinstance(widget, Input):
+                        widget.compact = True
+                    yield widget
             with Horizontal(classes="dialog-buttons"):
-                yield from self.buttons()
+                for button in self.buttons():
+                    button.compact = True
+                    yield button
+        yield KeyBar()
+
+    def takes(self, event: events.InputEvent) -> bool:
+        """Whether the dialog accepts an event."""
+        return not self.unasked or event.time >= self._came + ON_THEIR_WAY_S
 
     def body(self) -> list[Widget]:
         """Return the widgets between title and buttons."""
@@ -149,16 +168,31 @@ class Reasoned:
 class Choices(OptionList):
     """A choice of one; a mark, not colour alone, shows it."""
 
-    def __init__(self, labels: Sequence[str]) -> None:
+    def __init__(self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )")) -> None:
+        """`marks` are those of the chosen one and of the others."""
+        self._labels: Sequence[str] = ()
+        self._marks = marks
+        self._marked: int | None = None
+        super().__init__(compact=True)
+        self.offer(labels)
+
+    def offer(self, labels: Sequence[str]) -> None:
+        """Offer other choices, the first of them chosen."""
         self._labels = labels
-        super().__init__(*(Option(plain_line(f"( ) {label}")) for label in labels))
+        self.clear_options()
+        self.add_options([Option(self._words(number)) for number in range(len(labels))])
+        self.highlighted = 0 if labels else None
+
+    def _words(self, number: int) -> Content:
+        return plain_line(f"{self._marks[number != self.highlighted]} {self._labels[number]}")
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         """Move the mark."""
         super().watch_highlighted(highlighted)
-        for number, label in enumerate(self._labels[: self.option_count]):
-            mark = "(●)" if number == highlighted else "( )"
-            self.replace_option_prompt_at_index(number, plain_line(f"{mark} {label}"))
+        before, self._marked = self._marked, highlighted
+        for number in (before, highlighted):
+            if number is not None and number < self.option_count:
+                self.replace_option_prompt_at_index(number, self._words(number))
 
 
 class ReasonDialog(Dialog[Reasoned]):
@@ -182,9 +216,7 @@ class ReasonDialog(Dialog[Reasoned]):
 
     def on_mount(self) -> None:
         """Start at the reasons."""
-        choices = self.query_one(Choices)
-        choices.highlighted = 0
-        choices.focus()
+        self.query_one(Choices).focus()
 
     @on(OptionList.OptionSelected)
     def choose(self) -> None:
@@ -221,7 +253,7 @@ class PickDialog(Dialog[str]):
 
     def body(self) -> list[Widget]:
         """Return the field and the list."""
-        return [Input(placeholder="Type to narrow down"), OptionList(id="choices")]
+        return [Input(placeholder="Type to narrow down"), Choices(marks=("▸", " "))]
 
     def on_mount(self) -> None:
         """Show all."""
@@ -257,11 +289,7 @@ class PickDialog(Dialog[str]):
         wanted = words.lower().split()
         found = [(answer, label) for answer, label in self._choices if all(word in label.lower() for word in wanted)]
         self._shown = [answer for answer, _ in found]
-        options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options([Option(plain_line(label)) for _, label in found])
-        if found:
-            options.highlighted = 0
+        self.query_one(Choices).offer([label for _, label in found])
 
 
 class CommentDialog(TextDialog):
@@ -300,6 +328,7 @@ class ConsentPrompt:
         dialog = ConfirmDialog(
             "Run without isolation?", _TEXT.format(why=why_not), yes="Run it all the same", no="Don't", careful=True
         )
+        dialog.unasked = True
         self._app.call_from_thread(self._app.push_screen, dialog, done)
         while not answered.wait(_WAIT_SECONDS):
             if not self._app.is_running:

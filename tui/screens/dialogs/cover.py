@@ -13,11 +13,11 @@ from textual.screen import Screen
 from textual.widgets import Button
 
 from gistpoint.tui.keys import key_named
+from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S
 from gistpoint.tui.view_models import duration
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
-
-ON_THEIR_WAY_S = 1.0
-"""A key pressed this soon after a question appeared was meant for something else."""
 
 
 class PauseCover(Screen[bool]):
@@ -31,14 +31,14 @@ class PauseCover(Screen[bool]):
 
     def compose(self) -> ComposeResult:
         """Show that the clock is stopped, and why."""
-        with Vertical(classes="cover"):
-            yield Plain("‖  Paused", classes="dialog-title")
+        with framed(Vertical(classes="cover"), "‖ Paused"):
             yield Plain(f"Reason: {self._reason.replace('_', ' ')}")
             if self._text:
                 yield Plain(self._text)
             yield Plain("The clock stands still. Code and instructions are hidden until you go on.")
             yield Button("Go on", id="yes", variant="primary")
             yield Button("Leave, and go on another time", id="no")
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Let Enter resume."""
@@ -66,12 +66,12 @@ class IdleCover(Screen[Literal["worked", "away"]]):
     def compose(self) -> ComposeResult:
         """Show how long nothing was pressed, and what the answers mean."""
         span = duration(self._idle_ms)
-        with Vertical(classes="cover"):
-            yield Plain("z  Are you there?", classes="dialog-title")
+        with framed(Vertical(classes="cover"), "z Are you there?"):
             yield Plain(f"Nothing was pressed for {span}. Code and instructions are hidden until you answer.")
             yield Plain(f"If you were working, these {span} count; the time behind this page is idle in any case.")
             yield Button("I was working  Alt+Y", id="worked")
             yield Button("I was away  Alt+X", id="away")
+        yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:
         """Whether the page accepts an event; it ignores those that were made before it appeared."""

@@ -27,7 +27,7 @@ def gist_summary(task: Task, answer: GistAnswer, state: AttemptState, *, accepte
     scores = score_rows(last.metrics) if last is not None and last.metrics else []
     if answer.reference is not None:
         scores += [("Reference gist", _reference_words(answer))]
-    first, *rest = summary_rows(task, state, accepted)
+    outcome = summary_rows(task, state, accepted)
     lines = read_evidence(last.metrics.get("lines", ())) if last is not None else ()
     text = last.gist if last is not None else gist_of(state).now
     missing = "\n".join(f"line {lack.line}: {lack.words}" for lack in missing_lines(lines, ()))
@@ -36,8 +36,8 @@ def gist_summary(task: Task, answer: GistAnswer, state: AttemptState, *, accepte
         SummaryPage("What was missing", SummaryTextPage(missing or "Nothing that is known.", id="page-lacks")),
         SummaryPage("Reference", ReferencePage(answer), "#reference-text"),
     ]
-    groups = [first, *([("Scores", scores)] if scores else []), *rest]
-    return SummaryScreen(state, groups, pages, accepted=accepted)
+    groups = [*outcome, *([("Scores", scores)] if scores else [])]
+    return SummaryScreen(task, state, groups, pages, accepted=accepted)
 
 
 class HandedIn(ScoredGist):

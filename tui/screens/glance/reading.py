@@ -19,14 +19,19 @@ from gistpoint.sessions.annotations.glances import Reading
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
 from gistpoint.tui.screens.glance.verdicts import VerdictScreen
+from gistpoint.tui.widgets.charts import gauge
 from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 MARK = "●"
 _TICK_S = 0.2
 ANSWERS = {BlindAnswer.FAULT: "fault seen", BlindAnswer.DOUBTFUL: "doubtful", BlindAnswer.NOTHING: "nothing seen"}
-_QUESTION = "1 I see a fault   2 something may be wrong   3 I see nothing wrong"
+_QUESTION = "1 I see a fault · 2 something may be wrong · 3 I see nothing wrong"
+_GAUGE = 10
+"""Cells of the bar of what is read."""
 
 
 class _Phase(Enum):
@@ -51,9 +56,8 @@ class GlanceScreen(Screen[None]):
     HELP_PAGE = "glance"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.GLANCE,)
 
-    title_line = query_one("#glance-title", Plain)
+    header = query_one(HeaderBar)
     cover = query_one("#glance-cover", Plain)
-    words_line = query_one("#glance-words", Plain)
     code = query_one(CodeView)
 
     def __init__(
@@ -76,11 +80,10 @@ class GlanceScreen(Screen[None]):
         """What was read since the screen was opened, for taking back."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the title, the code or what covers it, the question, and the keys."""
-        yield Plain("", id="glance-title")
-        yield CodeView()
-        yield Plain("", id="glance-cover")
-        yield Plain("", id="glance-words")
+        """Lay out the header, the code or what covers it with the question in the frame, and the keys."""
+        yield HeaderBar("")
+        yield framed(CodeView(), "", _QUESTION)
+        yield framed(Plain("", id="glance-cover"))
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -160,6 +163,17 @@ class GlanceScreen(Screen[None]):
         """Close; everything that was said is kept."""
         self.app.exit()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what can be done now."""
+        match action:
+            case "show":
+                return bool(self._left) and self._phase is _Phase.WAITING
+            case "mark":
+                return self._phase is _Phase.LOOKING
+            case "say":
+                return bool(self._left) and self._phase is not _Phase.WAITING
+        return True
+
     # What the screen does
 
     def _keep(self, answer: BlindAnswer, words: str) -> None:
@@ -213,9 +227,11 @@ class GlanceScreen(Screen[None]):
         if changed and not self._at_once:
             self.app.push_screen(VerdictScreen(changed, self._reader, summary=self._summary(changed)))
             return
-        self.title_line.update(f"All {len(self._items)} functions are read")
+        what = f"All {len(self._items)} functions are" if len(self._items) > 1 else "The function is"
+        self.header.show(name=f"{what} read", words="", fields=())
         self.cover.update("Thank you. Press q to leave.")
-        self.words_line.update("")
+        framed(self.cover, "The end")
+        self.refresh_bindings()
 
     def _summary(self, changed: Sequence[BlindItem]) -> str:
         untouched = [self._reading(item) for item in self._items if item not in changed]
@@ -243,17 +259,25 @@ class GlanceScreen(Screen[None]):
 
     def _draw(self) -> None:
         left, total, limit = len(self._left), len(self._items), self._reader.limit_s
-        title = f"Function {total - left + 1} of {total}"
         looking = self._phase is _Phase.LOOKING
-        if looking and limit:
-            title += f"   {max(0, round(limit - (monotonic() - self._begun)))} s left"
-        self.title_line.update(f"{title}   line {self._line} is marked" if self._line else title)
-        self.code.display, self.cover.display = looking, not looking
+        seconds = f"{max(0, round(limit - (monotonic() - self._begun)))} s left" if looking and limit else ""
+        marked = f"line {self._line} is marked" if self._line else ""
+        self.header.show(
+            name=f"Function {total - left + 1} of {total}",
+            words="   ".join(filter(None, (gauge(total - left, total, _GAUGE), marked))),
+            fields=[HeaderField("", seconds)],
+        )
+        if self.code.display is not looking or self.cover.display is looking:
+            self.code.display, self.cover.display = looking, not looking
+        self.refresh_bindings()
         if looking:
             self.code.marks = {self._line: MARK} if self._line else {}
         if self._phase is _Phase.WAITING:
-            self.cover.update(f"Press Enter to see the next function. It is shown for {limit:g} seconds.")
-            self.words_line.update("Mark a line that looks wrong with m, while you see it.")
+            self.cover.update(
+                f"Press Enter to see the next function. It is shown for {limit:g} seconds.\n\n"
+                "Mark a line that looks wrong with m, while you see it."
+            )
+            framed(self.cover, "The next function")
         else:
             self.cover.update("The code is hidden. What did you see?")
-            self.words_line.update(_QUESTION)
+            framed(self.cover, "", _QUESTION)

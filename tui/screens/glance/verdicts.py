@@ -19,6 +19,8 @@ from gistpoint.sessions.annotations.glances import GlanceVerdictGiven, Reading
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
@@ -44,7 +46,7 @@ class VerdictScreen(Screen[None]):
     HELP_PAGE = "glance"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.GLANCE_DIFF,)
 
-    title_line = query_one("#glance-title", Plain)
+    header = query_one(HeaderBar)
     words_line = query_one("#glance-words", Plain)
     diff = query_one(DiffView)
 
@@ -58,10 +60,10 @@ class VerdictScreen(Screen[None]):
         self._at = next((n for n, item in enumerate(items) if self._given(item) is None), 0)
 
     def compose(self) -> ComposeResult:
-        """Lay out the title, the diff, what was said, and the keys."""
-        yield Plain("", id="glance-title")
-        yield DiffView()
-        yield Plain("", id="glance-words")
+        """Lay out the header, the diff, what was said, and the keys."""
+        yield HeaderBar("")
+        yield framed(DiffView())
+        yield framed(Plain("", id="glance-words"), "What you said")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -128,7 +130,8 @@ class VerdictScreen(Screen[None]):
     def _show(self) -> None:
         item = self._items[self._at]
         place = f"Corruption {self._at + 1} of {len(self._items)}" if self._last else "This function was corrupted"
-        self.title_line.update(f"{place}   {item.function}")
+        self.header.show(name=place)
+        framed(self.diff, item.function, "from the original to the corruption")
         self.diff.load(item.text(ShownVersion.ORIGINAL), item.text(ShownVersion.CORRUPTED), name=item.target.path)
         self.words_line.update("\n".join(filter(None, (self._read(item), self._judged(item), self._summary))))
 

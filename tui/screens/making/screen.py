@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import on
@@ -18,13 +19,16 @@ from gistpoint.tui.campaign_view import (
     CampaignShown,
     CampaignView,
     dropped_lines,
+    kept_words,
+    stage_lines,
     time_words,
-    title_words,
     work_lines,
 )
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.plain import Plain, plain_text
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
@@ -51,12 +55,11 @@ class MakingScreen(Screen[None]):
     HELP_PAGE = "making"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.CAMPAIGN,)
 
-    title_line = query_one("#making-title", Plain)
-    times = query_one("#making-time", Plain)
+    header = query_one(HeaderBar)
     now = query_one("#making-now", Plain)
     dropped = query_one("#making-dropped", Plain)
     kept = query_one(KeptTable)
-    note = query_one("#making-note", Plain)
+    notes = query_one("#making-notes", Plain)
 
     class TaskAsked(Message):
         """Asks to open a task."""
@@ -68,18 +71,16 @@ class MakingScreen(Screen[None]):
     def __init__(self, view: CampaignView) -> None:
         super().__init__()
         self._view = view
-        self._drawn: CampaignShown | None = None
+        self._drawn: dict[str, Sequence[str]] = {}
+        self._shown: CampaignShown | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the title, the work, what was thrown away, the kept tasks, the last result, and the keys."""
-        yield Plain("", id="making-title")
-        yield Plain("", id="making-time")
-        yield Plain("", id="making-now")
-        yield Plain("thrown away", classes="making-head", id="making-dropped-head")
-        yield Plain("", id="making-dropped")
-        yield Plain("kept: Enter opens one, and the rest goes on", classes="making-head")
+        """Lay out the work, what was thrown away, the kept tasks, the last results, and the keys."""
+        yield HeaderBar("Making tasks")
+        yield framed(Plain("", id="making-now"), "Now")
+        yield framed(Plain("", id="making-dropped"), "Thrown away")
         yield KeptTable()
-        yield Plain("", id="making-note")
+        yield framed(Plain("", id="making-notes"), "Results")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -101,21 +102,32 @@ class MakingScreen(Screen[None]):
 
     def _draw(self) -> None:
         shown = self._view.shown
-        if shown is self._drawn:
-            return
-        self._drawn = shown
         large = self.size.height >= _LARGE
-        self.title_line.update(title_words(shown))
-        self.times.update(time_words(shown))
-        self.now.update("\n".join(work_lines(shown, most=8 if large else 4)))
-        lines = dropped_lines(shown)
-        self.query_one("#making-dropped-head", Plain).display = bool(lines)
-        self.dropped.update("\n".join(lines))
+        width = self.size.width - 4
+        now = self._view.now()
+        lines = [
+            *stage_lines(shown, width, now, most=6 if large else 4),
+            *work_lines(shown, width, most=8 if large else 4),
+        ]
+        self._fill(self.now, lines)
+        if shown is self._shown:
+            return
+        self._shown = shown
+        framed(self.now, "Ended" if shown.ended else "Now", time_words(shown))
+        self.header.show(words="   ".join(filter(None, (visible_line(shown.source), kept_words(shown)))))
+        self._fill(self.dropped, dropped_lines(shown))
+        self._fill(self.notes, [visible_line(note) for note in shown.notes[-(3 if large else 1) :]])
         if [task.id for task in self.kept.records] == [task.id for task in shown.kept]:
             self.kept.renew(shown.kept)
         else:
             self.kept.show(shown.kept, at=self.kept.chosen.id if self.kept.chosen else None)
-        notes = [visible_line(note) for note in shown.notes[-(3 if large else 1) :]]
-        if shown.ended:
-            notes = [*notes[-1:], "q leaves and prints the tables."]
-        self.note.update("\n".join(notes))
+        opens = "Enter opens one" if shown.kept else ""
+        then = "; ".join(filter(None, (opens, "q leaves and prints the tables" if shown.ended else "the rest goes on")))
+        framed(self.kept, f"Kept ({len(shown.kept)})", then)
+
+    def _fill(self, pane: Plain, lines: Sequence[str]) -> None:
+        """Show lines in a pane, which is not there without any."""
+        if self._drawn.get(pane.id or "") != lines:
+            self._drawn[pane.id or ""] = lines
+            pane.update(plain_text("\n".join(lines)).highlight_regex("[█░]+", style="$primary"))
+            pane.display = bool(lines)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual import on
+from textual.getters import query_one
 from textual.widget import Widget
-from textual.widgets import Button, Checkbox, Input, RadioButton, RadioSet
+from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
@@ -21,7 +22,8 @@ from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.screens.dialogs.ask import Dialog, PickDialog, TextDialog
 from gistpoint.tui.screens.review.view import ReviewView
-from gistpoint.tui.widgets.plain import Plain, plain_line
+from gistpoint.tui.widgets.options import Options
+from gistpoint.tui.widgets.plain import Plain
 
 _WORDS = {
     RunVerdict.ACCEPT: "Accept: it counts as it is",
@@ -53,35 +55,45 @@ class VerdictDialog(Dialog[Given]):
 
     CSS_PATH = "../dialogs/dialogs.tcss"
 
+    verdicts = query_one("#verdicts", Options)
+    reasons = query_one("#reasons", Options)
+
     def __init__(self) -> None:
         super().__init__("Your verdict on this run")
 
     def body(self) -> list[Widget]:
-        """Return the verdicts, the reasons, and fields for a time and a note."""
+        """Return the verdicts, the reasons, a field for a time, and a note; what a verdict does not need is hidden."""
         return [
-            RadioSet(
-                *(RadioButton(plain_line(words), value=n == 0) for n, words in enumerate(_WORDS.values())),
-                compact=True,
-            ),
-            *(
-                Checkbox(plain_line(words), id=f"reason-{reason.value}", compact=True)
-                for reason, words in _REASONS.items()
-            ),
-            Input(placeholder="corrected time in seconds", id="corrected", compact=True),
-            Input(placeholder="note", id="note", compact=True),
+            Options(list(_WORDS.values()), id="verdicts"),
+            Options(list(_REASONS.values()), several=True, id="reasons"),
+            Input(placeholder="corrected time in seconds", id="corrected"),
+            Input(placeholder="note", id="note"),
             Plain("", id="verdict-problem", classes="dialog-hint"),
         ]
 
     def on_mount(self) -> None:
         """Start at the verdicts."""
-        self.query_one(RadioSet).focus()
+        self.verdicts.pick(0)
+        self.verdicts.focus()
+        self.fit()
+
+    @property
+    def verdict(self) -> RunVerdict:
+        """The chosen verdict."""
+        return list(_WORDS)[next(iter(self.verdicts.chosen), 0)]
+
+    @on(Options.Changed)
+    def fit(self) -> None:
+        """Show the fields of the verdict."""
+        self.reasons.display = self.verdict is RunVerdict.EXCLUDE
+        self.query_one("#corrected").display = self.verdict is RunVerdict.ACCEPT_CORRECTED_TIME
 
     @on(Button.Pressed)
     @on(Input.Submitted)
     def answer(self) -> None:
         """Dismiss with the verdict if the form is complete."""
-        verdict = list(_WORDS)[max(0, self.query_one(RadioSet).pressed_index)]
-        reasons = tuple(r for r in _REASONS if self.query_one(f"#reason-{r.value}", Checkbox).value)
+        verdict = self.verdict
+        reasons = tuple(reason for number, reason in enumerate(_REASONS) if number in self.reasons.chosen)
         corrected = _seconds(self.query_one("#corrected", Input).value)
         problem = ""
         if verdict is RunVerdict.EXCLUDE and not reasons:
@@ -241,7 +253,7 @@ class ReviewAnnotations:
 
         self._view.loader.do(job, keeps=True)
         self.seen.add(step.index)
-        self._view.steps.refresh_line(step.index)
+        self._view.steps.refresh_record(step.index)
 
     def stopped(self, step: Step) -> None:
         """Note the step at which the reviewer stops; written at once, as the program may end."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.getters import query_one
 from textual.screen import Screen
 
@@ -17,16 +18,19 @@ from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read_side
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Spent
-from gistpoint.sessions.runs.rendering import GLYPHS
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import known_task, row_words, solver_words
+from gistpoint.tui.screens.review.loading import known_task, row_words, short_task, solver_words
 from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.screens.review.step_list import kind_words
 from gistpoint.tui.screens.review.step_view import StepView, compose
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
     from gistpoint.core.diffs import FileDiff
@@ -73,9 +77,10 @@ class AlignedList(RecordList):
         row = self.comparison.rows[index]
         names = ", ".join(str(milestone) for milestone in row.milestones)
         middle = 26 if width >= 100 else 14
-        side = max(8, (width - middle - 2) // 2)
-        style = "bold $text-accent" if row.milestones else "$foreground 30%"
+        side = max(8, (width - middle - 4) // 2)
+        style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
+            ("▸ " if index == self.cursor else "  ", "bold $text-primary"),
             (_padded(self._words(0, row.left), side), ""),
             (f" {_padded(names or '·', middle, centred=True)} ", style),
             (_padded(self._words(1, row.right), side), ""),
@@ -85,11 +90,25 @@ class AlignedList(RecordList):
         return "" if step is None else self._said[side][step]
 
 
+def _file(name: str) -> str:
+    return PurePath(name).name
+
+
 def _padded(text: str, width: int, *, centred: bool = False) -> str:
     from rich.cells import cell_len, set_cell_size
 
     text = visible_line(text)
     return text.center(width) if centred and cell_len(text) < width else set_cell_size(text, width)
+
+
+class _Side(Vertical):
+    """A run's step, or what it has changed so far."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out all three, of which one is shown."""
+        yield StepView(id=f"{self.id}-step")
+        yield DiffView(id=f"{self.id}-diff")
+        yield Plain("Nothing changed so far.", id=f"{self.id}-unchanged")
 
 
 class CompareScreen(Screen[None]):
@@ -101,7 +120,7 @@ class CompareScreen(Screen[None]):
     SCOPES = (KeyScope.COMPARE,)
 
     rows = query_one(AlignedList)
-    titles = query_one("#compare-title", Plain)
+    header_bar = query_one(HeaderBar)
 
     def __init__(self, left: str, right: str, settings: ReviewSettings) -> None:
         super().__init__()
@@ -114,15 +133,10 @@ class CompareScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the alignment and both sides."""
-        yield Plain("Reading both runs …", id="compare-title")
-        yield AlignedList(id="aligned")
-        with Horizontal(id="compare-sides"):
-            for side in ("left", "right"):
-                with Vertical(classes="compare-side"):
-                    yield Plain("", id=f"{side}-title", classes="compare-name")
-                    yield StepView(id=f"{side}-step")
-                    yield DiffView(id=f"{side}-diff")
-                    yield Plain("Nothing changed so far.", id=f"{side}-unchanged")
+        yield HeaderBar("Compare", "reading both runs …")
+        sides = [framed(_Side(id=name)) for name in ("left", "right")]
+        aligned = framed(AlignedList(id="aligned"), "Steps side by side")
+        yield Splits(aligned, Splits(*sides, id="compare-sides"), vertical=True)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -143,15 +157,18 @@ class CompareScreen(Screen[None]):
         words: tuple[list[str], list[str]] = ([], [])
         for document, lines in zip((left, right), words, strict=True):
             job.cancel.check()
-            task = known_task(document.header, self._settings.locations)
+            task = known_task(document.header.task, self._settings.locations)
             sides.append(read_side(document, task.goals, tree=task.tree))
-            lines += [f"{GLYPHS[s.kind.value]} {s.index + 1:>4} {row_words(s)}" for s in document.steps()]
+            lines += [f"{s.index + 1:>4} {kind_words(s.kind)} {row_words(s)}" for s in document.steps()]
         return _Both((left, right), compare(*sides), words)
 
     def _show(self, both: _Both) -> None:
         self._both = both
         milestones = len(both.comparison.milestones)
-        self.titles.update(f"Compare  {milestones} milestones; the steps between them are aligned from the top")
+        task = both.documents[0].header.task
+        self.header_bar.show(words=" · ".join(filter(None, [short_task(task), *map(_file, self._names)])))
+        note = f"{milestones} milestones; the steps between them are aligned from the top"
+        framed(self.rows, "Steps side by side", note)
         self.rows.show(both.comparison, both.words)
         self._look()
 
@@ -191,8 +208,8 @@ class CompareScreen(Screen[None]):
             spent = None if step is None else sides[at].spent(step.index)
             header = both.documents[at].header
             who = "hidden" if self._settings.blind else solver_words(header) or header.actor.value
-            facts = [who, f"step {step.index + 1}/{both.documents[at].step_count}" if step else "not begun"]
-            self.query_one(f"#{name}-title", Plain).update(visible_line("  ".join([*facts, *budget_words(spent)])))
+            place = f"step {step.index + 1} of {both.documents[at].step_count}" if step else "not begun"
+            framed(self.query_one(f"#{name}"), f"{who}  {place}", " · ".join(budget_words(spent)))
             view = self.query_one(f"#{name}-step", StepView)
             if step is not None:
                 view.show(compose(step, hides=self._settings.blind))

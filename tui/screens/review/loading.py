@@ -38,6 +38,8 @@ _FRAME_S = 0.05
 _REPORT_S = 0.5
 _ROWS = 2_000
 _WORDS = 160
+SHELLS = frozenset({"bash", "execute_bash", "sh", "shell"})
+"""Tools that a row does not name: the kind of the step tells what the command does."""
 _SLICE = 48
 _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
@@ -88,6 +90,8 @@ class RowFact:
     error: bool = False
     starts: bool = False
     """Whether the step started another run."""
+    ended_well: bool = False
+    """Whether a command of the step ended with the code 0."""
 
 
 class RunOpened(Message):
@@ -127,9 +131,14 @@ def solver_words(header: Run) -> str:
     return header.model or ("a person" if header.actor is Actor.PERSON else header.agent)
 
 
+def is_our_id(task: str) -> bool:
+    """Whether the name of a task is the id of one of ours."""
+    return _OUR_ID.fullmatch(task) is not None
+
+
 def short_task(task: str) -> str:
     """Return a task's name, an id of ours as everywhere by its beginning."""
-    return task[:_SHORTEST_ID] if _OUR_ID.fullmatch(task) else task
+    return task[:_SHORTEST_ID] if is_our_id(task) else task
 
 
 def row_words(step: Step) -> str:
@@ -138,7 +147,8 @@ def row_words(step: Step) -> str:
     parsed = (call.parsed or {}) if call is not None else {}
     path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
     if call is None or path is None:
-        return summary(step, _WORDS)
+        words = summary(step, _WORDS)
+        return words.removeprefix(f"{call.tool} ") if call is not None and call.tool.lower() in SHELLS else words
     doing = parsed.get("command")
     more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
     name = next((parsed[key] for key in ("function_name", "func_name") if isinstance(parsed.get(key), str)), None)
@@ -171,21 +181,30 @@ class KnownTask:
     task: Task | None = None
 
 
-def known_task(header: Run, locations: Locations) -> KnownTask:
-    """Return the known facts about the task of a run; empty ones if no stored task has its id."""
+def known_task(task_id: str, locations: Locations) -> KnownTask:
+    """Return the known facts about a task; empty ones if no stored task has the id."""
     from gistpoint.core.kinds.folder import read_answer
     from gistpoint.core.trees import SourceTree
     from gistpoint.sessions.runs.facts import goals_of
     from gistpoint.sessions.tasks import TaskStore
 
-    if len(header.task) < _SHORTEST_ID:
+    if len(task_id) < _SHORTEST_ID:
         return KnownTask()
     try:
-        task = TaskStore(locations.tasks, demo=locations.demo).find(header.task)
+        task = TaskStore(locations.tasks, demo=locations.demo).find(task_id)
         answer = read_answer(task)
         return KnownTask(SourceTree.open(task.tree_path), goals_of(answer), task)
     except (UserError, OSError):
         return KnownTask()
+
+
+def title_known(header: Run, known: KnownTask) -> str:
+    """Return the title of a run's task; what its answer tells only once the run has ended. Empty if not known."""
+    from gistpoint.tui.titles import title_of, told_title
+
+    if known.task is None:
+        return ""
+    return told_title(known.task, [str(goal.ref) for goal in known.goals]) if header.verdict else title_of(known.task)
 
 
 class RunLoader:
@@ -268,7 +287,7 @@ class RunLoader:
     def task(self) -> KnownTask:
         """The known facts about the run's task; in the thread, once the run is open."""
         assert self.document is not None
-        return known_task(self.document.header, self._locations)
+        return known_task(self.document.header.task, self._locations)
 
     @property
     def history(self) -> RunHistory:
@@ -317,7 +336,13 @@ class RunLoader:
         job.post(RowsRead())
 
     def _remember(self, step: Step) -> None:
-        self.rows[step.index] = RowFact(step.kind, row_words(step), has_error(step), bool(step.links))
+        self.rows[step.index] = RowFact(
+            step.kind,
+            row_words(step),
+            has_error(step),
+            bool(step.links),
+            any(result.returncode == 0 for result in step.results),
+        )
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)
 

@@ -168,7 +168,8 @@ class Navigation:
     def go_outside(self, places: Collection[int], name: str, by: int) -> None:
         """Go to the next or previous step that is not among some."""
         steps = self._view.steps
-        self._go_to(next((n for n in _ahead(steps.cursor, by, steps.count) if n not in places), None), name, by, "none")
+        ahead = (n for n in _ahead(steps.cursor, by, steps.count) if n not in places and steps.lists(n))
+        self._go_to(next(ahead, None), name, by, "none")
 
     def _go_to(self, place: int | None, name: str, by: int, words: str) -> None:
         if place is not None:
@@ -198,11 +199,11 @@ class Navigation:
 
     def _play_on(self) -> bool:
         steps = self._view.steps
-        if steps.cursor + 1 >= steps.count:
+        here = steps.cursor
+        steps.action_move(1)
+        if steps.cursor == here:
             self._view.say("▶ The end.")
-            return False
-        steps.cursor += 1
-        return True
+        return steps.cursor != here
 
     def follow(self) -> None:
         """Stay at the end of a run that is being written, or stop doing so."""
@@ -254,6 +255,12 @@ class OtherRuns:
 
     def __init__(self, view: ReviewView, names: tuple[str, ...]) -> None:
         self._view, self.names = view, names
+
+    @property
+    def place(self) -> str:
+        """Which of them this run is, in words; empty for the only one."""
+        names, here = self.names, self._view.run_name
+        return f"{names.index(here) + 1} of {len(names)}" if len(names) > 1 and here in names else ""
 
     def linked(self, links: Sequence[str]) -> list[str]:
         """Return the links of a step whose runs are available."""

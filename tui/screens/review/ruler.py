@@ -1,4 +1,4 @@
-"""The strip along the top: events, durations, costs and remaining budgets along the steps."""
+"""The course of a run along its steps: marks, durations, tokens, costs and remaining budgets."""
 
 from __future__ import annotations
 
@@ -10,27 +10,33 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual import events
+from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
+
+from gistpoint.tui.widgets.frames import framed
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.review.survey import Survey
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 GUTTER = 9
+_WIDEST = 4
+"""The most cells of a step."""
 
 
 class Ruler(Widget):
-    """Draws rows of values along the steps; a click goes to the step under the mouse."""
+    """Draws rows of values along the steps; a click goes to the step under the mouse, and dragging through them."""
 
     DEFAULT_CSS = """
-    Ruler { height: 4; width: 1fr; background: $surface; color: $foreground; }
+    Ruler { height: auto; width: 1fr; color: $foreground; }
     """
 
     class StepAsked(Message):
-        """The strip was clicked at a step."""
+        """The strip was clicked at a step, or the mouse was dragged there."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -56,17 +62,24 @@ class Ruler(Widget):
         super().notify_style_update()
         self._styles.clear()
 
-    def show_run(self, steps: int, survey: Survey | None, *, wide: bool) -> None:
-        """Show how much of a run is known; only a `wide` screen has room for all rows."""
+    def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
+        """Show how much of a run is known; only a `wide` screen has room for all rows. `hides` what it cost."""
         self.steps = steps
         if survey is not None:
-            from gistpoint.tui.screens.review.survey import LOOKS
+            from gistpoint.tui.screens.review.survey import LOOKS, legend
 
-            self.series, self.weights, self.glyphs = survey.series(), survey.weights, LOOKS
-            height = 1 + (len(self.series) if wide else min(1, len(self.series)))
-            if self.size.height != height:
-                self.styles.height = height
+            series = survey.series(hides=hides)
+            rows = len(self.series)
+            self.series, self.weights, self.glyphs = series if wide else series[:1], survey.weights, LOOKS
+            if len(self.series) != rows:
+                self.refresh(layout=True)
+            signs = [Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey)]
+            framed(self, "Course", Content("  ").join(signs))
         self._redraw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return one line for the marks, and one for each row of values."""
+        return 1 + len(self.series)
 
     def move(self, cursor: int) -> None:
         """Move the cursor; the strip is redrawn only if the cursor's column changes."""
@@ -78,24 +91,26 @@ class Ruler(Widget):
         self._rows.clear()
         self.refresh()
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Spread the steps over another width."""
         self._rows.clear()
-        self.columns = max(1, event.size.width - GUTTER)
+        self.columns = max(1, self.size.width - GUTTER)
+
+    @property
+    def _used(self) -> int:
+        """The cells that the steps take: all there are, unless that is more than a few for each."""
+        return min(self.columns, _WIDEST * self.steps)
 
     def column_of(self, step: int) -> int:
-        """Return the cell (from 0) of a step."""
+        """Return the first cell (from 0) of a step."""
         if self.steps <= self.columns:
-            return step * self._stretch()
+            return -(-step * self._used // max(1, self.steps))
         return step * self.columns // self.steps
-
-    def _stretch(self) -> int:
-        return max(1, min(4, self.columns // max(1, self.steps)))
 
     def step_of(self, column: int) -> int:
         """Return the first step of a cell."""
         if self.steps <= self.columns:
-            return min(max(0, self.steps - 1), column // self._stretch())
+            return min(max(0, self.steps - 1), column * self.steps // max(1, self._used))
         return -(-column * self.steps // self.columns)
 
     def style(self, text: str) -> RichStyle:
@@ -119,16 +134,17 @@ class Ruler(Widget):
         segments = [gutter, Segment("▏", self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                glyph, style = ("▾" if glyph in " ·" and y == 0 else glyph), f"{style} on $block-cursor-background"
+                marked = y == 0 and glyph not in " ·"
+                glyph = glyph if marked or y else "▾"
+                style += " reverse" if marked else " on $block-cursor-background"
             segments.append(Segment(glyph, self.style(style.strip())))
         return Strip(segments).simplify().crop_extend(0, width, self.style(""))
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """Yield first and last step (exclusive) of each cell; cells beyond the last step are left out."""
         if self.steps <= self.columns:
-            stretch = self._stretch()
-            for column in range(min(self.columns, self.steps * stretch)):
-                yield column // stretch, column // stretch + 1
+            for column in range(self._used):
+                yield self.step_of(column), self.step_of(column) + 1
         else:
             starts = [self.step_of(column) for column in range(self.columns + 1)]
             for first, after in pairwise(starts):
@@ -138,8 +154,8 @@ class Ruler(Widget):
         cells: list[tuple[str, str]] = []
         for column, (first, last) in enumerate(self._spans()):
             weight = max(self.weights[first:last], default=0)
-            starts = self.steps > self.columns or column % self._stretch() == 0
-            cells.append(self.glyphs[weight - 1] if weight and starts else ("·", "$foreground 30%"))
+            starts = self.steps > self.columns or column == self.column_of(first)
+            cells.append(self.glyphs[weight - 1] if weight and starts else ("·", "$foreground 60%"))
         return cells
 
     def _bars(self, values: Sequence[float], style: str) -> list[tuple[str, str]]:
@@ -149,7 +165,26 @@ class Ruler(Widget):
         cells = (max(values[first:last], default=0.0) for first, last in self._spans())
         return [(BLOCKS[min(8, math.ceil(value * 8 / top))] if value > 0 else " ", style) for value in cells]
 
-    def on_click(self, event: events.Click) -> None:
-        """Go to the step under the mouse."""
-        if event.x >= GUTTER - 1 and self.steps:
-            self.post_message(self.StepAsked(min(self.steps - 1, self.step_of(event.x - GUTTER + 1))))
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Go to the step under the mouse, and to those that it is dragged over."""
+        if self._ask(event):
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Go to the step that the mouse is dragged to."""
+        if self.app.mouse_captured is self:
+            self._ask(event)
+
+    def on_mouse_up(self) -> None:
+        """Stop dragging."""
+        self.release_mouse()
+
+    def _ask(self, event: events.MouseEvent) -> bool:
+        """Ask for the step under the mouse; return False beside the strip."""
+        column = event.x - self.gutter.left - GUTTER
+        if not self.steps or (column < -1 and self.app.mouse_captured is not self):
+            return False
+        step = min(self.steps - 1, self.step_of(max(0, column)))
+        if step != self.cursor:
+            self.post_message(self.StepAsked(step))
+        return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import PurePath
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from textual.widgets import Input
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.state import AttemptResult, solved_words
 from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken
 from gistpoint.sessions.annotations.keys import run_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
@@ -27,13 +29,14 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed, list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import short_task, solver_words
+from gistpoint.tui.screens.review.loading import known_task, short_task, solver_words, title_known
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.tables import Column, QueryError
 from gistpoint.tui.view_models import TO_BE_READ
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
@@ -48,6 +51,8 @@ class RunRow:
     """The reviewer's verdict."""
     hides: bool = False
     """Whether model and outcome are hidden."""
+    title: str = ""
+    """The title of its task, if the task is known here."""
 
     @property
     def name(self) -> str:
@@ -113,16 +118,16 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 COLUMNS: tuple[Column[RunRow], ...] = (
     Column(
         "task",
-        lambda r: short_task(r.header.task) or PurePath(r.name).name,
+        lambda r: r.title or short_task(r.header.task) or PurePath(r.name).name,
         sort=lambda r: r.header.task or r.name,
         width=24,
         rank=1,
     ),
-    Column("model", _model, width=24, rank=4),
+    Column("model", _model, width=20, rank=4),
     Column(
         "verdict",
         _verdict,
-        width=14,
+        width=12,
         rank=2,
         style=_verdict_style,
         words={"solved": _is("solved"), "unsolved": _is("unsolved")},
@@ -136,10 +141,10 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         lambda r: r.header.cost or -1,
         width=7,
         right=True,
-        rank=6,
+        rank=5,
     ),
     Column("time", _duration, lambda r: r.header.duration_s or -1, width=8, right=True),
-    Column("labels", lambda r: " ".join(filter(None, [r.said, *r.labels])), lambda r: len(r.labels), width=12, rank=5),
+    Column("labels", lambda r: " ".join(filter(None, [r.said, *r.labels])), lambda r: len(r.labels), width=12, rank=6),
     Column("format", lambda r: r.header.format, width=14, style=lambda r: _MUTED),
     Column(
         "file",
@@ -156,10 +161,14 @@ GROUPS = (None, *(column for column in COLUMNS if column.name in ("task", "model
 
 def heading(name: str, rows: Sequence[RunRow]) -> str:
     """Return the line above a group: how many runs it has, and how many were solved."""
-    verdicts = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
+    share = solved([row.header.verdict for row in rows if row.header.verdict and not row.hides])
+    return f"{name}: {len(rows)} runs" + (f", {share}" if share else "")
+
+
+def solved(verdicts: Sequence[str]) -> str:
+    """Return how many verdicts are *solved*, in words; empty without any."""
     known = {str(result): result for result in AttemptResult}
-    share = f", {solved_words(known.get(v, AttemptResult.NOT_SOLVED) for v in verdicts)}" if verdicts else ""
-    return f"{name}: {len(rows)} runs{share}"
+    return solved_words(known.get(v, AttemptResult.NOT_SOLVED) for v in verdicts) if verdicts else ""
 
 
 # Reading
@@ -190,7 +199,8 @@ def read_rows(job: Job, paths: Sequence[str], settings: ReviewSettings, take: Ca
     job.hand(take, RowBatch(()))
     book = ReviewStore(settings.reviews, SystemTime()).book
     known = sorted((row for row in every if row.listed.header is not None), key=lambda row: row.listed.size)
-    for batch in _batches((_filled(row, book, settings, job.cancel) for row in known), 2 * _BATCH_S):
+    title = cache(partial(_title, locations=settings.locations))
+    for batch in _batches((_filled(row, book, settings, job.cancel, title) for row in known), 2 * _BATCH_S):
         job.hand(take, RowBatch(batch))
 
 
@@ -205,7 +215,13 @@ def _batches(rows: Iterable[RunRow], seconds: float) -> Iterator[list[RunRow]]:
     yield batch
 
 
-def _filled(row: RunRow, book: ReviewBook, settings: ReviewSettings, cancel: CancelToken) -> RunRow:
+def _title(task: str, ended: bool, *, locations: Locations) -> str:
+    return title_known(Run("", task=task, verdict="ended" if ended else ""), known_task(task, locations))
+
+
+def _filled(
+    row: RunRow, book: ReviewBook, settings: ReviewSettings, cancel: CancelToken, title: Callable[[str, bool], str]
+) -> RunRow:
     try:
         document = open_run(row.name)
         document.build(cancel=cancel)
@@ -223,7 +239,8 @@ def _filled(row: RunRow, book: ReviewBook, settings: ReviewSettings, cancel: Can
     labels = tuple(f"{name}×{count}" if count > 1 else name for name, count in sorted(counts.items()))
     said = review.verdict.verdict.value.replace("_", " ") if review.verdict is not None else ""
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
-    return RunRow(Listed(row.name, row.listed.size, header, row.listed.problem), labels, said, hides)
+    listed = Listed(row.name, row.listed.size, header, row.listed.problem)
+    return RunRow(listed, labels, said, hides, title(header.task, bool(header.verdict)))
 
 
 class RunTable(Table[RunRow]):
@@ -251,7 +268,7 @@ class RunsScreen(Screen[None]):
 
     table = query_one(RunTable)
     words = query_one("#runs-filter", Input)
-    title_line = query_one("#runs-title", Plain)
+    header_bar = query_one(HeaderBar)
 
     def __init__(self, paths: Sequence[str], settings: ReviewSettings) -> None:
         super().__init__()
@@ -261,10 +278,10 @@ class RunsScreen(Screen[None]):
         self._jobs = Jobs(self, "run list")
 
     def compose(self) -> ComposeResult:
-        """Lay out title, filter and rows."""
-        yield Plain("Runs", id="runs-title")
+        """Lay out header, rows and filter."""
+        yield HeaderBar("Runs")
+        yield framed(RunTable(id="runs"), "Runs")
         yield Input(placeholder="words, steps>20, model:name, -solved (Esc: all)", id="runs-filter", compact=True)
-        yield RunTable(id="runs")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -285,15 +302,25 @@ class RunsScreen(Screen[None]):
 
     @on(Table.Arranged)
     def draw_title(self) -> None:
-        """Show how many runs there are, and how they are shown."""
-        shown = len(self.table.shown)
-        count = f"{shown:,} of {len(self._rows):,}" if shown != len(self._rows) else f"{shown:,}"
-        words = [f"Runs: {count}" + ("" if self._listed else " …"), f"reviewer {self._settings.reviewer}"]
-        if self.table.group is not None:
-            words.append(f"by {self.table.group.name}")
-        if self._settings.blind:
-            words.append("blind")
-        self.title_line.update("  ".join(words))
+        """Show how many runs there are, how many were solved, and how they are shown."""
+        table, shown = self.table, self.table.shown
+        count = f"{len(shown):,} of {len(self._rows):,}" if len(shown) != len(self._rows) else f"{len(shown):,}"
+        verdicts = [row.header.verdict for row in shown if row.header.verdict and not row.hides]
+        ways = [
+            f"by {table.group.name}" if table.group is not None else "",
+            f"sorted by {table.column.name}" if table.column is not None else "",
+            f"{len(table.picked)} picked" if table.picked else "",
+        ]
+        framed(
+            table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), solved(verdicts)
+        )
+        words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
+        self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
+
+    def _place(self) -> str:
+        """Return where the runs are, by the last folder's name."""
+        names = [PurePath(path).name or path for path in self._paths]
+        return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
 
     # Choosing
 
@@ -320,6 +347,7 @@ class RunsScreen(Screen[None]):
     def action_pick(self) -> None:
         """Pick the run, or unpick it."""
         self.table.pick()
+        self.draw_title()
 
     def action_compare(self) -> None:
         """Compare the two picked runs, or the only two of the list."""
@@ -370,7 +398,7 @@ class RunsScreen(Screen[None]):
         try:
             self.table.narrow(event.value)
         except QueryError as error:
-            self.title_line.update(f"{error.message} {error.hint}")
+            framed(self.table, f"{error.message} {error.hint}")
 
     @on(Input.Submitted, "#runs-filter")
     def leave_filter(self) -> None:

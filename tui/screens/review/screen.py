@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -27,9 +27,11 @@ from gistpoint.tui.screens.review.loading import (
     RunRewritten,
     SeveralRunsError,
     StepRead,
+    is_our_id,
     opener,
     short_task,
     solver_words,
+    title_known,
 )
 from gistpoint.tui.screens.review.navigation import Navigation, OtherRuns
 from gistpoint.tui.screens.review.replay_job import ReplayJob
@@ -39,10 +41,13 @@ from gistpoint.tui.screens.review.search import Search
 from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings
 from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.review.step_view import StepPage
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.pages import PageTabs
+from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
@@ -69,6 +74,8 @@ class ReviewScreen(Screen[None]):
         self.run_name, self.settings = name, settings
         self.loader = self._new_loader()
         self.header: Run | None = None
+        self.task_title = ""
+        """The title of the run's task, if it is known here."""
         self.step: Step | None = None
         self.hides = settings.blind
         self._found = found
@@ -81,12 +88,11 @@ class ReviewScreen(Screen[None]):
         self.others = OtherRuns(self, runs)
 
     def compose(self) -> ComposeResult:
-        """Lay out title, strip, steps and pages."""
-        yield Plain(self.run_name, id="review-title")
-        yield Ruler(id="ruler")
-        with Container(id="review-body"):
-            yield StepList(id="steps")
-            yield RunPages()
+        """Lay out header, course, steps and pages."""
+        yield HeaderBar(PurePath(self.run_name).name)
+        yield framed(Ruler(id="ruler"), "Course")
+        steps = framed(StepList(id="steps"), "Steps")
+        yield Splits(steps, framed(RunPages()), vertical=not self.has_class("-wide"), id="review-body")
         yield Plain("", id="review-say")
         yield KeyBar()
         yield self.search
@@ -98,10 +104,19 @@ class ReviewScreen(Screen[None]):
         self.loader.start()
         self.set_interval(_FOLLOW_S, self.navigation.look_for_growth)
 
+    def on_resize(self) -> None:
+        """Lay steps and pages out in a row if there is room."""
+        self.query_one(Splits).turn(vertical=not self.has_class("-wide"))
+
     def on_unmount(self) -> None:
         """Stop everything that runs."""
         for part in (self.loader, self.replay, self.gist, self.navigation.player):
             part.stop()
+
+    @property
+    def header_bar(self) -> HeaderBar:
+        """The line at the top."""
+        return self.query_one(HeaderBar)
 
     @property
     def steps(self) -> StepList:
@@ -137,6 +152,7 @@ class ReviewScreen(Screen[None]):
         self.steps.set_count(max(self.steps.count, document.step_count))
         self.draw()
         self.gist.look_for_gist()
+        self.loader.do(self._title, self._titled, later=True)
         if self.annotations is None:
             self.loader.do(lambda: self._read_annotations(document), self._annotations_read, later=True)
             self.loader.do(lambda: _doubt(document), later=True)
@@ -197,7 +213,7 @@ class ReviewScreen(Screen[None]):
             )
             return
         if self.loader.document is None:
-            self._draw_line("#review-title", error.message)
+            self.header_bar.show(words=error.message)
         self.show_error(error)
 
     def show_error(self, error: UserError) -> None:
@@ -212,6 +228,11 @@ class ReviewScreen(Screen[None]):
     def rows_read(self) -> None:
         """Draw the requested rows."""
         self.steps.rows_read()
+
+    @on(StepList.NothingToList)
+    def nothing_to_list(self, message: StepList.NothingToList) -> None:
+        """Say that a list would be empty."""
+        self.say(f"This run has no {message.kind}." if message.kind != "unseen" else "You have seen every step.")
 
     @on(StepList.RowsWanted)
     def rows_wanted(self, message: StepList.RowsWanted) -> None:
@@ -244,7 +265,8 @@ class ReviewScreen(Screen[None]):
         if self.step is None:
             return
         self.navigation.step_shown()
-        self.step_page.show_step(self.step, self.loader, hides=self.hides)
+        said = self.annotations.words(self.step.index) if self.annotations is not None else ()
+        self.step_page.show_step(self.step, self.loader, hides=self.hides, said=said)
         self.pages.outdate()
         self.draw_title()
         self.draw_step_note()
@@ -260,11 +282,23 @@ class ReviewScreen(Screen[None]):
 
     # Drawing
 
+    def _title(self) -> str:
+        header = self.header
+        return title_known(header, self.loader.task) if header is not None and is_our_id(header.task) else ""
+
+    def _titled(self, title: str) -> None:
+        if title:
+            self.task_title = title
+            self.draw_title()
+
     def draw(self) -> None:
         """Show how much of the run is known."""
         document = self.loader.document
         if document is not None:
-            self.query_one(Ruler).show_run(document.step_count, self.loader.survey, wide=self.has_class("-wide"))
+            survey = self.loader.survey
+            wide = self.has_class("-wide")
+            self.query_one(Ruler).show_run(document.step_count, survey, wide=wide, hides=self.hides)
+            self.steps.know(survey)
             self.draw_title()
 
     def draw_title(self) -> None:
@@ -274,15 +308,24 @@ class ReviewScreen(Screen[None]):
             return
         total = f"{document.step_count:,}" + ("" if document.finished else "+")
         if self.navigation.uncounted:
-            self._draw_line("#review-title", f"Last step  of {total}: those before it are being counted …")
+            self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
-        words = [f"Step {self.steps.cursor + 1:,}/{total}", short_task(header.task) or header.id]
+        words = [f"step {self.steps.cursor + 1:,} of {total}"]
         words += ["model hidden"] if self.hides else [solver_words(header), header.verdict or header.exit_status]
-        words += [header.format]
         missing = document.warnings
         if missing:
             words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))
-        self._draw_line("#review-title", "  ".join(word for word in words if word))
+        tokens = (header.tokens.prompt or 0) + (header.tokens.completion or 0)
+        said = self.review
+        fields = [
+            HeaderField("cost", f"${header.cost:,.2f}" if header.cost and not self.hides else ""),
+            HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
+            HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
+            HeaderField("run", self.others.place),
+            HeaderField("", header.format, "$text-muted"),
+        ]
+        name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
+        self.header_bar.show(name=name, words=" · ".join(word for word in words if word), fields=fields)
 
     def draw_step_note(self) -> None:
         """Show above the step its annotations, and what is special about it."""
@@ -290,17 +333,18 @@ class ReviewScreen(Screen[None]):
             return
         index, survey = self.step.index, self.loader.survey
         words = self.annotations.words(index)
+        self.step_page.say(words)
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
         if survey is not None:
             words += survey.words(index)
-        self.pages.note_for("step", "  ".join(filter(None, [*words, self.replay.words(index)])))
+        words = [*filter(None, [*words, self.replay.words(index)])]
+        self.pages.note_for("step", "  ".join(words or ["L labels  c comments  V judges the run"]))
 
     def say(self, words: str) -> None:
-        """Show a line above the keys."""
-        self._draw_line("#review-say", words)
-
-    def _draw_line(self, selector: str, words: str) -> None:
-        self.query_one(selector, Plain).update(visible_line(words), layout=False)
+        """Show a line above the keys; without words there is none."""
+        line = self.query_one("#review-say", Plain)
+        line.update(visible_line(words), layout=False)
+        line.display = bool(words)
 
     # Pages
 
@@ -313,11 +357,6 @@ class ReviewScreen(Screen[None]):
             widget.focus()
         self.search.show_hits()
 
-    @on(PageTabs.Clicked)
-    async def tab_clicked(self, message: PageTabs.Clicked) -> None:
-        """Go to the clicked page."""
-        await self.action_page(message.page)
-
     def fill_page(self, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for this step, or always with `anew`."""
         step, document = self.step, self.loader.document
@@ -325,11 +364,18 @@ class ReviewScreen(Screen[None]):
             context = PageContext(document, step.index, self.hides, self.loader, self.replay, self.gist)
             self.pages.load(context, anew=anew)
 
+    def action_wrap(self) -> None:
+        """Wrap the lines of the page in sight, or scroll them."""
+        page = self.pages.made[self.pages.current]
+        shown = (view for view in page.walk_children(LineView, with_self=True) if view.size)
+        if (view := next(shown, None)) is not None:
+            view.action_toggle_wrap()
+
     # Going through the run
 
     def action_step(self, by: int) -> None:
-        """Go to the next or previous step."""
-        self.steps.cursor += by
+        """Go to the next or previous listed step."""
+        self.steps.action_move(by)
 
     def action_edge(self, end: int) -> None:
         """Go to the first or last step."""
@@ -421,9 +467,9 @@ class ReviewScreen(Screen[None]):
         document = self.loader.document
         if document is not None and document.finished and document.header != self.header:
             self.header = document.header
-            self.draw_title()
         if self.annotations is not None:
             self.annotations.draw_beside_steps()
+        self.draw_title()
         self.draw_step_note()
         if hid != self.hides:
             self.show_step()
@@ -444,7 +490,8 @@ class ReviewScreen(Screen[None]):
     # Other screens
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen; `answered` gets its result."""
+        """Open a dialog or another screen; `answered` gets its result. Dialogs leave the step in sight."""
+        screen.add_class("beside-the-step")
         self.app.push_screen(screen, answered)
 
     def open_run(self, name: str, *, found: FoundHits | None = None) -> None:

@@ -321,9 +321,9 @@ class Search(Container):
             return
         self._to_show = None
         view.terminal = False
-        view.search(wanted.pattern, regex=wanted.regex)
         if offset is not None:
             view.go_to_offset(offset)
+        view.search(wanted.pattern, regex=wanted.regex)
 
     # In the thread
 

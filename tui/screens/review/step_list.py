@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
+from textual.style import Style
 from textual.timer import Timer
 
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import StepKind
-from gistpoint.sessions.runs.rendering import GLYPHS
 from gistpoint.tui.screens.review.loading import RowFact
+from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.record_list import Piece, RecordList
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.review.survey import Survey
 
 PATIENCE_S = 0.02
 """The longest time that a change is held back."""
@@ -58,7 +66,22 @@ KIND_STYLES = {
 }
 
 
+KIND_WORDS = {
+    StepKind.VIEW: "read",
+    StepKind.EXECUTE: "run",
+    StepKind.MESSAGE: "said",
+    StepKind.DELEGATE: "agent",
+    StepKind.UNKNOWN: "other",
+}
+"""Words for kinds of steps whose own names are not short and plain."""
+_KIND_WIDTH = 7
+_STRONG = frozenset({StepKind.EDIT, StepKind.SUBMIT})
+
 BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-warning", "?": "$foreground 60%"}
+
+ALL, EVERY = "all", "folded too"
+LISTS = (ALL, "edits", "errors", "unseen")
+"""The steps that can be listed; those of the harness are folded away unless `EVERY` step is."""
 
 
 class StepList(RecordList):
@@ -67,12 +90,13 @@ class StepList(RecordList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Step before", show=False, id="steps.previous"),
         Binding("right,l", "move(1)", "Next step", show=False, id="steps.next"),
+        Binding("o", "unfold", "Unfold", show=False, id="steps.unfold"),
     ]
 
     class RowsWanted(Message):
         """Visible rows were not read yet."""
 
-        def __init__(self, rows: range) -> None:
+        def __init__(self, rows: Sequence[int]) -> None:
             super().__init__()
             self.rows = rows
 
@@ -80,8 +104,23 @@ class StepList(RecordList):
             """Only the last visible rows matter."""
             return isinstance(message, StepList.RowsWanted)
 
+    class NothingToList(Message):
+        """No step is of the kind that was to be listed."""
+
+        def __init__(self, kind: str) -> None:
+            super().__init__()
+            self.kind = kind
+
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
+        self.survey: Survey | None = None
+        """What is known of the steps; without it all are listed."""
+        self.listing = ALL
+        """Which steps are listed: one of `LISTS`, or `EVERY`."""
+        self._listed: Sequence[int] | None = None
+        """The listed steps; None for every one."""
+        self._seen_before: Collection[int] = ()
+        """The steps that were seen when the unseen ones were asked for: they stay while they are read."""
         self.facts: Mapping[int, RowFact] = {}
         self.unseen: Collection[int] | None = None
         self.seen: Collection[int] = ()
@@ -89,39 +128,137 @@ class StepList(RecordList):
         """The glyph after a step's number, for labels and comments."""
         self.badges: Mapping[int, str] = {}
         """The outcome of a step's replayed calls as a glyph; without any there is no column."""
-        self._asked = range(0)
+        self._asked: Sequence[int] = ()
         self.together = DrawnTogether(self.app)
         """Released by whoever shows the step under the cursor."""
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Draw both rows along with the step, if it is read soon."""
+        """Draw both rows along with the step, if it is read soon; a step that is not listed is unfolded."""
         self.together.hold()
+        if not self.lists(new):
+            self._list(ALL if self._among(ALL, new) else EVERY)
         super().watch_cursor(old, new)
 
+    # Which steps are listed
+
+    @property
+    def row_count(self) -> int:
+        """The number of listed steps."""
+        return self.count if self._listed is None else len(self._listed)
+
+    def row_of(self, index: int) -> int:
+        """Return the row of a step, or of the next one that is listed."""
+        return index if self._listed is None else bisect_left(self._listed, index)
+
+    def index_at(self, row: int) -> int:
+        """Return the step of a row."""
+        return row if self._listed is None else self._listed[row]
+
+    def lists(self, index: int) -> bool:
+        """Whether a step is listed."""
+        if self._listed is None:
+            return True
+        row = self.row_of(index)
+        return row < len(self._listed) and self._listed[row] == index
+
+    def set_count(self, count: int, *, cursor: int | None = None) -> None:
+        """Show another number of steps."""
+        self.count = count
+        self._arrange()
+        super().set_count(count, cursor=cursor)
+
+    def know(self, survey: Survey | None) -> None:
+        """Take what is known of the steps, and fold those of the harness."""
+        self.survey, before = survey, self.row_count
+        self.set_count(self.count)
+        if self.row_count != before:
+            self.show_cursor()
+
+    def action_list(self, listing: str) -> None:
+        """List steps of a kind alone."""
+        self._seen_before = frozenset(self.seen) if listing == "unseen" else ()
+        found = self._chosen(listing)
+        if found is not None and not found:
+            self.post_message(self.NothingToList(listing))
+            return
+        if found is not None and self.cursor not in found:
+            place = bisect_left(found, self.cursor)
+            self._listed = None
+            self.cursor = found[min(place, len(found) - 1)]
+        self._list(listing)
+
+    def action_unfold(self) -> None:
+        """List the folded steps too, then steps of one kind alone, then all again."""
+        folds = self.survey is not None and bool(self.survey.harness)
+        order = (ALL, *([EVERY] if folds else []), *LISTS[1:])
+        at = order.index(self.listing) if self.listing in order else 0
+        self._seen_before = frozenset(self.seen)
+        following = (*order[at + 1 :], ALL)
+        self.action_list(next(listing for listing in following if listing == ALL or self._chosen(listing) != []))
+
+    def _chosen(self, listing: str) -> list[int] | None:
+        """Return the steps of a list; None for every one."""
+        survey = self.survey
+        if survey is None or listing == EVERY or (listing == ALL and not survey.harness):
+            return None
+        return survey.listed(listing, self._seen_before, self.count)
+
+    def _among(self, listing: str, index: int) -> bool:
+        found = self._chosen(listing)
+        return found is None or index in found
+
+    def _list(self, listing: str) -> None:
+        self.listing = listing
+        self._arrange()
+        super().set_count(self.count)
+        self.show_cursor()
+
+    def _arrange(self) -> None:
+        self._listed = self._chosen(self.listing)
+        if not self.lists(self.cursor):
+            self.listing, self._listed = EVERY, None
+        self.draw_frame()
+
+    def draw_frame(self) -> None:
+        """Show in the frame which steps are listed, and how many."""
+        folded = len(self.survey.harness) if self.survey is not None and self.listing in (ALL, "unseen") else 0
+        count = f"{self.row_count:,} of {self.count:,}" if self._listed is not None else f"{self.count:,}"
+        more = f" · {folded} folded, o shows them" if folded else ""
+        names = [
+            Content(name).stylize("bold reverse")
+            if name == self.listing or (name == ALL and self.listing == EVERY)
+            else Content(name).stylize(Style.from_meta({"@click": f"list({name!r})"}))
+            for name in LISTS
+        ]
+        framed(self, f"Steps {count if self.count else ''}{more}".rstrip(), Content("  ").join(names))
+
+    # Rows
+
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return seen mark, glyph, number, sign and words of a step."""
+        """Return cursor, seen mark, number, sign, kind and words of a step, and how it ended at the right edge."""
         fact = self.facts.get(index)
         digits = max(3, len(str(self.count)))
+        here = "▸" if index == self.cursor else " "
         seen = " " if index in self.seen else "•"
-        number = f"{index + 1:>{digits}}"
         sign = self.signs.get(index, " ")
+        head: list[Piece] = [
+            (f"{here}{seen}", "$text-primary"),
+            (f"{index + 1:>{digits}} ", "" if index == self.cursor else "$foreground 60%"),
+            (f"{sign} ", "bold $text-accent"),
+        ]
         if fact is None:
             self._ask()
-            return [
-                (seen, "$text-primary"),
-                ("   ", ""),
-                (number, "$foreground 60%"),
-                (f" {sign} …", "$foreground 60%"),
-            ]
+            return [*head, ("…", "$foreground 60%")]
         style = "bold $text-error" if fact.error else KIND_STYLES.get(fact.kind, "")
+        badge = self._badge(index)
+        words = ("↳ " if fact.starts else "") + fact.words
+        used = 2 + digits + 1 + 2 + _KIND_WIDTH + 1 + 2 * len(badge) + 2
         return [
-            (seen, "$text-primary"),
-            (f" {GLYPHS[fact.kind.value]} ", style),
-            (number, "$foreground 60%"),
-            (f" {sign} ", "bold $text-accent"),
-            *self._badge(index),
-            ("↳ " if fact.starts else "", "bold $text-accent"),
-            (fact.words, style if fact.error or fact.kind in (StepKind.EDIT, StepKind.SUBMIT) else ""),
+            *head,
+            (f"{kind_words(fact.kind)} ", style),
+            *badge,
+            (_fitted(words, max(4, self.sight.width - used)), style if fact.error or fact.kind in _STRONG else ""),
+            *([(" ✘", "bold $text-error")] if fact.error else [(" ✔", "$text-success")] if fact.ended_well else []),
         ]
 
     def _badge(self, index: int) -> list[Piece]:
@@ -131,12 +268,22 @@ class StepList(RecordList):
         return [(f"{badge} ", BADGE_STYLES.get(badge, ""))]
 
     def _ask(self) -> None:
-        rows = self.in_sight
+        rows = [self.index_at(row) for row in self.in_sight]
         if rows != self._asked:
             self._asked = rows
             self.post_message(self.RowsWanted(rows))
 
     def rows_read(self) -> None:
         """Draw again; request the rows that are still missing."""
-        self._asked = range(0)
+        self._asked = ()
         self.refresh()
+
+
+def kind_words(kind: StepKind) -> str:
+    """Return a kind of step in a word, padded to the width of the longest."""
+    return KIND_WORDS.get(kind, str(kind)).ljust(_KIND_WIDTH)
+
+
+def _fitted(words: str, width: int) -> str:
+    text = visible_line(words)
+    return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"

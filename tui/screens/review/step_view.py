@@ -1,19 +1,37 @@
-"""One step to read: its text with long parts folded, a view with headings, and the page of the current step."""
+"""One step to read: its text with long parts folded, a view with headings and colour, and the page of the step."""
 
 from __future__ import annotations
 
+import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.timer import Timer
+from textual.worker import get_current_worker
 
-from gistpoint.sessions.records.model import CutText, Result, Step, StepKind, TextScope, also_text, call_text, parts_of
+from gistpoint.sessions.records.model import (
+    CutText,
+    Result,
+    RunCall,
+    Step,
+    StepKind,
+    TextScope,
+    also_text,
+    call_text,
+    parts_of,
+)
 from gistpoint.sessions.runs.rendering import moment
-from gistpoint.tui.screens.review.loading import RunLoader
+from gistpoint.tui.screens.review.loading import SHELLS, RunLoader
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
+from gistpoint.tui.widgets.text_lines import TextLines
 from gistpoint.tui.widgets.text_view import TextView
 
 FOLD_LINES, FOLD_CHARACTERS = 400, 40_000
@@ -23,6 +41,9 @@ KEPT_LINES, KEPT_CHARACTERS = 120, 12_000
 
 REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 """Kinds of steps that show the outcome."""
+_FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
+_COLOUR_S = 0.05
+"""Code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
 FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
 
 
@@ -40,12 +61,24 @@ class StepPart:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeLines:
+    """Lines of the whole text (from 0, the last one exclusive) that are code."""
+
+    first: int
+    after: int
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepText:
-    """The whole text, the lines (from 0) that are headings, and the parts in order."""
+    """The whole text, the lines (from 0) that are headings or code, and the parts in order."""
 
     text: str
     headings: frozenset[int]
     parts: tuple[StepPart, ...]
+    code: tuple[CodeLines, ...] = ()
+    repeated: tuple[StepPart, ...] = ()
+    """Parts that are not shown, as their text is: in the words before the call that runs it."""
 
     @property
     def folded(self) -> bool:
@@ -54,7 +87,7 @@ class StepText:
 
     def offset_of(self, scope: TextScope, number: int, start: int) -> int | None:
         """Return the offset in the whole text of a part's character; None if it is folded away."""
-        for part in self.parts:
+        for part in (*self.parts, *self.repeated):
             if part.scope is scope and part.number == number and start - part.skipped < part.length:
                 return part.offset + max(0, start - part.skipped)
         return None
@@ -67,10 +100,17 @@ class StepText:
         return self.parts[at], offset - self.parts[at].offset + self.parts[at].skipped
 
 
-def compose(step: Step, whole: Mapping[tuple[TextScope, int], str] | None = None, *, hides: bool = False) -> StepText:
-    """Return the text of a step; `whole` are the parts to show unfolded, in full.
+def compose(
+    step: Step,
+    whole: Mapping[tuple[TextScope, int], str] | None = None,
+    *,
+    hides: bool = False,
+    said: Sequence[str] = (),
+) -> StepText:
+    """Return the text of a step; `whole` are the parts to show unfolded, in full, `said` is a reviewer's of it.
 
-    With `hides`, a step that reveals the outcome is left empty, and texts of unknown fields are left out.
+    A command that the step's text quotes is not shown a second time. With `hides`, a step that reveals the outcome is
+    left empty, and texts of unknown fields are left out.
     """
     builder = _Builder(whole)
     builder.heading("  ".join(step_facts(step)))
@@ -81,14 +121,7 @@ def compose(step: Step, whole: Mapping[tuple[TextScope, int], str] | None = None
     builder.part(_heading(step), TextScope.TEXT, 0, step.text)
     answered: set[int] = set()
     for number, call in enumerate(step.calls):
-        builder.part(
-            f"call  {call.tool}  {call.id}".rstrip(),
-            TextScope.CALL,
-            number,
-            call_text(call),
-            always=True,
-            skipped=len(call.tool) + 1,
-        )
+        builder.call(number, call)
         for at, result in enumerate(step.results):
             if call.id and result.call_id == call.id and at not in answered:
                 answered.add(at)
@@ -97,6 +130,7 @@ def compose(step: Step, whole: Mapping[tuple[TextScope, int], str] | None = None
         if at not in answered:
             builder.part(_answered(result), TextScope.RESULT, at, result.text, always=True)
     builder.part("also recorded", TextScope.ALSO, 0, "" if hides else also_text(step))
+    builder.lines("labels and comments", said)
     return builder.done()
 
 
@@ -160,6 +194,8 @@ class _Builder:
         self._pieces: list[str] = []
         self._headings: set[int] = set()
         self._parts: list[StepPart] = []
+        self._code: list[CodeLines] = []
+        self._repeated: list[StepPart] = []
         self._offset = self._line = 0
 
     def _add(self, text: str) -> None:
@@ -186,13 +222,68 @@ class _Builder:
         self.heading(f"── {title}" + ("" if text else "  (nothing)"))
         self._parts.append(StepPart(scope, number, self._offset, len(kept), folded, skipped))
         if kept:
+            self._mark_code(scope, kept)
             self._add(kept + "\n")
         if folded:
             self.heading(f"⋯ folded: {_length(text, shown)}; o shows all")
 
+    def call(self, number: int, call: RunCall) -> None:
+        """Add a call; of one whose only argument was quoted before it, the heading alone."""
+        title, skipped = f"call  {call.tool}  {call.id}".rstrip(), len(call.tool) + 1
+        name, value = next(iter((call.parsed or {}).items()), ("", None))
+        if isinstance(value, str) and not isinstance(value, CutText) and len(call.parsed or {}) == 1:
+            quoted = "".join(self._pieces).find(f"\n{value}\n") if value.strip() else -1
+            if quoted >= 0:
+                self._add("\n")
+                self.heading(f"── {title}  as quoted above")
+                place = StepPart(TextScope.CALL, number, quoted + 1, len(value), skipped=skipped + len(f"{name}: "))
+                self._repeated.append(place)
+                return
+        first, before = self._line + 2, self._line
+        self.part(title, TextScope.CALL, number, call_text(call), always=True, skipped=skipped)
+        if (language := _language(call)) and self._line > before + 2:
+            self._code.append(CodeLines(first, self._line, language))
+
+    def lines(self, title: str, lines: Sequence[str]) -> None:
+        """Add lines that are not of the step, below a heading; nothing without any."""
+        if lines:
+            self._add("\n")
+            self.heading(f"── {title}")
+            self._add("\n".join(lines) + "\n")
+
+    def _mark_code(self, scope: TextScope, text: str) -> None:
+        """Note the blocks of code between fences that name their language."""
+        if scope not in (TextScope.THOUGHT, TextScope.TEXT) or "```" not in text:
+            return
+        language, first = "", 0
+        for number, line in enumerate(text.split("\n"), self._line):
+            fence = _FENCE.match(line)
+            if fence is None:
+                continue
+            if language:
+                self._code.append(CodeLines(first, number, language))
+                language = ""
+            elif fence[1]:
+                language, first = fence[1].lower(), number + 1
+
     def done(self) -> StepText:
         """Return the finished text."""
-        return StepText("".join(self._pieces).removesuffix("\n"), frozenset(self._headings), tuple(self._parts))
+        return StepText(
+            "".join(self._pieces).removesuffix("\n"),
+            frozenset(self._headings),
+            tuple(self._parts),
+            tuple(self._code),
+            tuple(self._repeated),
+        )
+
+
+def _language(call: RunCall) -> str:
+    """Return the language of a call's argument: a shell's command, or the code of a Python file."""
+    parsed = call.parsed or {}
+    if call.tool.lower() in SHELLS:
+        return "bash"
+    paths = [value for value in parsed.values() if isinstance(value, str) and "\n" not in value]
+    return "python" if any(path.endswith(".py") for path in paths) or "func_code" in parsed else ""
 
 
 def _length(text: str, shown: str) -> str:
@@ -239,14 +330,49 @@ class StepView(TextView):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
+        self.set_reactive(LineView.wrap, True)
         self.composed = StepText("", frozenset(), ())
+        self._colouring: Timer | None = None
         self.walks_hits = False
         """Whether `n` and `N` go through the hits of a search in the run instead of this text's."""
 
-    def show(self, composed: StepText) -> None:
-        """Show the text of a step, from its start."""
+    def show(self, composed: StepText, *, keep_place: bool = False) -> None:
+        """Show the text of a step, from its start unless it is shown already."""
+        line, column, place = self.cursor_line, self.cursor_column, self.scroll_offset
         self.composed = composed
         self.load(composed.text)
+        if keep_place:
+            self.go_to(line, column)
+            self.place(*place)
+        if self._colouring is not None:
+            self._colouring.stop()
+        self._colouring = self.set_timer(_COLOUR_S, self._colour_code) if composed.code else None
+
+    def _colour_code(self) -> None:
+        tokens: list[LineTokens] = [array("L")] * len(self.lines)
+        self._tokens = tokens
+        self.run_worker(
+            partial(self._find_code_tokens, self.lines, self.composed.code, tokens),
+            thread=True,
+            group="colour",
+            exit_on_error=False,
+        )
+
+    def _find_code_tokens(self, lines: TextLines, code: Sequence[CodeLines], tokens: list[LineTokens]) -> None:
+        worker = get_current_worker()
+        for part in code:
+            text = "\n".join(lines[number] for number in range(part.first, part.after))
+            at = part.first
+            for chunk in tokens_by_line(TextLines(text), part.language, lambda: worker.is_cancelled):
+                if worker.is_cancelled:
+                    return
+                tokens[at : at + len(chunk)] = chunk
+                at += len(chunk)
+            self.post_message(self._Coloured(tokens, part.first, part.after))
+
+    def line_tokens(self, line: int) -> LineTokens | None:
+        """Return the tokens of a line of code; none where lines are drawn as a terminal would."""
+        return None if self.terminal else super().line_tokens(line)
 
     def line_style(self, line: int) -> str:
         """Emphasise headings."""
@@ -295,15 +421,23 @@ class StepPage(StepView):
         self._loader: RunLoader | None = None
         self._step: Step | None = None
         self._hides = False
+        self._said: tuple[str, ...] = ()
         self.whole: dict[tuple[TextScope, int], str] = {}
         """The folded parts of the step, if they were read in full."""
 
-    def show_step(self, step: Step, loader: RunLoader, *, hides: bool) -> None:
-        """Show a step, unfolded if it was so before; `hides` model and outcome."""
-        if self._step is None or self._step.index != step.index:
+    def show_step(self, step: Step, loader: RunLoader, *, hides: bool, said: Sequence[str] = ()) -> None:
+        """Show a step, unfolded if it was so before; `hides` model and outcome, `said` is a reviewer's of it."""
+        same = self._step is not None and self._step.index == step.index
+        if not same:
             self.whole = {}
-        self._step, self._loader, self._hides = step, loader, hides
-        self.show(compose(replace(step, model="") if hides else step, self.whole, hides=hides))
+        self._step, self._loader, self._hides, self._said = step, loader, hides, tuple(said)
+        shown = replace(step, model="") if hides else step
+        self.show(compose(shown, self.whole, hides=hides, said=said), keep_place=same)
+
+    def say(self, said: Sequence[str]) -> None:
+        """Show what a reviewer now says of the step, at the end of its text."""
+        if self._step is not None and self._loader is not None and tuple(said) != self._said:
+            self.show_step(self._step, self._loader, hides=self._hides, said=said)
 
     @on(StepView.UnfoldWanted)
     def unfold(self) -> None:
@@ -313,7 +447,7 @@ class StepPage(StepView):
             return
         if self.whole:
             self.whole = {}
-            self.show_step(step, loader, hides=self._hides)
+            self.show_step(step, loader, hides=self._hides, said=self._said)
             return
         document, folded = loader.document, list(long_parts(step))
 
@@ -326,7 +460,7 @@ class StepPage(StepView):
         def show(whole: dict[tuple[TextScope, int], str]) -> None:
             if self._step is not None and self._step.index == step.index:
                 self.whole = whole
-                self.show_step(step, loader, hides=self._hides)
+                self.show_step(step, loader, hides=self._hides, said=self._said)
                 self.post_message(self.Unfolded())
 
         if folded:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 from math import isnan, nan
 
-from gistpoint.sessions.records.model import Run, Step, StepKind
+from gistpoint.sessions.records.model import OWN_FORMAT, Run, Step, StepKind
 from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepMark
 
 KINDS = tuple(StepKind)
@@ -25,6 +26,8 @@ GLYPHS: dict[StepMark, tuple[str, str]] = {
     StepMark.TEST_RUN: ("t", "$text-secondary"),
 }
 """The glyphs of the marks on the strip, the weightiest first."""
+HARNESS = frozenset({StepKind.STATE, StepKind.PAUSE})
+"""Kinds of steps of our own attempts that are neither call, text, edit nor submission."""
 
 LOOKS = tuple(reversed(GLYPHS.values()))
 _WEIGHTS = {mark: len(GLYPHS) - place for place, mark in enumerate(GLYPHS)}
@@ -40,6 +43,20 @@ WORDS = {
     StepMark.ERROR: "error",
     StepMark.EDIT: "edit",
     StepMark.TEST_RUN: "test run",
+}
+
+
+_SHORT = {
+    StepMark.SUBMISSION: "submit",
+    StepMark.FIRST_EDIT_RIGHT_FUNCTION: "function edited",
+    StepMark.FIRST_VIEW_RIGHT_FUNCTION: "function seen",
+    StepMark.FIRST_READ_RIGHT_FILE: "file found",
+    StepMark.REVERT: "taken back",
+    StepMark.REPEATED_COMMAND: "repeated",
+    StepMark.REREAD: "seen again",
+    StepMark.ERROR: "error",
+    StepMark.EDIT: "edit",
+    StepMark.TEST_RUN: "tests",
 }
 
 
@@ -59,11 +76,15 @@ class Survey:
         """The weightiest mark of each step, as `LOOKS` counts them from 1; 0 for none."""
         self.seconds = array("f")
         self.tokens = array("f")
+        self.costs = array("f")
         self.calls_left = array("f")
         self.submissions_left = array("f")
         self.others: dict[int, tuple[tuple[StepMark, int], ...]] = {}
         """The earlier steps that a step repeats or takes back."""
+        self.harness: set[int] = set()
+        """The steps of our own attempts that a reader can do without, such as pauses and restarts."""
         self.finished = False
+        self._own = header is not None and header.format == OWN_FORMAT
         self._last_start = nan
 
     def __len__(self) -> int:
@@ -75,8 +96,11 @@ class Survey:
         self.kinds.append(_KIND_NUMBERS[step.kind])
         self.seconds.append(self._seconds(step))
         self.tokens.append(float((step.tokens.prompt or 0) + (step.tokens.completion or 0)))
+        self.costs.append(step.cost or 0.0)
         self.calls_left.append(_number(marked.spent.calls_left))
         self.submissions_left.append(_number(marked.spent.submissions_left))
+        if self._own and step.kind in HARNESS and step.label != "comfort":
+            self.harness.add(step.index)
         others = tuple((item.mark, item.other) for item in marked.marked if item.other is not None)
         if others:
             self.others[step.index] = others
@@ -108,15 +132,33 @@ class Survey:
             f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "") for mark in self.marks(index)
         ]
 
-    def series(self) -> list[tuple[str, array[float], str]]:
-        """Return the rows of the strip that have values."""
+    def listed(self, kind: str, seen: Collection[int], count: int) -> list[int]:
+        """Return which of `count` steps a list shows: `all` of them, `edits`, `errors` or those not `seen`.
+
+        Steps of the harness are in none; of steps that were not read yet, edits and errors are not known.
+        """
+        if kind in ("all", "unseen"):
+            left_out = self.harness if kind == "all" else self.harness | set(seen)
+            return [step for step in range(count) if step not in left_out]
+        bit = _BITS[StepMark.EDIT.value if kind == "edits" else StepMark.ERROR.value]
+        return [step for step, bits in enumerate(self.bits[:count]) if bits & bit]
+
+    def series(self, *, hides: bool = False) -> list[tuple[str, array[float], str]]:
+        """Return the rows of the strip that have values; `hides` what the run cost."""
         rows = [
             ("time", self.seconds, "$text-primary"),
             ("tokens", self.tokens, "$text-secondary"),
-            ("calls", self.calls_left, "$text-warning"),
+            *([] if hides else [("cost", self.costs, "$text-warning")]),
+            ("calls", self.calls_left, "$text-success"),
             ("submits", self.submissions_left, "$text-accent"),
         ]
         return [(name, values, style) for name, values, style in rows if max(values, default=0.0) > 0]
+
+
+def legend(survey: Survey) -> list[tuple[str, str, str]]:
+    """Return glyph, style and short name of each mark that the strip shows, the lightest first."""
+    shown = set(survey.weights)
+    return [(*GLYPHS[mark], _SHORT[mark]) for mark in reversed(GLYPHS) if _WEIGHTS[mark] in shown]
 
 
 def _number(value: int | None) -> float:

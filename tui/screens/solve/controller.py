@@ -315,16 +315,21 @@ class AttemptController:
             self.write(partial(self.attempt.use_affordance, kind, times))
 
     def close(self) -> None:
-        """Stop the call under way, write everything that waits, and post no more messages."""
+        """Write everything that waits, and post no more messages.
+
+        A call under way is stopped and stays unanswered, so that the next process makes it again: nobody cancelled it.
+        """
         if self._closed:
             return
         self._closed = True
-        self._calls.cancel()
         if self.playing:
+            self._calls.cancel()
             self._calls.finish(_CLOSE_S)
-        self._calls.stop()
         self.flush()
         self._writes.finish(_CLOSE_S)
+        if self.calling:
+            self.attempt.leave()
+        self._calls.stop()
 
     def _beat_later(self) -> None:
         self._writes.do(self._beat, delay=HEARTBEAT_SECONDS)

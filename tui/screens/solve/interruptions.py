@@ -14,8 +14,8 @@ from gistpoint.core.attempts.clock import ASK_MS, COVER_MS
 from gistpoint.core.attempts.events import SOLVER_GIVE_UP_CODES, SOLVER_PAUSE_REASONS, GiveUpCode, PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
-from gistpoint.tui.screens.dialogs.ask import ReasonDialog, Reasoned, show_error
-from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S, IdleCover, PauseCover
+from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, ReasonDialog, Reasoned, show_error
+from gistpoint.tui.screens.dialogs.cover import IdleCover, PauseCover
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms
 

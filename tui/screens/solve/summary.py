@@ -42,7 +42,7 @@ def editor_summary(
         tests = OutcomeTable(id="page-tests")
         tests.show_results(outcomes)
         pages.append(SummaryPage("Tests", tests, "#page-tests ResultTable"))
-    return SummaryScreen(state, summary_rows(task, state, accepted), pages, accepted=accepted)
+    return SummaryScreen(task, state, summary_rows(task, state, accepted), pages, accepted=accepted)
 
 
 class FunctionsPage(Vertical):

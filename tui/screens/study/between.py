@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from textual.containers import VerticalScroll
 from textual.widget import Widget
 
-from gistpoint.tui.screens.study.page import StudyPage
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.screens.study.page import StudyPage, paragraphs
 
 
 class BetweenPage(StudyPage):
@@ -23,7 +21,7 @@ class BetweenPage(StudyPage):
 
     def body(self) -> Iterable[Widget]:
         """Return the paragraphs."""
-        yield VerticalScroll(*(Plain(words, classes="study-words") for words in self._words), id="study-body")
+        yield paragraphs("Between two tasks", self._words)
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
         """Return what can be done."""
@@ -39,4 +37,4 @@ class BreakPage(StudyPage):
     def body(self) -> Iterable[Widget]:
         """Return a sentence."""
         words = "Take your time: no clock runs. The program can also be closed (Ctrl+Q); it goes on here."
-        yield VerticalScroll(Plain(words, classes="study-words"), id="study-body")
+        yield paragraphs("A break", [words])

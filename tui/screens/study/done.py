@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from textual.containers import VerticalScroll
 from textual.widget import Widget
 
-from gistpoint.tui.screens.study.page import StudyPage, StudyText
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
 
 
 class LastPage(StudyPage):
@@ -25,9 +23,9 @@ class LastPage(StudyPage):
 
     def body(self) -> Iterable[Widget]:
         """Return the paragraphs and the text."""
-        yield VerticalScroll(*(Plain(words, classes="study-words") for words in self._words), id="study-body")
+        yield paragraphs("", self._words)
         if self._text.strip():
-            yield StudyText(self._text)
+            yield StudyText(self._text, "About the study")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the way out to who takes part."""

@@ -14,7 +14,7 @@ from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
 from gistpoint.tui.screens.study.page import StudyPage
 from gistpoint.tui.widgets.form import QuestionForm
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.frames import framed
 
 
 class FormPage(StudyPage):
@@ -32,9 +32,8 @@ class FormPage(StudyPage):
         self.form = QuestionForm(step.questions, self._draft.values)
 
     def body(self) -> Iterable[Widget]:
-        """Return the questions and how many are answered."""
+        """Return the questions; their frame tells how many are answered."""
         yield self.form
-        yield Plain("", id="study-answered")
 
     def starts_at(self) -> Widget | None:
         """Return nothing: the form begins at the first question that is not answered."""
@@ -60,7 +59,7 @@ class FormPage(StudyPage):
 
     def _count(self) -> None:
         words = f"{self.form.answered} of {len(self.form.fields)} answered"
-        self.query_one("#study-answered", Plain).update(f"{words}   Tab: next question   F9: done")
+        framed(self.form, words, "Tab: next question · F9: done")
 
     def action_next(self) -> None:
         """Finish, after a question if something is left out."""

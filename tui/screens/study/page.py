@@ -1,20 +1,22 @@
-"""The base of the screens of a study: a heading, what is shown or asked, buttons, and the way out."""
+"""The base of the screens of a study: a heading, what is shown or asked in frames, buttons, and the way out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button
 
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
@@ -52,15 +54,15 @@ class StudyPage(Screen[str]):
 
     def compose(self) -> ComposeResult:
         """Lay out heading, body, buttons and keys."""
-        with Horizontal(id="study-head"):
-            yield Plain(self._heading, id="study-heading")
-            yield Plain(f"you are {self._whose}" if self._whose else "", id="study-code")
+        yield HeaderBar(self._heading, fields=[HeaderField("you are", self._whose)])
         yield from self.body()
         buttons = self.buttons()
         if buttons:
             with Horizontal(id="study-buttons"):
                 for n, (answer, words) in enumerate(buttons):
-                    yield Button(words[:SHORT], id=f"answer-{answer}", variant="primary" if n == 0 else "default")
+                    button = Button(words[:SHORT], id=f"answer-{answer}", compact=True)
+                    button.variant = "default" if n else "primary"
+                    yield button
         yield KeyBar()
 
     def body(self) -> Iterable[Widget]:
@@ -112,14 +114,34 @@ class StudyPage(Screen[str]):
         return action != "next" or bool(self.buttons())
 
 
-class StudyText(TextView):
-    """A text of the study's organiser: literal, long lines folded."""
+def paragraphs(title: str, words: Iterable[str]) -> Widget:
+    """Return the program's own paragraphs in a frame."""
+    return framed(VerticalScroll(Plain("\n\n".join(words)), id="study-body"), title)
 
-    def __init__(self, text: str, *, id: str = "study-text") -> None:
+
+class StudyText(TextView):
+    """A text of the study's organiser: literal, long lines folded; its frame tells what is still to be read."""
+
+    def __init__(self, text: str, title: str = "", *, id: str = "study-text") -> None:
         super().__init__(id=id)
         self._text = text
+        self._titled = title
 
     def on_mount(self) -> None:
         """Show it."""
         self.wrap = True
         self.load(self._text.rstrip())
+        self._tell()
+
+    def _tell(self) -> None:
+        left = self.max_scroll_y - round(self.scroll_y)
+        framed(self, self._titled, f"{left} lines more below: PgDn" if left > 0 else "")
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Tell what is left."""
+        super().watch_scroll_y(old_value, new_value)
+        self._tell()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Tell what is left."""
+        self.call_after_refresh(self._tell)

@@ -17,6 +17,8 @@ from gistpoint.core.text import visible_line
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
@@ -52,7 +54,7 @@ class BlindReadingScreen(Screen[None]):
     HELP_PAGE = "blind_reading"
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.BLIND_READING,)
 
-    title_line = query_one("#reading-title", Plain)
+    header = query_one(HeaderBar)
     task_lines = query_one("#reading-task", Plain)
     said_line = query_one("#reading-said", Plain)
     diff = query_one(DiffView)
@@ -69,10 +71,10 @@ class BlindReadingScreen(Screen[None]):
         self._at = next((n for n in range(len(changes)) if n not in said), 0)
 
     def compose(self) -> ComposeResult:
-        """Lay out the title, the task, the change, what was said of it, and the keys."""
-        yield Plain("", id="reading-title")
+        """Lay out the header, the task, the change, what was said of it, and the keys."""
+        yield HeaderBar("")
         yield Plain("", id="reading-task")
-        yield DiffView()
+        yield framed(DiffView(), "The change", "n N next and previous change")
         yield Plain("", id="reading-said")
         yield KeyBar()
 
@@ -119,12 +121,14 @@ class BlindReadingScreen(Screen[None]):
     def _show(self) -> None:
         change, said = self._changes[self._at], self._said.get(self._at)
         count = len(self._changes)
-        self.title_line.update(f"Change {self._at + 1} of {count}   {len(self._said)} read   would you merge it?")
+        self.header.show(
+            name=f"Change {self._at + 1} of {count}", words=f"{len(self._said)} read   would you merge it?"
+        )
         shown = [visible_line(name) for name in change.failing[:3]]
         if more := len(change.failing) - len(shown):
             shown.append(f"and {more} more")
-        head = f"{visible_line(change.library)}: all tests pass with this change. Before it, these failed:"
-        self.task_lines.update("\n".join([head, *(f"  {name}" for name in shown)]))
+        self.task_lines.update("\n".join(shown))
+        framed(self.task_lines, f"{change.library}: these tests failed before", "all tests pass with this change")
         self.diff.load_diff(change.files)
         why = f": {visible_line(said.why)}" if said and said.why else ""
         self.said_line.update(f"You said: {WORDS[said.decision]}{why}" if said else "Nothing said yet")

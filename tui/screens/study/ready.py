@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from textual.containers import VerticalScroll
 from textual.widget import Widget
 
-from gistpoint.tui.screens.study.page import StudyPage, StudyText
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
 
 
 class ReadyPage(StudyPage):
@@ -21,7 +19,7 @@ class ReadyPage(StudyPage):
 
     def body(self) -> Iterable[Widget]:
         """Return the paragraphs."""
-        yield VerticalScroll(*(Plain(words, classes="study-words") for words in self._words), id="study-body")
+        yield paragraphs("Before you go on" if self._resume else "Before you begin", self._words)
 
     def buttons(self) -> tuple[tuple[str, str], ...]:
         """Return what can be done."""
@@ -42,7 +40,7 @@ class RulesPage(StudyPage):
 
     def body(self) -> Iterable[Widget]:
         """Return the rules."""
-        yield StudyText(self._rules)
+        yield StudyText(self._rules, "The rules")
 
     def starts_at(self) -> Widget | None:
         """Return the text, which is to be read."""

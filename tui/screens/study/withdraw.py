@@ -36,9 +36,7 @@ class WithdrawDialog(Dialog[Reasoned]):
 
     def on_mount(self) -> None:
         """Begin at the choice."""
-        choices = self.query_one(Choices)
-        choices.highlighted = 0
-        choices.focus()
+        self.query_one(Choices).focus()
 
     @on(Button.Pressed)
     def press(self, event: Button.Pressed) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from textual import on
 from textual.widget import Widget
 
 from gistpoint.core.generation.dossier import Dossier
@@ -17,7 +18,7 @@ from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.lines import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
 from gistpoint.tui.screens.validate.overview import Known, trial_line
-from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.pages import Pages
@@ -200,6 +201,22 @@ class TaskPages(Pages):
         self._filled: dict[str, str] = {}
         self._stale: set[str] = set()
         self._link = ""
+
+    @on(PageTold)
+    async def _page_told(self, message: PageTold) -> None:
+        message.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say in the frame what the current page says about itself."""
+        page = self.made[self.current]
+        self.note(page.about if isinstance(page, TaskPage) else "")
+
+    async def show(self, page: str) -> Widget:
+        """Show a page, and return its widget."""
+        widget = await super().show(page)
+        self._tell()
+        return widget
 
     async def open(self, dossier: Dossier) -> None:
         """Show another task."""

@@ -15,7 +15,6 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness, SuiteTrial, TestSteadiness
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, ODD
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
-from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -97,12 +96,12 @@ class TestsPage(TaskPage, Vertical):
 
     __test__ = False
 
+    about = "before → after: passed/runs, original and corrupted"
     tests = query_one(TestList)
     text = query_one("#test-text", TextView)
 
     def compose(self) -> ComposeResult:
-        """Lay out heading, list and text."""
-        yield Plain(" before → after: passed/runs on the original and on the corrupted tree", id="tests-head")
+        """Lay out list and text."""
         yield TestList()
         yield TextView(id="test-text", can_interpret=True)
 

@@ -15,6 +15,7 @@ from gistpoint.tui.screens.review.pages.diffs import state_note
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 _LARGEST = 5_000_000
@@ -63,7 +64,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
 
     DEFAULT_CSS = """
     FilesPage { height: 1fr; width: 1fr; }
-    FilesPage FileList { width: 32; border-right: vkey $surface-lighten-2; }
+    FilesPage FileList { width: 32; border-right: vkey $border-blurred; }
     FilesPage ContentSwitcher { width: 1fr; height: 1fr; }
     """
 
@@ -81,7 +82,9 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         yield FileList(id="repository-files")
         with ContentSwitcher(initial="file-diff"):
             yield DiffView(id="file-diff")
-            yield CodeView(id="file-text")
+            code = CodeView(id="file-text")
+            code.set_reactive(LineView.wrap, True)
+            yield code
 
     def focus(self, scroll_visible: bool = True) -> FilesPage:
         """Focus the list."""

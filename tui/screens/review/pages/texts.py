@@ -9,10 +9,19 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import header_lines
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
+from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.text_view import TextView
 
 RAW_SHOWN = 2_000_000
 """Bytes of the raw records that are shown."""
+_SIGNS = {
+    "•": "not seen yet",
+    "⚑": "labelled",
+    "✎": "commented on",
+    "↳": "started another run",
+    "✔": "the command returned 0",
+    "✘": "an error, or the command returned something else",
+}
 _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
 
 
@@ -21,6 +30,7 @@ class TextPage(RunPage[tuple[str, str]], TextView):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
+        self.set_reactive(LineView.wrap, True)
 
     def fill(self, content: tuple[str, str]) -> str:
         """Show the text."""
@@ -66,11 +76,20 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
         hidden = ("model", "verdict", "suspicious", "score", "exit status", "cost")
         lines = [line for line in lines if not line.startswith(hidden)]
         lines.append(f"{'hidden':<12} model and outcome, until your verdict")
+    lines += ["", "── signs", *signs()]
     if header.prompt:
         lines += ["", "── task", header.prompt]
     if header.submission and not blind:
         lines += ["", "── submission", header.submission]
     return "\n".join(lines)
+
+
+def signs() -> list[str]:
+    """Return the signs of the strip and of the list of steps, each with its meaning."""
+    from gistpoint.tui.screens.review.survey import GLYPHS, WORDS
+
+    marks = [f"{glyph}  {WORDS[mark]}" for mark, (glyph, _) in GLYPHS.items()]
+    return [*marks, *(f"{sign}  {meaning}" for sign, meaning in _SIGNS.items())]
 
 
 class ReplayPage(TextPage):

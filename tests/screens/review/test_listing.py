@@ -1,0 +1,118 @@
+"""What the screen makes of a run's steps: lists of one kind, folded ones, the course to drag through, coloured code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders import CHECKS, build_task
+from fakes import FakeClock, FakeRunner
+from screens.review.reviewing import TURNS, Reviewing, command, mini_run, reviewing
+
+from gistpoint.core.attempts.events import PauseReason
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.records.model import TextScope
+from gistpoint.tui.screens.review.ruler import GUTTER, Ruler
+
+
+def listed(driver: Reviewing) -> list[int]:
+    steps = driver.review.steps
+    return [steps.index_at(row) for row in range(steps.row_count)]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_steps_of_one_kind_are_listed_by_key_and_by_click(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with reviewing(mini_run(tmp_path / "a.traj.json", TURNS), size=size) as driver:
+        await driver.until_read(0)
+        await driver.until_surveyed()
+        await driver.until(lambda: driver.review.steps.survey is not None)
+        await driver.press("o")
+        assert listed(driver) == [5]
+        await driver.until_read(5)
+        await driver.press("o")
+        assert listed(driver) == [4]
+        await driver.until(lambda: "Steps 1 of 8" in driver.text())
+        await driver.press("u")
+        await driver.until_read(4)
+        lower = driver.review.steps.region.bottom - 1
+        await driver.pilot.click(offset=(driver.text().split("\n")[lower].index("unseen"), lower))
+        await driver.until(lambda: driver.review.steps.listing == "unseen")
+        assert 5 not in listed(driver)
+        here = driver.review.steps.cursor
+        await driver.press("right_square_bracket")
+        await driver.until_read(listed(driver)[listed(driver).index(here) + 1])
+        await driver.press("number_sign", "6", "enter")
+        await driver.until_read(5)
+        assert listed(driver) == list(range(8))
+
+
+async def test_pauses_of_an_attempt_are_folded_and_its_first_step_is_the_brief(tmp_path: Path) -> None:
+    task = build_task(tmp_path / "tasks")
+    judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
+    opened = AttemptStore(tmp_path / "attempts", FakeClock(), "test").start(task, judge, Enrolment())
+    opened.attempt.call("list_directory", {})
+    opened.attempt.pause(PauseReason.BREAK, "tea")
+    opened.attempt.resume()
+    opened.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    opened.close()
+    async with reviewing(opened.journal.path) as driver:
+        await driver.until_read(0)
+        first = driver.review.step.text.split("\n")[0]
+        assert not first.startswith("{")
+        assert first in driver.review.step_page.text
+        await driver.until(lambda: "1 folded, o shows them" in driver.text())
+        await driver.press("right_square_bracket", "right_square_bracket")
+        await driver.until_read(3)
+        await driver.press("o")
+        assert listed(driver) == list(range(driver.review.steps.count))
+        await driver.press("left_square_bracket")
+        await driver.until_read(2)
+        await driver.until(lambda: "tea" in driver.text())
+
+
+async def test_dragging_through_the_course_goes_from_step_to_step(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "long.traj.json", [command(f"echo {n}", f"line {n}") for n in range(300)])
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.until_surveyed()
+        ruler = driver.review.query_one(Ruler)
+        left = ruler.gutter.left + GUTTER
+        await driver.pilot.mouse_down(Ruler, offset=(left + 10, 1))
+        await driver.until_read(ruler.step_of(10))
+        await driver.pilot.hover(Ruler, offset=(left + 60, 1))
+        await driver.until_read(ruler.step_of(60))
+        await driver.pilot.mouse_up(Ruler, offset=(left + 60, 1))
+        await driver.pilot.hover(Ruler, offset=(left + 20, 1))
+        assert driver.review.steps.cursor == ruler.step_of(60)
+
+
+async def test_a_command_that_is_quoted_stands_there_once_and_code_is_coloured(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", [command("for x in 1 2; do echo needle; done", "1")])
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("dollar_sign", "f2")
+        await driver.until_read(2)
+        view = driver.review.step_page
+        assert view.text.count("echo needle") == 1
+        assert "as quoted above" in view.text
+        line = next(n for n in range(view.line_count) if "echo needle" in view.lines[n])
+        await driver.until(lambda: view.line_tokens(line))
+        place = view.composed.offset_of(TextScope.CALL, 0, len("bash command: for x in 1 2; do echo "))
+        assert place == view.text.index("needle")
+
+
+async def test_lines_are_wrapped_and_w_works_from_the_list_of_steps(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", [command("ls", "word " * 100)])
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("dollar_sign")
+        await driver.until_read(2)
+        view = driver.review.step_page
+        assert view.wrap
+        assert len(view.rows) > view.line_count
+        await driver.press("w")
+        assert driver.app.focused is driver.review.steps
+        assert len(view.rows) == view.line_count

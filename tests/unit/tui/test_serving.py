@@ -1,0 +1,166 @@
+"""Links of participants: what is kept of them, who is let in by them, and what the server refuses before it listens."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from fakes import FakeClock
+
+from gistpoint.core.errors import UserError
+from gistpoint.tui.cli import main
+from gistpoint.tui.serving.links import Assigned, LinkBook, read_assignments
+from gistpoint.tui.serving.server import ParticipantServer, ServedPlace, origin_of
+from gistpoint.tui.serving.session import cells, environment_of_session
+
+EVIL = "http://evil.example"
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> LinkBook:
+    return LinkBook(tmp_path / "data" / "links.json", FakeClock())
+
+
+def test_a_link_is_kept_as_a_hash_for_its_owner_alone(book: LinkBook, tmp_path: Path) -> None:
+    tokens = book.assign({"P01": Assigned(("a",)), "P02": Assigned(("b",))})
+    kept = tmp_path / "data" / "links.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert all(token not in kept.read_text() and len(token) >= 43 for token in tokens.values())
+    assert [book.holder(token) for token in tokens.values()] == ["P01", "P02"]
+    assert book.holder("") == book.holder("x") == book.holder("\ud800") == ""
+    assert book.assign({"P01": Assigned(("c",))}) == {}, "who has a link keeps it"
+    assert book.all()["P01"].assigned == Assigned(("c",))
+    assert book.holder(tokens["P01"]) == "P01"
+    renewed = book.assign({"P01": Assigned(("c",))}, renew=["P01"])
+    assert (book.holder(tokens["P01"]), book.holder(renewed["P01"])) == ("", "P01")
+    book.revoke("P01")
+    assert book.holder(renewed["P01"]) == ""
+    with pytest.raises(UserError, match="P01 has no link"):
+        book.revoke("P01")
+
+
+@pytest.mark.parametrize("text", ["P01 = 3", "P01 = []", "[P01]\ntasks = 1", "", "P01 ="])
+def test_a_file_of_links_is_read_whole_or_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "links.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=r"links\.toml"):
+        read_assignments(path)
+    path.write_text('P01 = ["a", "b"]\nP02 = ["a"]\n')
+    assert read_assignments(path) == {"P01": ("a", "b"), "P02": ("a",)}
+
+
+def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
+    given = {"PATH": "/bin", "GISTPOINT_HOME": "/g", "OPENAI_API_KEY": "k", "EDITOR": "vi", "PYTHONPATH": "/evil"}
+    environment = environment_of_session(given, 10**9, 48)
+    assert (environment["COLUMNS"], environment["ROWS"]) == ("500", "48")
+    assert {"PATH", "GISTPOINT_HOME"} < environment.keys()
+    assert not {"OPENAI_API_KEY", "EDITOR", "PYTHONPATH"} & environment.keys()
+    assert (cells("80"), cells(-3), cells(None)) == (80, 20, 80)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--host", "0.0.0.0"], "unencrypted"),
+        (["--host", "192.0.2.1", "--public-url", "http://lab.example"], "unencrypted"),
+        (["--host", "0.0.0.0", "--behind-proxy"], "--public-url"),
+        (["--public-url", "http://lab.example"], "unencrypted"),
+        (["--public-url", "https://lab.example/gistpoint"], "no path"),
+        (["--cert", "c.pem"], "--key"),
+        (["--sandbox", "plain"], "without isolation"),
+        (["--for", "P01"], "CODE=TASK"),
+        (["--for", "P01=dear-tickets", "--for", "P01=dear-tickets"], "given twice"),
+        (["--for", "../P=dear-tickets"], "can't be the code"),
+        (["--for", "P01=no-such-task"], "There is no task"),
+        ([], "Nobody has a link"),
+        (["revoke", "P09"], "P09 has no link"),
+    ],
+)
+def test_what_is_unsafe_or_unknown_is_refused_before_anybody_is_told_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: list[str], said: str
+) -> None:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path))
+    assert main(["serve", *given]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "data" / "links.json").exists()
+
+
+def test_origins_are_written_as_browsers_do() -> None:
+    assert origin_of("HTTPS://Lab.Example:443/") == "https://lab.example"
+    assert origin_of("http://127.0.0.1:8000") == "http://127.0.0.1:8000"
+
+
+@asynccontextmanager
+async def listening(book: LinkBook, place: ServedPlace | None = None) -> AsyncIterator[str]:
+    """Serve P01 without ever starting a program."""
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    server = ParticipantServer(
+        book, ["P01"], place or ServedPlace("127.0.0.1", 0), lambda who, assigned: [], sessions=1, log=print
+    )
+    running = asyncio.create_task(server.run(address.set_result))
+    try:
+        yield await asyncio.wait_for(address, 60)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_the_door(book: LinkBook) -> None:
+    tokens = book.assign({"P01": Assigned(("a",)), "P02": Assigned(("a",))})
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with listening(book) as url, aiohttp.ClientSession(cookie_jar=jar) as http:
+
+        async def status(path: str, **headers: str) -> int:
+            async with http.get(url + path, headers=headers) as answer:
+                assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+                assert answer.headers["Referrer-Policy"] == "no-referrer"
+                assert answer.headers["X-Frame-Options"] == "DENY"
+                return answer.status
+
+        for path in ("/", "/download/x", "/ws", "/page/page.html", "/page/..%2fserver.py", "/static/", "/p/"):
+            assert await status(path) in (403, 404), path
+        assert await status("/s") == await status("/s/ws") == 403
+        assert await status("/s", Cookie=f"gistpoint={tokens['P02']}") == 403, "P02 is not served"
+        assert [await status(f"/p/{'x' * n}") for n in range(1, 8)] == [404] * 5 + [429] * 2
+        assert await status("/s", Host="evil.example") == 421
+
+        async with http.get(f"{url}/p/{tokens['P01']}") as entered:
+            assert entered.status == 200, "a good link works although others guess"
+            (cookie,) = (morsel for morsel in entered.cookies.values())
+            assert (cookie["path"], cookie["samesite"], bool(cookie["httponly"])) == ("/s", "Strict", True)
+            assert tokens["P01"] not in await entered.text()
+        async with http.get(f"{url}/s") as page:
+            text = await page.text()
+            assert page.status == 200
+            assert tokens["P01"] not in text
+            assert "http://" not in text
+            assert "https://" not in text
+        for origin in (EVIL, "null", url.replace("http", "https")):
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                await http.ws_connect(f"{url}/s/ws", headers={"Origin": origin})
+            assert refused.value.status == 403
+        assert await status("/page/page.js") == await status("/static/js/textual.js") == 200
+
+
+async def test_behind_a_proxy_names_are_the_public_ones_and_addresses_those_that_it_tells(book: LinkBook) -> None:
+    token = book.assign({"P01": Assigned(("a",))})["P01"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    own = f"http://127.0.0.1:{port}"
+    place = ServedPlace("127.0.0.1", port, "https://lab.example", behind_proxy=True)
+    async with listening(book, place) as told, aiohttp.ClientSession() as http:
+        assert told == "https://lab.example"
+        for host in ("lab.example", f"127.0.0.1:{port}"):
+            async with http.get(f"{own}/p/{token}", headers={"Host": host}) as entered:
+                assert (entered.status, entered.cookies["gistpoint"]["secure"]) == (200, True)
+                assert "connect-src 'self' wss://lab.example;" in entered.headers["Content-Security-Policy"]
+        asked = [*(["198.51.100.7, 203.0.113.5"] * 6), "203.0.113.5, 198.51.100.7"]
+        answers = [await http.get(f"{own}/p/x", headers={"X-Forwarded-For": passed}) for passed in asked]
+        assert [answer.status for answer in answers] == [404] * 5 + [429, 404]
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await http.ws_connect(f"{own}/s/ws", headers={"Origin": own, "Cookie": f"gistpoint={token}"})

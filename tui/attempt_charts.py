@@ -1,0 +1,81 @@
+"""An attempt as charts: its time by kind, its budgets, and the score of each submission; lines, no widgets."""
+
+from __future__ import annotations
+
+from gistpoint.core.attempts.clock import ClockActivity
+from gistpoint.core.attempts.state import AttemptState, Submission
+from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line
+from gistpoint.tui.view_models import duration
+from gistpoint.tui.widgets.charts import Bar, bar_lines, gauge, sparkline
+
+_TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
+    (ClockActivity.READING, "reading", "$secondary"),
+    (ClockActivity.EXPLORING, "exploring", "$primary"),
+    (ClockActivity.EDITING, "editing", "$accent"),
+    (ClockActivity.THINKING, "thinking", "$accent"),
+    (ClockActivity.WAITING, "waiting", "$warning"),
+    (ClockActivity.PAUSED, "paused", "$foreground 60%"),
+    (ClockActivity.IDLE, "idle", "$foreground 60%"),
+)
+_WIDEST = 60
+"""Cells that a chart takes at most, with its names and numbers."""
+_GAUGE = 20
+_SHORTEST_MS = 1000
+
+
+def score_cell(submission: Submission | None) -> str:
+    """Return a submission's score as a number."""
+    if submission is None:
+        return "–"
+    return f"{submission.score or 0:.0f}" if submission.metrics else f"{submission.score or 0:.3f}"
+
+
+def time_lines(state: AttemptState, width: int, title: str, *, apart: bool = False) -> list[Line]:
+    """Return the time by kind as bars, without kinds that took none; `apart` adds the time out of the program."""
+    clock = state.clock
+    spans = [(word, clock.of(activity), style) for activity, word, style in _TIMES]
+    if apart:
+        spans += [
+            ("closed", clock.away, "$foreground 60%"),
+            ("asleep", clock.asleep, "$foreground 60%"),
+        ]
+    drawn = [Bar(word, ms, duration(ms), style) for word, ms, style in spans if ms >= _SHORTEST_MS]
+    head = Line(((f" {title}  ", HEADING), (f"{duration(clock.active)} of work", MUTED)))
+    if not drawn:
+        return [Line(), head]
+    return [Line(), head, *(Line((("  ", ""), *row)) for row in bar_lines(drawn, min(_WIDEST, width - 4)))]
+
+
+def score_lines(state: AttemptState) -> list[Line]:
+    """Return the scores of the submissions that count as one chart; nothing without any."""
+    made = state.counted_submissions
+    if not made:
+        return []
+    values = "  ".join(score_cell(submission) for submission in made)
+    drawn = sparkline([submission.score or 0.0 for submission in made], top=1.0)
+    chart = Line((("  ", ""), (drawn, "$success"), (f"   {values}", MUTED)))
+    return [Line(), Line(((" Score by submission", HEADING),)), chart]
+
+
+def budget_lines(state: AttemptState) -> list[Line]:
+    """Return what was used of all, as bars and in words."""
+    budgets, left = state.budgets, state.remaining
+    rows = [(f"{state.of_kind.unit}s", budgets.tool_uses - left.tool_uses, budgets.tool_uses)]
+    if not state.of_kind.hands_in_once:
+        rows.append(("submissions", budgets.submissions - left.submissions, budgets.submissions))
+    names = max(len(name) for name, _, _ in rows)
+    wide = max(min(_GAUGE, total) for _, _, total in rows)
+    return [
+        Line(),
+        Line(((" Budgets", HEADING),)),
+        *(
+            Line(
+                (
+                    (f"  {name:<{names}} ", ""),
+                    (gauge(used, total, min(_GAUGE, total)).ljust(wide), "$primary"),
+                    (f" {used} used of {total}", MUTED),
+                )
+            )
+            for name, used, total in rows
+        ),
+    ]

@@ -1,0 +1,364 @@
+"""What home shows: the tasks with the person's own attempts, and all attempts; its rows and columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
+from gistpoint.core.kinds.folder import target_names
+from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.tasks import BrokenTask
+from gistpoint.tui.attempt_charts import score_cell
+from gistpoint.tui.services import Services, is_our_demo
+from gistpoint.tui.tables import Column
+from gistpoint.tui.titles import mode_words, title_of, told_title
+from gistpoint.tui.view_models import duration, end_words, used_words, when
+
+SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = "✔", "?", "‖", "▶", "✘", "!", "·"
+"""Signs of attempts and tasks: each has its own shape."""
+STYLES: Mapping[str, str] = {
+    SOLVED: "$text-success",
+    TO_READ: "$text-warning",
+    PAUSED: "$text-warning",
+    OPEN: "$text-warning",
+    FAILED: "$text-error",
+    DAMAGED: "$text-error",
+    NEW: "$foreground 60%",
+}
+_WHO = 12
+"""Characters of a model's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A task and the person's own attempts of it, the newest first; a played one is nobody's."""
+
+    task: Task
+    title: str
+    mine: tuple[AttemptSummary, ...] = ()
+    others: int = 0
+    """How many attempts by others there are: models, other participants, played ones."""
+    shipped: bool = False
+    """Whether it is a task of the demo, whose attempts never count."""
+    best: AttemptSummary | None = None
+
+    @property
+    def key(self) -> str:
+        """The id of the task."""
+        return self.task.id
+
+    @property
+    def last(self) -> AttemptSummary | None:
+        """The newest own attempt."""
+        return self.mine[0] if self.mine else None
+
+    @property
+    def unfinished(self) -> AttemptSummary | None:
+        """The newest own attempt that can be resumed."""
+        return next((summary for summary in self.mine if can_go_on(summary)), None)
+
+    @property
+    def sign(self) -> str:
+        """The best that was reached, as a sign."""
+        signs = {sign_of(summary) for summary in self.mine}
+        return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in signs), NEW)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEntry:
+    """An attempt of anybody, as seen at a time in milliseconds."""
+
+    attempt: AttemptSummary
+    now_ms: int
+    title: str
+    """That of its task."""
+    task: Task | None = None
+    """None if the task is gone."""
+    mine: bool = False
+    """Whether the person at the keyboard made it."""
+
+    @property
+    def key(self) -> str:
+        """The id of the attempt."""
+        return self.attempt.attempt_id
+
+
+@dataclass(frozen=True, slots=True)
+class HomeRows:
+    """Everything that home shows."""
+
+    tasks: tuple[TaskRow, ...] = ()
+    attempts: tuple[AttemptEntry, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Sentences on what could not be read."""
+    words: str = ""
+    """The tasks and how many of them are solved."""
+    solved: str = ""
+    """How many attempts count as solved and how many are to be read, if there are any of these."""
+    complete: bool = True
+    """Whether the attempts were read, too."""
+
+
+def load_rows(services: Services, given: Callable[[HomeRows], object] = lambda rows: None) -> HomeRows:
+    """Read tasks and attempts from the disk, which takes a while with thousands of them.
+
+    `given` gets the tasks as soon as they are read, before any attempt is.
+    """
+    found = list(services.tasks.tasks())
+    tasks = [task for task in found if isinstance(task, Task)]
+    problems = [f"{item.folder.name}: {item.problem}" for item in found if isinstance(item, BrokenTask)]
+    known = _Known(services, tasks)
+    given(HomeRows(tuple(map(known.row, tasks)), (), tuple(problems), _words(len(tasks), ()), complete=False))
+    known.add(services.attempts.summaries())
+    rows = tuple(map(known.row, tasks))
+    problems += [f"Attempt {s.attempt_id}: {s.problem}" for s in known.summaries if s.problem]
+    results = [summary.result for summary in known.summaries if summary.state.ended]
+    return HomeRows(
+        rows,
+        tuple(map(known.entry, known.summaries)),
+        tuple(problems),
+        _words(len(tasks), rows),
+        solved_words(results) if AttemptResult.TO_BE_READ in results else "",
+    )
+
+
+def _words(count: int, rows: Sequence[TaskRow]) -> str:
+    if not count:
+        return ""
+    solved = sum(row.sign == SOLVED for row in rows)
+    return f"{count} task{'' if count == 1 else 's'}{f', {solved} solved' if solved else ''}"
+
+
+@dataclass(slots=True)
+class _Known:
+    """Tasks and attempts that were read, and the titles that may be told of them."""
+
+    services: Services
+    tasks: Sequence[Task]
+    summaries: list[AttemptSummary] = field(default_factory=list)
+    _by_task: dict[str, list[AttemptSummary]] = field(default_factory=lambda: defaultdict(list))
+    _titles: dict[str, str] = field(default_factory=dict)
+    _by_id: dict[str, Task] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._by_id = {task.id: task for task in self.tasks}
+        self._titles = {task.id: title_of(task) for task in self.tasks}
+
+    def add(self, summaries: Iterable[AttemptSummary]) -> None:
+        """Take the attempts in, and tell library and function of a task once an own attempt of it has ended."""
+        for summary in summaries:
+            self.summaries.append(summary)
+            self._by_task[summary.task_id].append(summary)
+        for id, task in self._by_id.items():
+            if any(self._is_mine(s) and s.state.ended for s in self._by_task.get(id, ())):
+                self._titles[id] = told_title(task, target_names(task))
+
+    def _is_mine(self, summary: AttemptSummary) -> bool:
+        return summary.actor == PERSON and summary.participant == (self.services.enrolment.participant or "")
+
+    def row(self, task: Task) -> TaskRow:
+        """Return the row of a task."""
+        tried = self._by_task.get(task.id, [])
+        mine = tuple(summary for summary in tried if self._is_mine(summary))
+        best = max((s for s in mine if s.state.best is not None), key=_standing, default=None)
+        shipped = is_our_demo(task, self.services.locations)
+        return TaskRow(task, self._titles[task.id], mine, len(tried) - len(mine), shipped, best)
+
+    def entry(self, summary: AttemptSummary) -> AttemptEntry:
+        """Return the row of an attempt."""
+        task = self._by_id.get(summary.task_id)
+        title = summary.task_id[:12] if task is None else self._titles[task.id]
+        return AttemptEntry(summary, self.services.clock.utc_ms(), title, task, self._is_mine(summary))
+
+
+# Words
+
+
+def can_go_on(summary: AttemptSummary) -> bool:
+    """Whether a person can resume an attempt."""
+    return not summary.state.ended and not summary.problem and summary.actor == PERSON
+
+
+def sign_of(summary: AttemptSummary) -> str:
+    """Return how an attempt stands, as a sign."""
+    if summary.problem:
+        return DAMAGED
+    if not summary.state.ended:
+        return OPEN if summary.open else PAUSED
+    signs = {AttemptResult.SOLVED: SOLVED, AttemptResult.TO_BE_READ: TO_READ}
+    return signs.get(summary.result, FAILED)
+
+
+def standing_words(summary: AttemptSummary) -> str:
+    """Return how an attempt stands, in words that begin with a sign."""
+    if summary.problem:
+        return "! damaged"
+    ending = summary.state.ending
+    if ending is not None:
+        return end_words(ending, summary.result)
+    return "▶ open elsewhere" if summary.open else "‖ paused" if summary.state.pause is not None else "‖ unfinished"
+
+
+def unit_of(task: Task) -> str:
+    """Return the unit of a task's budget of calls, in the singular."""
+    return blank_state(task.mode).unit
+
+
+def budget_words(task: Task) -> str:
+    """Return a task's budgets in words."""
+    budgets, state = task.budgets, blank_state(task.mode)
+    words = f"{budgets.tool_uses} {state.unit}s"
+    if not state.hands_in_once:
+        words += f", {budgets.submissions} submission{'' if budgets.submissions == 1 else 's'}"
+    return f"{words}, {duration(budgets.time_limit_s * 1000)} of working time" if budgets.time_limit_s else words
+
+
+def _standing(summary: AttemptSummary) -> float:
+    """Return the value of an attempt's best submission, lowered if its pass does not count."""
+    best = summary.state.best
+    unearned = best is not None and best.solved and summary.result is not AttemptResult.SOLVED
+    return _worth(best) - (unearned * (1.5 if summary.result is AttemptResult.NOT_SOLVED else 0.5))
+
+
+def _worth(submission: Submission | None) -> float:
+    return -1 if submission is None else (submission.score or 0) + submission.solved
+
+
+def _number(submission: Submission | None) -> float:
+    return -1 if submission is None else submission.score or 0
+
+
+def cut(text: str, width: int) -> str:
+    """Return text of at most `width` characters."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _best(row: TaskRow) -> str:
+    return "–" if row.best is None else score_cell(row.best.state.best)
+
+
+def _last(row: TaskRow) -> str:
+    if row.last is None:
+        return ""
+    return f"{sign_of(row.last)} {score_cell(row.last.state.last)}"
+
+
+def _result(summary: AttemptSummary) -> str:
+    words = standing_words(summary)[2:]
+    return "used up" if words.endswith("used up") else words
+
+
+TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
+    Column(
+        "",
+        lambda r: r.sign,
+        width=1,
+        style=lambda r: STYLES[r.sign],
+        rank=1,
+        text=lambda r: "",
+        words={
+            "solved": lambda r: r.sign == SOLVED,
+            "unfinished": lambda r: r.unfinished is not None,
+            "new": lambda r: not r.mine,
+        },
+    ),
+    Column("Task", lambda r: r.title, rank=2, text=lambda r: f"{r.title} {r.task.id}"),
+    Column("Mode", lambda r: mode_words(r.task), rank=3, style=lambda r: "$foreground 60%"),
+    Column(
+        "Best",
+        _best,
+        lambda r: _number(r.best.state.best) if r.best is not None else -1,
+        sort=lambda r: _standing(r.best) if r.best is not None else -1,
+        rank=4,
+        right=True,
+    ),
+    Column(
+        "Last",
+        _last,
+        lambda r: _number(r.last.state.last) if r.last is not None else -1,
+        rank=5,
+        style=lambda r: STYLES[sign_of(r.last)] if r.last is not None else "",
+        text=lambda r: standing_words(r.last) if r.last is not None else "never tried",
+    ),
+    Column(
+        "Time",
+        lambda r: duration(r.last.state.clock.active) if r.last is not None else "–",
+        lambda r: r.last.state.clock.active / 1000 if r.last is not None else 0,
+        rank=6,
+        right=True,
+    ),
+    Column("Tests", lambda r: str(r.task.suite.tests), lambda r: r.task.suite.tests, right=True),
+    Column("Suite", lambda r: f"{r.task.suite.seconds:.1f} s", lambda r: r.task.suite.seconds, right=True),
+    Column("Budget", lambda r: budget_words(r.task), lambda r: r.task.budgets.tool_uses),
+    Column("Attempts", lambda r: str(len(r.mine)), lambda r: len(r.mine), right=True),
+)
+"""Those with a rank are shown beside the chosen task; the others when the table has the screen for itself."""
+
+ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
+    Column(
+        "",
+        lambda r: sign_of(r.attempt),
+        width=1,
+        rank=1,
+        style=lambda r: STYLES[sign_of(r.attempt)],
+        text=lambda r: "",
+        words={
+            "solved": lambda r: sign_of(r.attempt) == SOLVED,
+            "unfinished": lambda r: can_go_on(r.attempt),
+        },
+    ),
+    Column(
+        "Started", lambda r: when(r.attempt.started_utc_ms, r.now_ms), sort=lambda r: r.attempt.started_utc_ms, rank=2
+    ),
+    Column("Task", lambda r: r.title, text=lambda r: f"{r.title} {r.attempt.task_id} {r.key}", rank=3),
+    Column("Who", lambda r: cut(who(r), _WHO), rank=4),
+    Column(
+        "Best",
+        lambda r: score_cell(r.attempt.state.best),
+        lambda r: _number(r.attempt.state.best),
+        sort=lambda r: _worth(r.attempt.state.best),
+        right=True,
+        rank=5,
+    ),
+    Column(
+        "Time",
+        lambda r: duration(r.attempt.state.clock.active),
+        lambda r: r.attempt.state.clock.active / 1000,
+        right=True,
+        rank=6,
+    ),
+    Column(
+        "Result",
+        lambda r: _result(r.attempt),
+        style=lambda r: STYLES[sign_of(r.attempt)],
+        text=lambda r: standing_words(r.attempt),
+        rank=7,
+    ),
+    Column("Role", lambda r: r.attempt.role),
+    Column(
+        "Last",
+        lambda r: score_cell(r.attempt.state.last),
+        lambda r: _number(r.attempt.state.last),
+        sort=lambda r: _worth(r.attempt.state.last),
+        right=True,
+    ),
+    Column(
+        "Used",
+        lambda r: used_words(r.attempt.state),
+        lambda r: r.attempt.state.budgets.tool_uses - r.attempt.state.remaining.tool_uses,
+    ),
+    Column("Mode", lambda r: r.attempt.mode if r.task is None else mode_words(r.task)),
+    Column("Actor", lambda r: r.attempt.actor),
+)
+"""The most important first: a narrow terminal shows as many as fit, and the others sideways."""
+
+
+def who(entry: AttemptEntry) -> str:
+    """Return who made an attempt: you, the participant, the model, or the kind of actor."""
+    summary = entry.attempt
+    return "you" if entry.mine else summary.participant or summary.state.header.model or summary.actor

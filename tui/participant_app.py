@@ -1,0 +1,145 @@
+"""The app behind a participant's link: the tasks that they were given and their attempts, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from gistpoint.core.attempts.events import Crashed
+from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.screens.assigned import AssignedScreen, AssignedTask
+from gistpoint.tui.screens.kinds import screens_of
+from gistpoint.tui.services import Opening, Services
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.bench import Judged
+    from gistpoint.tui.screens.solve.interruptions import How
+    from gistpoint.tui.screens.solve.screen import SolveScreen
+
+
+class ParticipantApp(BaseApp):
+    """Shows the assigned tasks; each is attempted once, and resumed until it has ended."""
+
+    def __init__(self, code: str, tasks: Sequence[str], services: Services) -> None:
+        """`code` is the participant's, `tasks` are ids."""
+        super().__init__(services.locations, "screens/assigned.tcss")
+        self.code, self.services = code, services
+        self._ids = tuple(tasks)
+        self._held: OpenAttempt | None = None
+        self._solving: SolveScreen | None = None
+        self._busy = False
+        """Whether a task is being opened."""
+
+    def first_screen(self) -> AssignedScreen:
+        """Return the list of tasks."""
+        return AssignedScreen(self.code)
+
+    # Tasks
+
+    @on(AssignedScreen.Shown)
+    def read_tasks(self) -> None:
+        """Read how far the tasks are."""
+        self._busy = False
+        self.in_thread(lambda: self.call_from_thread(self._show_tasks, self._assigned()))
+
+    def _assigned(self) -> list[AssignedTask]:
+        latest: dict[str, AttemptSummary] = {}
+        for summary in self.services.attempts.summaries():  # the newest first
+            if summary.participant == self.code and (summary.actor == PERSON or summary.problem):
+                latest.setdefault(summary.task_id, summary)
+        tasks = [self.services.tasks.find(id) for id in self._ids]
+        return [AssignedTask(number, task, latest.get(task.id)) for number, task in enumerate(tasks, 1)]
+
+    def _show_tasks(self, rows: Sequence[AssignedTask]) -> None:
+        if isinstance(self.screen, AssignedScreen):
+            self.screen.show(rows)
+
+    # Attempts
+
+    @on(AssignedScreen.Asked)
+    def asked(self, message: AssignedScreen.Asked) -> None:
+        """Begin the task, go on with it, or show how it ended; requests during one are ignored."""
+        if self._busy or not isinstance(self.screen, AssignedScreen):
+            return
+        row = message.row
+        if row.attempt is not None and row.attempt.problem:
+            self.bell()
+            return
+        self._busy = True
+        self.in_thread(partial(self._open, row))
+
+    def _open(self, row: AssignedTask) -> None:
+        opening = Opening(lambda words: self.call_from_thread(self._say, words))
+        if row.attempt is None:
+            held = self.services.start(row.task, opening=opening)
+        elif row.ended:
+            answer = read_answer(row.task)
+            summary = screens_of(row.task).summary(row.task, answer, row.attempt.state, None, row.attempt.accepted)
+            self.call_from_thread(self.push_screen, summary)
+            return
+        else:
+            held = self.services.resume(row.attempt.attempt_id, task=row.task, opening=opening)
+        self.call_from_thread(self._solve, held)
+
+    def _say(self, words: str) -> None:
+        if isinstance(self.screen, AssignedScreen):
+            self.screen.say(f"{words[0].upper()}{words[1:]} …")
+
+    def _solve(self, held: OpenAttempt) -> None:
+        self._held = held
+        self._solving = screens_of(held.attempt.task).solve(held.attempt, self.services.clock)
+        self.push_screen(self._solving, partial(self._solved, held))
+
+    def _solved(self, held: OpenAttempt, how: How | None) -> None:
+        held.close()
+        self._held = self._solving = None
+        if how == "ended":
+            last = held.attempt.state.last
+            judged = held.attempt.found.get(last.call_id) if last is not None else None
+            self.in_thread(partial(self._show_summary, held.attempt.task, held.attempt.state, judged))
+
+    def _show_summary(self, task: Task, state: AttemptState, judged: Judged | None) -> None:
+        answer = read_answer(task)
+        self.call_from_thread(self.push_screen, screens_of(task).summary(task, answer, state, judged, None))
+
+    # The program
+
+    def on_unmount(self) -> None:
+        """Let go of the attempt, however the program has ended."""
+        if self._held is not None:
+            self._held.close()
+
+    def action_leave_program(self) -> None:
+        """Close the program, unless a call is under way; everything is kept, so nothing is asked."""
+        solving = self._solving
+        if solving is None:
+            self.exit()
+        elif not solving.when_free(self.exit):
+            self.notify("A call is under way: wait for it, or cancel it with Esc.", severity="warning")
+
+    def _failed(self, error: UserError) -> None:
+        self._busy = False
+        super()._failed(error)
+
+    def attempt_at_risk(self) -> str:
+        """Return the id of the attempt that is open."""
+        return self._held.attempt.state.attempt_id if self._held is not None else ""
+
+    def keep_what_is_open(self, error: Exception, log: Path) -> str:
+        """Close the attempt, so that it can be resumed."""
+        held, self._held, self._solving, self._busy = self._held, None, None, False
+        if held is None:
+            return ""
+        held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
+        held.close()
+        return " The task is safe: it goes on where it was."

@@ -1,0 +1,172 @@
+"""The tasks that a participant was given: how far each is, and what happens at Enter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.message import Message
+from textual.screen import Screen
+
+from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.tables import Column
+from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.view_models import duration, end_words
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedTask:
+    """A task that a participant was given, and their attempt at it."""
+
+    number: int
+    """From 1."""
+    task: Task
+    attempt: AttemptSummary | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.attempt is not None and self.attempt.state.ended
+
+    @property
+    def state(self) -> str:
+        """How far it is, in a few words."""
+        if self.attempt is None:
+            return "○ not begun"
+        if self.attempt.problem:
+            return "! can't be read"
+        ending = self.attempt.state.ending
+        if ending is None:
+            return "… begun"
+        result = self.attempt.result
+        return "✔ done" if result is AttemptResult.SOLVED else end_words(ending, result)
+
+    @property
+    def words(self) -> str:
+        """What it is, and what Enter does."""
+        return f"{title_of(self.task)}\n\n{self._next}"
+
+    @property
+    def _next(self) -> str:
+        if self.attempt is None:
+            budgets, kind = self.task.budgets, kind_of(self.task).blank
+            tries = "" if kind.hands_in_once else f" and {_count(budgets.submissions, 'submission')}"
+            limit = f", and {duration(budgets.time_limit_s * 1000)} of working time" if budgets.time_limit_s else ""
+            return (
+                f"Enter begins it: the clock starts, and you see what is asked. You have "
+                f"{_count(budgets.tool_uses, kind.unit)}{tries}{limit}.\n\nF10 pauses. You may close the window at any "
+                "time: everything is kept, and goes on by the same link."
+            )
+        if self.attempt.problem:
+            return "What was kept of it can't be read. Tell who gave you the link."
+        spent = duration(self.attempt.state.clock.active)
+        if self.ended:
+            return f"It has ended, after {spent} of working time. Enter shows how."
+        return f"You left it after {spent} of working time. Enter goes on where you were."
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
+ASSIGNED_COLUMNS: tuple[Column[AssignedTask], ...] = (
+    Column("", lambda row: str(row.number), lambda row: row.number),
+    Column("Task", lambda row: title_of(row.task)),
+    Column("Kind", lambda row: mode_words(row.task)),
+    Column("State", lambda row: row.state),
+    Column("Working", lambda row: duration(row.attempt.state.clock.active) if row.attempt else "–", right=True),
+)
+
+
+class AssignedTable(Table[AssignedTask]):
+    """The tasks, in the order in which they were given."""
+
+    MARGIN, GAP = 1, 2
+
+    def __init__(self) -> None:
+        super().__init__(ASSIGNED_COLUMNS, key=lambda row: row.task.id, id="assigned")
+
+
+class AssignedScreen(Screen[None]):
+    """A table of tasks, and words about the one under the cursor."""
+
+    CSS_PATH = "assigned.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.ASSIGNED)]
+    HELP_PAGE = "assigned"
+    SCOPES = (KeyScope.ASSIGNED,)
+    AUTO_FOCUS = "AssignedTable"
+
+    table = query_one(AssignedTable)
+    words = query_one("#assigned-words", Plain)
+
+    class Asked(Message):
+        """Asks to open a task: to begin it, to go on with it, or to see how it ended."""
+
+        def __init__(self, row: AssignedTask) -> None:
+            super().__init__()
+            self.row = row
+
+    class Shown(Message):
+        """The screen is on top: what it shows is to be read again."""
+
+    def __init__(self, code: str) -> None:
+        """`code` is the participant's."""
+        super().__init__()
+        self._code = code
+
+    def compose(self) -> ComposeResult:
+        """Lay out the tasks and the words."""
+        yield HeaderBar("gistpoint", "your tasks", [HeaderField("you are", self._code)])
+        yield AssignedTable()
+        yield Plain("One moment …", id="assigned-words")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Frame the table before it has rows."""
+        framed(self.table, "Tasks")
+
+    def on_screen_resume(self) -> None:
+        """Have the tasks read again."""
+        self.post_message(self.Shown())
+
+    def show(self, rows: Sequence[AssignedTask]) -> None:
+        """Show the tasks; the first that is not done is under the cursor."""
+        first = next((row.task.id for row in rows if not row.ended), None)
+        self.table.show(rows, at=first)
+        framed(self.table, "Tasks", f"{sum(row.ended for row in rows)} of {len(rows)} done")
+        self._show_words()
+
+    def say(self, words: str) -> None:
+        """Show what is being done."""
+        self.words.update(words)
+
+    @on(RecordList.Moved)
+    def _show_words(self) -> None:
+        if self.table.chosen is not None:
+            self.say(self.table.chosen.words)
+
+    @on(RecordList.Chosen)
+    def choose(self, event: RecordList.Chosen) -> None:
+        """Open the task of the row."""
+        event.stop()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the task under the cursor."""
+        if self.table.chosen is not None:
+            self.post_message(self.Asked(self.table.chosen))

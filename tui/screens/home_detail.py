@@ -1,0 +1,160 @@
+"""The chosen task or attempt beside the lists of home: what is asked, its numbers, the attempts, and two charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
+from gistpoint.tui.home_rows import (
+    STYLES,
+    AttemptEntry,
+    TaskRow,
+    budget_words,
+    cut,
+    sign_of,
+    standing_words,
+    unit_of,
+    who,
+)
+from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, LineList, folded, line
+from gistpoint.tui.titles import mode_words
+from gistpoint.tui.view_models import duration, used_words, when
+
+NO_TASKS = """There is no task yet. From the shell:
+
+gistpoint demo
+    solve a small task that comes with the program
+gistpoint task new more-itertools==11.2.1
+    make a task from a published library
+gistpoint task new ./folder
+    make one from a folder of yours
+
+Then press . here."""
+NO_ATTEMPTS = "No attempt was made yet: choose a task (F2) and press Enter."
+_NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
+_SHOWN = 5
+"""Own attempts and failing tests that are listed; the others are counted."""
+
+
+def asked_words(task: Task) -> str:
+    """Return what a task asks, in a sentence that names no function."""
+    if task.mode == Mode.REMOVE:
+        return "One function has lost its body: write it."
+    if task.mode == Mode.GIST:
+        return "Put what one test runs through into a single file."
+    if task.mode == Mode.DISCOVERY:
+        if not task.several:
+            return "One function was changed for the worse: find and repair it."
+        count = f"{_NUMBERS.get(task.brief.targets, 'Several')} functions"
+        return f"{count} were changed for the worse: find and repair them."
+    return f"A task of the mode {task.mode}."
+
+
+def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
+    """Return everything that is told of a task before it is opened; the lines of own attempts lead to these."""
+    task = row.task
+    numbers = [f"{task.suite.tests} tests, {len(task.brief.failing)} fail", f"suite {task.suite.seconds:.1f} s"]
+    if not task.suite.tests:
+        numbers = []
+    found = [
+        *folded(asked_words(task), width, "bold", indent=" "),
+        *folded(" · ".join([mode_words(task), *numbers, budget_words(task)]), width, MUTED, indent=" "),
+        *folded(_next_words(row), width, "$text-primary", indent=" "),
+    ]
+    if row.mine:
+        found += [Line(), line(" Your attempts", HEADING)]
+        found += [_attempt(summary, now_ms) for summary in row.mine[:_SHOWN]]
+        if len(row.mine) > _SHOWN:
+            found.append(line(f"  and {len(row.mine) - _SHOWN} more: F3 lists all attempts", MUTED))
+    if row.others:
+        found.append(line(f"  {row.others} by others (models, participants, played): F3 lists them", MUTED))
+    charted = next((summary.state for summary in row.mine if summary.state.counted_submissions), None)
+    if charted is not None:
+        found += score_lines(charted)
+    if row.last is not None:
+        found += time_lines(row.last.state, width, "Time of the last attempt")
+    return [*found, *_failing(row, width)]
+
+
+def _next_words(row: TaskRow) -> str:
+    if row.unfinished is not None:
+        return "Enter goes on where you left it · Ctrl+N begins another"
+    if row.last is not None:
+        return "Enter shows how it went · Ctrl+N begins another"
+    free = " (nothing counts: it is a demo)" if row.shipped else ""
+    return f"Enter starts it, and the clock{free}"
+
+
+def _attempt(summary: AttemptSummary, now_ms: int) -> Line:
+    state = summary.state
+    score = "" if state.last is None else f"  {score_cell(state.last)}"
+    pieces = (
+        (f" {when(summary.started_utc_ms, now_ms):<16}", ""),
+        (f"{duration(state.clock.active):>7}  {used_words(state):<14} ", MUTED),
+        (f"{standing_words(summary)}{score}", STYLES[sign_of(summary)]),
+    )
+    return Line(pieces, link=summary.attempt_id)
+
+
+def _failing(row: TaskRow, width: int) -> Iterator[Line]:
+    failing = row.task.brief.failing
+    if not failing:
+        return
+    yield Line()
+    yield line(" What fails", HEADING)
+    if not row.mine and not row.shipped:
+        yield line("  the brief names the tests, once you have started", MUTED)
+        return
+    for failure in failing[:_SHOWN]:
+        yield Line((("  ✘ ", STYLES["✘"]), (cut(failure.id, width - 4), "")))
+    if len(failing) > _SHOWN:
+        yield line(f"  and {len(failing) - _SHOWN} more", MUTED)
+
+
+def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
+    """Return what is known of an attempt of anybody."""
+    summary, state = entry.attempt, entry.attempt.state
+    best, last = state.best, state.last
+    scores = [] if last is None else [f"last {score_cell(last)}"]
+    if best is not None and best is not last:
+        scores.append(f"best {score_cell(best)}")
+    unit = "call" if entry.task is None else unit_of(entry.task)
+    rows: Sequence[tuple[str, str, str]] = (
+        ("Result", " · ".join([standing_words(summary), *scores]), STYLES[sign_of(summary)]),
+        ("By", f"{who(entry)} ({summary.actor}), role {summary.role}" if summary.role else who(entry), ""),
+        ("Began", when(summary.started_utc_ms, entry.now_ms), ""),
+        ("Worked", f"{duration(state.clock.active)}, {used_words(state)} {unit}s", ""),
+        ("Mode", summary.mode if entry.task is None else mode_words(entry.task), ""),
+        ("Task", entry.title if entry.task is not None else f"{entry.title}, which is no longer there", ""),
+        ("Problem", summary.problem, STYLES["!"]),
+    )
+    found: list[Line] = []
+    for name, value, style in rows:
+        if value:
+            first, *rest = folded(value, width - 10, style, indent="")
+            found.append(Line(((f" {name:<9}", MUTED), *first.pieces)))
+            found += [Line(((" " * 10, ""), *more.pieces)) for more in rest]
+    return [*found, *score_lines(state), *time_lines(state, width, "Time")]
+
+
+def text_lines(text: str, width: int) -> list[Line]:
+    """Return words that stand where there is nothing to choose."""
+    return folded(text, width, indent=" ")
+
+
+class Detail(LineList):
+    """The chosen task or attempt; Enter on the line of an attempt opens that."""
+
+    def __init__(self) -> None:
+        super().__init__(id="home-detail")
+
+    def ground(self, index: int) -> str:
+        """Show the cursor only while the keys act here."""
+        return super().ground(index) if self.has_focus else ""
+
+    @property
+    def chosen(self) -> str:
+        """The id of the attempt under the cursor; empty on any other line."""
+        return self.lines[self.cursor].link if self.cursor < len(self.lines) else ""

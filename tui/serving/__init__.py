@@ -1,0 +1,1 @@
+"""Participants in browsers: a link for each, and a program of their own behind it."""

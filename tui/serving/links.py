@@ -1,0 +1,135 @@
+"""The links of participants: who may come, to which tasks or study. Of a link only the hash of its token is kept."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.ports import TimeSource
+
+FORMAT, VERSION = "gistpoint.links", 1
+TOKEN_BYTES = 32
+
+
+class LinksError(UserError):
+    """The links can't be read, or there is no such link."""
+
+
+class Assigned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a participant comes for: tasks, or a study."""
+
+    tasks: tuple[str, ...] = ()
+    """Ids of tasks, in their order."""
+    study: str = ""
+    """The absolute path of the study's folder; empty for single tasks."""
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A participant's link."""
+
+    sha256: str
+    """Of the token, in hexadecimal digits."""
+    made_utc_ms: int
+    assigned: Assigned
+
+
+class _File(msgspec.Struct):
+    format: str = FORMAT
+    version: int = VERSION
+    links: dict[str, Link] = msgspec.field(default_factory=dict)
+
+
+class LinkBook:
+    """The links in one file, for its owner's eyes alone. Every method reads it again: several processes use it."""
+
+    def __init__(self, path: Path, clock: TimeSource) -> None:
+        self._path, self._clock = path, clock
+
+    def all(self) -> Mapping[str, Link]:
+        """Return the links by participant. Raises `LinksError` if the file can't be read."""
+        try:
+            found = msgspec.json.decode(self._path.read_bytes(), type=_File)
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.DecodeError) as error:
+            raise LinksError(f"{self._path} can't be read: {error}.", hint="Mend it, or remove it.") from error
+        if (found.format, found.version) != (FORMAT, VERSION):
+            raise LinksError(f"{self._path} was written by another version.", hint="Serve with that version.")
+        return found.links
+
+    def assign(self, people: Mapping[str, Assigned], *, renew: Iterable[str] = ()) -> Mapping[str, str]:
+        """Say what participants come for; return the tokens of new links, which can't be told again.
+
+        Who has a link keeps it, unless it is to be renewed.
+        """
+        renewed, made = set(renew), dict[str, str]()
+        with self._changing() as links:
+            for who, assigned in people.items():
+                old = links.get(who)
+                if old is not None and who not in renewed:
+                    links[who] = msgspec.structs.replace(old, assigned=assigned)
+                    continue
+                made[who] = secrets.token_urlsafe(TOKEN_BYTES)
+                links[who] = Link(hash_of(made[who]), self._clock.utc_ms(), assigned)
+        return made
+
+    def revoke(self, who: str) -> None:
+        """Remove a participant's link. Raises `LinksError` without one."""
+        with self._changing() as links:
+            if links.pop(who, None) is None:
+                raise LinksError(f"{who} has no link.", hint="`gistpoint serve links` shows who has one.")
+
+    def holder(self, token: str) -> str:
+        """Return the participant whose token it is; empty if it is nobody's."""
+        wanted = hash_of(token)
+        return next((who for who, link in self.all().items() if secrets.compare_digest(link.sha256, wanted)), "")
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Link]]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.with_suffix(".lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            links = dict(self.all())
+            yield links
+            part = self._path.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
+                file.write(msgspec.json.format(msgspec.json.encode(_File(links=links))))
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self._path)
+
+
+def hash_of(token: str) -> str:
+    """Return what is kept of a token."""
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return participants and the names of their tasks, from a file of `P01 = ["TASK", "TASK"]`.
+
+    Raises `LinksError`.
+    """
+    import tomllib
+
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise LinksError(f"{path} can't be read: {error}.") from error
+    found = {}
+    for who, tasks in values.items():
+        if not isinstance(tasks, list) or not tasks or not all(isinstance(task, str) and task for task in tasks):
+            raise LinksError(f"{path}: {who!r} needs a list of tasks.", hint=f'Such as: {who} = ["TASK", "TASK"]')
+        found[who] = tuple(tasks)
+    if not found:
+        raise LinksError(f"{path} names no participant.", hint='A line such as P01 = ["TASK", "TASK"] is one.')
+    return found

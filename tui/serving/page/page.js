@@ -1,0 +1,63 @@
+"use strict";
+// Around textual-serve's terminal: the address of the socket, a size that fits, and what is said when it is closed.
+
+const COLUMNS = 80, LINES = 24, LARGEST = 16, SMALLEST = 9;
+const CELL_WIDTH = 0.6005, CELL_HEIGHT = 1.32; // of Roboto Mono, in parts of its size, rounded up
+const PING_MS = 15000, SILENT_MS = 50000;
+const LOST = "The connection was lost. What you have done is kept.";
+const CLOSED = "Closed. What you have done is kept.";
+
+let said = "", begun = false;
+
+function fontSize() {
+  const across = window.innerWidth / COLUMNS / CELL_WIDTH, down = window.innerHeight / LINES / CELL_HEIGHT;
+  return Math.min(LARGEST, Math.floor(Math.min(across, down)));
+}
+
+function show(words) {
+  document.getElementById("said").textContent = words;
+  const again = document.getElementById("again");
+  again.hidden = false;
+  again.focus();
+}
+
+function takeKeys() {
+  const keys = document.querySelector(".xterm-helper-textarea");
+  if (keys && !document.body.classList.contains("-closed")) keys.focus();
+}
+
+const Socket = window.WebSocket;
+window.WebSocket = class extends Socket {
+  constructor(url) {
+    super(url);
+    let heard = Date.now();
+    const pulse = setInterval(() => {
+      if (Date.now() - heard > SILENT_MS) this.close();
+      else if (this.readyState === Socket.OPEN) this.send(JSON.stringify(["ping"]));
+    }, PING_MS);
+    this.addEventListener("open", () => setTimeout(takeKeys));
+    this.addEventListener("message", (event) => {
+      heard = Date.now();
+      begun = true;
+      if (typeof event.data === "string") {
+        const [kind, words] = JSON.parse(event.data);
+        if (kind === "said") said = words;
+      }
+    });
+    this.addEventListener("close", (event) => {
+      clearInterval(pulse);
+      show(said || (event.wasClean && begun ? CLOSED : LOST));
+    });
+  }
+};
+
+document.addEventListener("DOMContentLoaded", () => {
+  const terminal = document.getElementById("terminal");
+  terminal.dataset.sessionWebsocketUrl = location.origin.replace(/^http/, "ws") + "/s/ws";
+  terminal.dataset.fontSize = Math.max(SMALLEST, fontSize());
+  document.getElementById("again").addEventListener("click", () => location.reload());
+  const fits = () => { document.getElementById("small").hidden = fontSize() >= SMALLEST; };
+  fits();
+  window.addEventListener("resize", fits);
+  window.addEventListener("focus", takeKeys);
+});

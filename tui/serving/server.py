@@ -1,0 +1,358 @@
+"""The server of participants' links: textual-serve's, with a door, and with its own page in place of a foreign one."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import textual_serve
+from aiohttp import WSCloseCode, WSMsgType, web
+from textual_serve.server import Server
+
+from gistpoint.core.errors import UserError
+from gistpoint.tui.serving.links import Assigned, LinkBook
+from gistpoint.tui.serving.session import ParticipantSession, envelope
+
+HEARTBEAT_S = 15.0
+BAD_TOKENS, BAD_TOKENS_S = 5, 60.0
+"""So many wrong links from one address are answered as such in this time; more are told to wait."""
+WATCH_S = 2.0
+"""How often it is looked whether a link was revoked."""
+MOST_INPUT_BYTES = 8 * 1024 * 1024
+"""A pasted text is at most so long."""
+_MOST_ADDRESSES = 10_000
+COOKIE = "gistpoint"
+ROOM, SOCKET = "/s", "/s/ws"
+OTHER_WINDOW = "This was opened in another window, where it goes on."
+FULL = "So many people are here that there is no place just now. Try again in a few minutes."
+REVOKED = "This link is no longer valid. Ask who gave it to you."
+STOPPED = "The server was stopped. What you have done is kept: come back by the same link."
+_NO_LINK = "This link is not valid. Ask who gave it to you."
+_PAGE = Path(__file__).parent / "page"
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+
+
+@dataclass(frozen=True, slots=True)
+class ServedPlace:
+    """Where the server listens, and under which address browsers reach it."""
+
+    host: str
+    port: int
+    public_url: str = ""
+    """Without a path; empty for the place itself."""
+    certificate: str = ""
+    key: str = ""
+    behind_proxy: bool = False
+
+
+@dataclass(slots=True)
+class Window:
+    """A participant's open window."""
+
+    socket: web.WebSocketResponse
+    session: ParticipantSession
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class ParticipantServer(Server):
+    """Serves each participant a program of their own; everything else is refused."""
+
+    def __init__(
+        self,
+        links: LinkBook,
+        people: Collection[str],
+        place: ServedPlace,
+        arguments: Callable[[str, Assigned], Sequence[str]],
+        *,
+        sessions: int,
+        log: Callable[[str], None],
+    ) -> None:
+        """`arguments` are those of `gistpoint` for a participant; `sessions` programs run at most; `log` takes lines.
+
+        Only the links of `people` are good.
+        """
+        super().__init__("", host=place.host, port=place.port, title="gistpoint")
+        self._links, self._people, self._place, self._arguments = links, frozenset(people), place, arguments
+        self._most, self._log = sessions, log
+        self._windows: dict[str, Window] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._bad: dict[str, deque[float]] = {}
+        self._stopping = False
+        self._hosts: frozenset[str] = frozenset()
+        """What browsers, or the proxy before the server, call it: `NAME` or `NAME:PORT`."""
+        self._origins: frozenset[str] = frozenset()
+        self._secure = False
+
+    # Routes
+
+    async def _make_app(self) -> web.Application:
+        app = web.Application(client_max_size=1024, middlewares=[self._door])
+        app.add_routes([
+            web.get("/p/{token}", self._come),
+            web.get(ROOM, self.handle_index),
+            web.get(SOCKET, self.handle_websocket),
+            web.get("/page/{name}", self._own_file),
+            web.static("/static", Path(textual_serve.__file__).parent / "static"),
+        ])  # fmt: skip
+        app.on_shutdown.append(self.on_shutdown)
+        return app
+
+    @web.middleware
+    async def _door(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
+        """Refuse requests under a foreign name, and give every answer its headers."""
+        try:
+            if request.host not in self._hosts:
+                raise web.HTTPMisdirectedRequest(text="This server has another name.")
+            answer = await handler(request)  # type: ignore[misc]
+        except web.HTTPException as error:
+            answer = error
+        assert isinstance(answer, web.StreamResponse)
+        if not answer.prepared:
+            answer.headers.update(self._headers())
+        if isinstance(answer, web.HTTPException):
+            raise answer
+        return answer
+
+    def _headers(self) -> dict[str, str]:
+        # browsers refuse the policy's `self` for sockets, or an address of IPv6 in it: one of the two is always there
+        sockets = " ".join(sorted(one.replace("http", "ws", 1) for one in self._origins if "[" not in one))
+        return {
+            "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+            f"connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "Referrer-Policy": "no-referrer",
+            "X-Frame-Options": "DENY",
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": "no-store",
+        }
+
+    async def _come(self, request: web.Request) -> web.StreamResponse:
+        """Turn the link into a cookie.
+
+        The page goes on by itself: after a redirect the browser would withhold the cookie from who came by a link on
+        another site, such as a mail in a browser.
+        """
+        token = request.match_info["token"]
+        if not self._who(token):
+            raise self._not_known(request)
+        answer = web.Response(body=_own_page("entry.html"), content_type="text/html", charset="utf-8")
+        answer.set_cookie(COOKIE, token, path=ROOM, httponly=True, samesite="Strict", secure=self._secure)
+        return answer
+
+    def _not_known(self, request: web.Request) -> web.HTTPException:
+        address = self._address(request)
+        now = time.monotonic()
+        if len(self._bad) >= _MOST_ADDRESSES:
+            self._bad = {one: times for one, times in self._bad.items() if now - times[-1] < BAD_TOKENS_S}
+        times = self._bad.setdefault(address, deque(maxlen=BAD_TOKENS))
+        if len(times) == BAD_TOKENS and now - times[0] < BAD_TOKENS_S:
+            wait = str(int(BAD_TOKENS_S - (now - times[0])) + 1)
+            return web.HTTPTooManyRequests(text="Too many wrong links: wait a minute.", headers={"Retry-After": wait})
+        times.append(now)
+        return web.HTTPNotFound(text=_NO_LINK)
+
+    def _address(self, request: web.Request) -> str:
+        """Return who asks: behind a proxy, whom the proxy names last."""
+        passed = request.headers.get("X-Forwarded-For", "") if self._place.behind_proxy else ""
+        return passed.rpartition(",")[2].strip() or request.remote or ""
+
+    def _who(self, token: str) -> str:
+        who = self._links.holder(token) if token else ""
+        return who if who in self._people else ""
+
+    async def handle_index(self, request: web.Request) -> web.StreamResponse:
+        """Show the page with the terminal to who has the cookie."""
+        if not self._who(request.cookies.get(COOKIE, "")):
+            raise web.HTTPForbidden(text=_NO_LINK)
+        return web.Response(body=_own_page("page.html"), content_type="text/html", charset="utf-8")
+
+    async def _own_file(self, request: web.Request) -> web.StreamResponse:
+        path = _PAGE / request.match_info["name"]
+        if path.parent != _PAGE or path.suffix not in (".js", ".css") or not path.is_file():
+            raise web.HTTPNotFound
+        return web.Response(body=path.read_bytes(), content_type=_TYPES[path.suffix], charset="utf-8")
+
+    # Windows
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """Connect a window with a program of its participant; an older window of theirs is closed."""
+        token = request.cookies.get(COOKIE, "")
+        who = self._who(token)
+        if not who or request.headers.get("Origin") not in self._origins:
+            raise web.HTTPForbidden(text=_NO_LINK)
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MOST_INPUT_BYTES)
+        await socket.prepare(request)
+        async with self._turns.setdefault(who, asyncio.Lock()):
+            older = self._windows.get(who)
+            if older is not None:
+                await self._close(older, OTHER_WINDOW)
+            refusal = self._refusal(who, token)
+            if refusal:
+                await self._farewell(socket, refusal)
+                return socket
+            window = self._windows[who] = Window(socket, self._session(who, socket))
+        watch = asyncio.create_task(self._watch(who, window, token))
+        try:
+            await window.session.start(_number(request, "width", 80), _number(request, "height", 24))
+            await self._listen(socket, window.session)
+        finally:
+            watch.cancel()
+            await asyncio.shield(self._end(who, window))
+        return socket
+
+    def _refusal(self, who: str, token: str) -> str:
+        """Return why no program is started for a participant now; empty if one is."""
+        if self._stopping:
+            return STOPPED
+        if self._who(token) != who:
+            return REVOKED
+        return FULL if len(self._windows) >= self._most else ""
+
+    def _session(self, who: str, socket: web.WebSocketResponse) -> ParticipantSession:
+        async def draw(data: bytes) -> None:
+            if not socket.closed:
+                await socket.send_bytes(data)
+
+        async def say(words: str) -> None:
+            if not socket.closed:
+                await socket.send_json(["said", words])
+
+        async def ended() -> None:
+            await socket.close()
+
+        arguments = self._arguments(who, self._links.all()[who].assigned)
+        return ParticipantSession(
+            arguments, write_bytes=draw, say=say, ended=ended, log=lambda words: self._log(f"{who}: {words}")
+        )
+
+    async def _listen(self, socket: web.WebSocketResponse, session: ParticipantSession) -> None:
+        async for message in socket:
+            if message.type is not WSMsgType.TEXT:
+                continue
+            try:
+                kind, content = envelope(message.data)
+            except ValueError:
+                continue
+            if kind == "stdin" and isinstance(content, str):
+                await session.send_bytes(content.encode("utf-8", "replace"))
+            elif kind == "resize" and isinstance(content, dict):
+                await session.set_terminal_size(content.get("width", 80), content.get("height", 24))
+            elif kind == "ping":
+                await socket.send_json(["alive"])
+            elif kind == "blur":
+                await session.blur()
+            elif kind == "focus":
+                await session.focus()
+
+    async def _watch(self, who: str, window: Window, token: str) -> None:
+        """Close the window when its link is revoked."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            try:
+                revoked = self._who(token) != who
+            except UserError as error:
+                self._log(str(error))
+                continue
+            if revoked:
+                await self._farewell(window.socket, REVOKED)
+                return
+
+    async def _end(self, who: str, window: Window) -> None:
+        await window.session.stop()
+        if self._windows.get(who) is window:
+            del self._windows[who]
+        window.gone.set()
+
+    async def _close(self, window: Window, words: str) -> None:
+        await self._farewell(window.socket, words)
+        await window.gone.wait()
+
+    async def _farewell(self, socket: web.WebSocketResponse, words: str) -> None:
+        if not socket.closed:
+            await socket.send_json(["said", words])
+            await socket.close(code=WSCloseCode.GOING_AWAY)
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        """Let every program quit, which keeps what was done in it."""
+        self._stopping = True
+        await asyncio.gather(*(self._close(window, STOPPED) for window in list(self._windows.values())))
+
+    # The server
+
+    async def run(self, listening: Callable[[str], None]) -> None:
+        """Serve until SIGINT or SIGTERM; `listening` is called with the address when the server is there.
+
+        Raises `UserError` if the place can't be had.
+        """
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        # the access log would hold the tokens
+        runner = web.AppRunner(await self._make_app(), access_log=None, handle_signals=False)
+        await runner.setup()
+        try:
+            address = await self._listen_at(runner)
+            listening(address)
+            await stop.wait()
+        finally:
+            await runner.cleanup()
+
+    async def _listen_at(self, runner: web.AppRunner) -> str:
+        place = self._place
+        tls = None
+        try:
+            if place.certificate:
+                tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                tls.load_cert_chain(place.certificate, place.key)
+            site = web.TCPSite(runner, place.host, place.port, ssl_context=tls)
+            await site.start()
+        except OSError as error:
+            raise UserError(
+                f"{place.host}:{place.port} can't be listened on: {error.strerror or error}.",
+                hint="--host takes an address of this machine, --port one that is free; port 0 takes any.",
+            ) from error
+        own = origin_of(f"{'https' if tls else 'http'}://{_in_url(place.host)}:{runner.addresses[0][1]}")
+        port = own.rpartition(":")[2]
+        near = {f"http{'s' * bool(tls)}://{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")}
+        address = origin_of(place.public_url) if place.public_url else own
+        self._origins = frozenset({address} | (near if not place.public_url and is_loopback(place.host) else set()))
+        passed = {own} | near if place.behind_proxy else set()
+        self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins | passed)
+        self._secure = address.startswith("https:")
+        return address
+
+
+def origin_of(url: str) -> str:
+    """Return the origin of a URL as browsers write it: in lower case, and without the scheme's own port."""
+    parts = urlsplit(url.lower())
+    own = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return f"{parts.scheme}://{parts.netloc.removesuffix(own) if own else parts.netloc}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    from ipaddress import ip_address
+
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _number(request: web.Request, name: str, default: int) -> int:
+    text = request.query.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else default
+
+
+def _own_page(name: str) -> bytes:
+    return (_PAGE / name).read_bytes()
