@@ -38,6 +38,8 @@ class ProgressLine:
         self._stage = ""
         self._began = time.monotonic()
         self._logged_at = float("-inf")
+        self.stopping = False
+        """Whether the work is being stopped: a stage that ends now is not done."""
 
     def __enter__(self) -> ProgressLine:
         if not self._quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -104,6 +106,7 @@ class ProgressLine:
     def _campaign(self, progress: CampaignProgress) -> None:
         parts = campaign_parts(progress)
         if self._bar is not None:
+            self.stage("trying functions")
             kept, _, tried = parts[0].partition(" of ")
             words = visible_line("; ".join([*parts[2:3], tried, *parts[3:]]))
             self._bar.show(words, len(progress.kept), progress.wanted, count=kept, left_s=progress.remaining)
@@ -114,7 +117,7 @@ class ProgressLine:
         return visible_line(": ".join(filter(None, (self._stage, text))))
 
     def _end_stage(self) -> None:
-        if self._stage and self._bar is not None:
+        if self._stage and self._bar is not None and not self.stopping:
             self.line(f"✔ {self._stage}  {duration(round(1000 * (time.monotonic() - self._began)))}")
         self._stage = ""
 
@@ -191,6 +194,7 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
         cancel.cancel()
         signal(SIGINT, before)
         if progress is not None:
+            progress.stopping = True
             told = "Stopping, without loss. Ctrl+C again ends at once."
             Thread(target=progress.line, args=(told,), daemon=True).start()  # a handler must not write itself
 
