@@ -350,9 +350,9 @@ class _Making:
             "difficulty": asdict(answer.difficulty),
         }
         if wanted := differing(replace(with_settings(task, settings), budgets=budgets), task):
-            self.progress.line(_KEPT.format(id=task.short_id))
+            self.progress.line(_KEPT.format(id=task.short_id), stamped=False)
             for line in toml_lines(wanted):
-                self.progress.line(f"    {line}")
+                self.progress.line(f"    {line}", stamped=False)
             row["other_settings"] = wanted
         reference = None if self.options.no_reference else self._reference(task)
         row["reference"] = reference_record(reference)

@@ -96,12 +96,13 @@ class ProgressLine:
         if self._bar is not None:
             self._bar.show(self._titled(text))
 
-    def line(self, text: str) -> None:
-        """Print a line that stays."""
+    def line(self, text: str, *, stamped: bool = True) -> None:
+        """Print a line that stays; `stamped` puts the time of day before it where there is no terminal."""
         if self._bar is not None:
             self._bar.line(visible_line(text))
         elif not self._quiet:
-            print(f"{datetime.now():%H:%M:%S} {visible_line(text)}", file=sys.stderr, flush=True)
+            at = f"{datetime.now():%H:%M:%S} " if stamped else ""
+            print(f"{at}{visible_line(text)}", file=sys.stderr, flush=True)
 
     def _campaign(self, progress: CampaignProgress) -> None:
         parts = campaign_parts(progress)

@@ -204,7 +204,7 @@ def check(options: argparse.Namespace) -> int:
             findings.append(finding)
             if not options.json:
                 word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
-                progress.line(f"{word:>8}  {finding.name}: {finding.detail}")
+                progress.line(f"{word:>8}  {finding.name}: {finding.detail}", stamped=False)
     good = all(finding.passed for finding in findings)
     if options.json:
         rows = [asdict(finding) for finding in findings]
