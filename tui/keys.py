@@ -114,6 +114,7 @@ SCOPE_WORDS = {
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.BRIEF: "Solve: the brief, while it is read first",
     KeyScope.ASSIGNED: "The tasks behind a participant's link",
+    KeyScope.TOUR: "The tour",
     KeyScope.STUDY: "Taking part in a study",
     KeyScope.READING: "Lists and texts",
 }

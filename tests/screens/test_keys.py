@@ -34,6 +34,7 @@ from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.screens.study.page import StudyPage
 from gistpoint.tui.screens.summary import SummaryScreen
+from gistpoint.tui.screens.tour import TourScreen
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
@@ -58,6 +59,7 @@ OWNERS: dict[KeyScope, type] = {
     KeyScope.VALIDATE_GIST: GistPage,
     KeyScope.BRIEF: BriefPane,
     KeyScope.STUDY: StudyPage,
+    KeyScope.TOUR: TourScreen,
 }
 
 

@@ -86,6 +86,7 @@ WORDS: tuple[Word, ...] = (
         "split.smaller split.larger",
     ),
     Word("y", "copy", "view.copy home.copy"),
+    Word("T", "tour", "home.tour"),
     Word("colon", "a command in words", "pane.command"),
     Word(
         "1 2 3 4 5 6 7 8 9",
@@ -113,7 +114,7 @@ WORDS: tuple[Word, ...] = (
     Word(
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what runs",
-        "home.leave"
+        "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
         " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave"
         " campaign.leave campaign.stop",
