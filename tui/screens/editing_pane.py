@@ -140,9 +140,13 @@ class EditingPane(Vertical):
         """Return what is known of the code: lines added and removed, and whether it parses."""
         return state_words(self.editor.state, self.editor.line_number_start)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the user's own editor where it is allowed and there is a terminal for it."""
+        return action != "external_editor" or (self.may_leave() and not self.app.is_web)
+
     def action_external_editor(self) -> None:
         """Open the code in `$EDITOR`; the clock keeps counting it as editing."""
-        if not self.buffer or not self.may_leave() or self.app.is_web:
+        if not self.buffer or not self.may_leave():
             self.app.bell()
             return
         try:
