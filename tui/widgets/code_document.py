@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich.cells import cell_len
@@ -51,6 +52,7 @@ class CodeDocument(Document):
     """
 
     _widest: int | None = None
+    _tab = 4
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -59,27 +61,30 @@ class CodeDocument(Document):
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         """Replace a part of the text."""
+        top, bottom = sorted((start[0], end[0]))
+        gone = self._lines[top : bottom + 1]
         result = super().replace_range(start, end, text)
-        del self._open[min(start, end)[0] + 1 :]
-        self._widest = None
+        del self._open[top + 1 :]
+        if self._widest is not None:
+            come = self._lines[top : result.end_location[0] + 1]
+            loses = max(map(self._width, gone), default=0) == self._widest
+            self._widest = None if loses else max(self._widest, *map(self._width, come))
         return result
 
     def get_size(self, tab_width: int) -> Size:
         """Return the width in cells of the widest line, and the number of lines."""
-        if self._widest is None:
-            lines = self._lines
-            odd = [line for line in lines if not line.isascii() or "\t" in line]
-            wide = max((cell_len(line.expandtabs(tab_width)) for line in odd), default=0)
-            self._widest = max(wide, max(map(len, lines)))
+        if self._widest is None or tab_width != self._tab:
+            self._tab = tab_width
+            self._widest = max(map(self._width, self._lines))
         return Size(self._widest, len(self._lines))
 
-    def spans(self, row: int) -> list[CodeSpan]:
+    def _width(self, line: str) -> int:
+        plain = line.isascii() and "\t" not in line
+        return len(line) if plain else cell_len(line.expandtabs(self._tab))
+
+    def spans(self, row: int) -> tuple[CodeSpan, ...]:
         """Return what is coloured in a line; later spans lie over earlier ones."""
-        line = self._lines[row]
-        if len(line) > LONGEST_LINE:
-            return []
-        found = [(*match.span(match.lastgroup), match.lastgroup) for match in _WORDS.finditer(line) if match.lastgroup]
-        return [*found, *self._quoted(row)]
+        return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
         """Return the place of the bracket that belongs to the one at `place`; None if there is none nearby."""
@@ -113,18 +118,25 @@ class CodeDocument(Document):
         places = (match.start() for match in _BRACKET.finditer(self._lines[row]))
         return [(row, at) for at in places if not any(start <= at < end for start, end, _ in quoted)]
 
-    def _quoted(self, row: int) -> list[CodeSpan]:
+    def _quoted(self, row: int) -> tuple[CodeSpan, ...]:
         """Return the strings and comments of a line."""
         while len(self._open) <= row:
             self._open.append(_read(self._lines[len(self._open) - 1], *self._open[-1])[1])
         return _read(self._lines[row], *self._open[row])[0]
 
 
-def _read(line: str, delimiter: str, kind: str) -> tuple[list[CodeSpan], tuple[str, str]]:
+@lru_cache(maxsize=1_024)
+def _words(line: str) -> tuple[CodeSpan, ...]:
+    found = _WORDS.finditer(line) if len(line) <= LONGEST_LINE else ()
+    return tuple((*match.span(match.lastgroup), match.lastgroup) for match in found if match.lastgroup)
+
+
+@lru_cache(maxsize=1_024)
+def _read(line: str, delimiter: str, kind: str) -> tuple[tuple[CodeSpan, ...], tuple[str, str]]:
     """Return the strings and comments of a line, and the string that is open at its end."""
     spans: list[CodeSpan] = []
     if len(line) > LONGEST_LINE:
-        return spans, ("", "")
+        return (), ("", "")
     margin = len(line) - len(line.lstrip())
     at = start = 0
     while True:
@@ -132,11 +144,11 @@ def _read(line: str, delimiter: str, kind: str) -> tuple[list[CodeSpan], tuple[s
             end = _ENDS[delimiter].match(line, at)
             spans.append((start, end.end() if end is not None else len(line), kind))
             if end is None:
-                return spans, (delimiter, kind)
+                return tuple(spans), (delimiter, kind)
             at, delimiter = end.end(), ""
         match = _QUOTED.search(line, at)
         if match is None:
-            return spans, ("", "")
+            return tuple(spans), ("", "")
         start, at = match.span()
         if match["comment"] is not None:
             spans.append((start, at, "comment"))

@@ -16,7 +16,7 @@ from textual.document._document import EditResult, Location
 from textual.document._document_navigator import DocumentNavigator
 from textual.document._history import EditHistory
 from textual.document._wrapped_document import WrappedDocument
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.style import Style
@@ -128,7 +128,8 @@ class FunctionEditor(WritingArea):
         self._seal = TextSeal(text)
         self._state = CodeState()
         self._strips: LRUCache[CodeRow, Strip] = LRUCache(512)
-        self._drawn_as: tuple[object, ...] = ()
+        self._drawn_as = (0, 0, 0)
+        """Cells by which rows are scrolled, and of their width and their gutter."""
         self._looks: RowStyles | None = None
         self._brackets: tuple[Location, ...] = ()
         super().__init__(
@@ -364,6 +365,14 @@ class FunctionEditor(WritingArea):
         self._brackets = ()
         return None
 
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor; back to the start of the lines as soon as it can be seen from there."""
+        scrolled = super().scroll_cursor_visible(center, animate)
+        room = self.scrollable_content_region.width - self.gutter_width
+        if self.scroll_x and self._cursor_offset[0] < room - 3:
+            self.scroll_to(x=0, animate=False, force=True)
+        return scrolled
+
     # Drawing
 
     def _recolour(self) -> None:
@@ -378,22 +387,27 @@ class FunctionEditor(WritingArea):
         """Drop what was drawn in other colours."""
         super().notify_style_update()
         self._looks = None
+        self._strips.clear()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the rows in sight; at another place or width all anew."""
+        now = (self.scroll_offset.x, self.scrollable_content_region.width, self.gutter_width)
+        if now != self._drawn_as:
+            self._drawn_as = now
+            self._strips.clear()
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Draw one row; equal ones are drawn once."""
         if self.placeholder and self.document.line_count == 1 and not self.document.get_line(0):
             return super().render_line(y)
-        left, top = self.scroll_offset
-        width, gutter, looks = self.scrollable_content_region.width, self.gutter_width, self._styles_now()
-        if (left, width, gutter, looks) != self._drawn_as:
-            self._drawn_as = (left, width, gutter, looks)
-            self._strips.clear()
-        line = top + y
+        line, looks = self.scroll_offset.y + y, self._styles_now()
         if line >= self.document.line_count:
             return Strip.blank(self.size.width, looks.base)
         row = self._row(line)
         strip = self._strips.get(row)
         if strip is None:
+            left, width, gutter = self._drawn_as
             strip = draw(row, looks, left=left, width=width, gutter=gutter, console=self.app.console)
             self._strips[row] = strip
         return strip
@@ -410,7 +424,7 @@ class FunctionEditor(WritingArea):
         return CodeRow(
             text,
             line + self.line_number_start,
-            tuple(self._python.spans(line)),
+            self._python.spans(line),
             at_cursor=self.highlight_cursor_line and selection.end[0] == line,
             fault=fault is not None and fault.line == line + 1,
             selected=selected,

@@ -313,3 +313,5 @@ async def test_a_row_tells_that_its_line_goes_on() -> None:
         row = text_of(app).split("\n")[0]
         assert row[3] == "‹"
         assert "z'" in row
+        await typed(pilot, *["left"] * 80)
+        assert text_of(app).split("\n")[0].startswith("1  x = 'aa")
