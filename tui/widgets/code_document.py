@@ -5,15 +5,20 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from rich.cells import cell_len
-from textual.document._document import Document, EditResult
+from textual.document._document import Document, DocumentBase, EditResult
+from textual.document._wrapped_document import WrappedDocument
+from textual.expand_tabs import get_tab_widths
 from textual.geometry import Size
 
 if TYPE_CHECKING:
     from textual.document._document import Location
+
+Item = TypeVar("Item")
 
 CodeSpan: TypeAlias = tuple[int, int, str]
 """Start and end in characters, and a kind of `syntax`."""
@@ -123,6 +128,48 @@ class CodeDocument(Document):
         while len(self._open) <= row:
             self._open.append(_read(self._lines[len(self._open) - 1], *self._open[-1])[1])
         return _read(self._lines[row], *self._open[row])[0]
+
+
+class _EachLine(Sequence[Item]):
+    """The same for each line of a document, whatever their number is now."""
+
+    def __init__(self, document: DocumentBase, item: Callable[[int], Item]) -> None:
+        self._document, self._item = document, item
+
+    def __len__(self) -> int:
+        return self._document.line_count
+
+    def __getitem__(self, row: Any) -> Any:
+        at = row if row >= 0 else len(self) + row
+        if not 0 <= at < len(self):
+            raise IndexError(row)
+        return self._item(at)
+
+
+class UnfoldedLines(WrappedDocument):
+    """The rows of a text whose lines are not folded: one for each, so that an edit renumbers none of them.
+
+    Textual's keeps lists of all rows, and writes those below an edit anew.
+    """
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        """Take another document or another width of tabs."""
+        self._width, self._tab_width = 0, tab_width or self._tab_width
+        self._wrap_offsets = _EachLine(self.document, lambda _: [])  # type: ignore[assignment]
+        self._offset_to_line_info = _EachLine(self.document, lambda row: (row, 0))  # type: ignore[assignment]
+        self._line_index_to_offsets = _EachLine(self.document, lambda row: [row])  # type: ignore[assignment]
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        """Do nothing after an edit."""
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return self.document.line_count
+
+    def get_tab_widths(self, line_index: int) -> list[int]:
+        """Return the widths of the tabs of a line."""
+        return [width for _, width in get_tab_widths(self.document.get_line(line_index), self._tab_width)]
 
 
 @lru_cache(maxsize=1_024)
