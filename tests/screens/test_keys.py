@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,16 @@ def test_a_key_means_one_thing() -> None:
 )  # fmt: skip
 def test_keys_are_spelt_one_way(key: str, shown: str) -> None:
     assert shown_keys(key) == shown
+
+
+def test_pages_spell_keys_as_the_screens_do() -> None:
+    root = Path(__file__).parents[2]
+    odd = re.compile(r"\b(?:ctrl|alt|shift)\+|\b(?:Ctrl|Alt)\+[a-z]\b|\bPage(?: |-)?(?:Up|Down)\b|\bEscape\b|\^[A-Z]\b")
+    pages = [*root.glob("tui/help/*.md"), *root.glob("docs/guide/*.md")]
+    assert len(pages) > 30
+    for page in pages:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert odd.findall(text) == [], page.name
 
 
 async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> None:
