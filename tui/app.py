@@ -34,6 +34,7 @@ from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.solve.screen import SolveScreen
+    from gistpoint.tui.tour import Tour
 
 
 _FIRST = "Opening …"
@@ -119,6 +120,7 @@ class GistpointApp(BaseApp):
         self._play = play
         self._alone = alone
         self._held: OpenAttempt | None = None
+        self._tour: Tour | None = None
         self._opening: Opening | None = None
         """The opening under way: there is at most one."""
 
@@ -210,6 +212,45 @@ class GistpointApp(BaseApp):
             self._opened(opening)
             if isinstance(self.screen, OpeningScreen):
                 self._show_first()
+
+    @on(HomeScreen.TourAsked)
+    def tour_asked(self) -> None:
+        """Begin the tour."""
+        if self._free:
+            self._begin(self._begin_tour)
+
+    def _begin_tour(self, opening: Opening) -> None:
+        from gistpoint.tui.tour import Tour
+
+        tour = Tour.begin(self.services, opening)
+        self.call_from_thread(self._show_tour, tour, opening)
+
+    def _show_tour(self, tour: Tour, opening: Opening) -> None:
+        from gistpoint.tui.screens.tour import TourScreen
+
+        self._opened(opening)
+        self._tour = tour
+        self.push_screen(TourScreen(tour, self.services.clock), partial(self._toured, tour))
+
+    def _end_tour(self) -> None:
+        """Throw the practice attempt away, if there is one."""
+        tour, self._tour = self._tour, None
+        if tour is None:
+            return
+        from gistpoint.tui.screens.solve.screen import SolveScreen
+
+        for screen in self.screen_stack:
+            if isinstance(screen, SolveScreen):
+                screen.stop()
+        tour.end()
+
+    def _toured(self, tour: Tour, how: Literal["ended", "left"] | None) -> None:
+        from gistpoint.tui.tour import END, STEPS, step_at
+
+        state = tour.held.attempt.state
+        self._end_tour()
+        if how == "ended" or step_at(state) == len(STEPS) - 1:
+            self.push_screen(MessageDialog("That was the tour", END))
 
     @on(HomeScreen.ReviewAsked)
     def review_asked(self, message: HomeScreen.ReviewAsked) -> None:
@@ -332,6 +373,7 @@ class GistpointApp(BaseApp):
 
     def action_leave_program(self) -> None:
         """Close the program, after a question if an attempt is under way."""
+        self._end_tour()
         if self._held is None:
             self.exit()
             return
@@ -368,6 +410,7 @@ class GistpointApp(BaseApp):
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
         """Close the attempt, so that it can be resumed."""
+        self._end_tour()
         held, self._held = self._held, None
         if held is None:
             return ""

@@ -32,6 +32,7 @@ from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
 from gistpoint.tui.starting import START_S, go_on_collecting
 from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.widgets.frames import pane_around
+from gistpoint.tui.widgets.key_bar import WAYS_OUT
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import Command
@@ -296,12 +297,18 @@ class BaseApp(App[object]):
                     theme.name,
                     f"{'yours, ' * (theme.name in self._user_themes)}{'dark' if theme.dark else 'light'}",
                     keep.format(theme.name, self.locations.config / FILE),
-                    partial(setattr, self, "theme", theme.name),
+                    partial(self._show_theme, theme.name),
                 )
                 for theme in themes
             ],
             at=self.theme,
         )
+
+    def _show_theme(self, name: str) -> None:
+        if name == self.theme:
+            self.mutate_reactive(App.theme)  # its file may have changed
+        else:
+            self.theme = name
 
     def _offer(self, title: str, commands: list[Command], *, at: str = "") -> None:
         from gistpoint.tui.screens.palette import Palette, count_use
@@ -322,8 +329,6 @@ class BaseApp(App[object]):
             screen.minimize()
         elif pane is not None:
             screen.maximize(pane, container=False)
-        else:
-            self.bell()
 
     def action_jump(self) -> None:
         """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
@@ -336,6 +341,20 @@ class BaseApp(App[object]):
                 screen.set_focus(widget)
 
         self.push_screen(JumpScreen(places(screen)), chosen)
+
+    def action_help_quit(self) -> None:
+        """Tell the ways out: Ctrl+C copies and ends nothing."""
+        from gistpoint.tui.possible import possible_now
+
+        ways = [one for one in possible_now(self.screen) if one.key.action in WAYS_OUT]
+        said = ", ".join(f"{one.spelt}: {one.key.description}" for one in ways)
+        self.notify(f"Ctrl+C copies what is selected. {said}".strip())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to show a pane alone only where there is one."""
+        if action == "zoom":
+            return self.screen.maximized is not None or pane_around(self.screen.focused) is not None
+        return super().check_action(action, parameters)
 
     def action_leave_program(self) -> None:
         """Close the program."""

@@ -214,7 +214,7 @@ KEPT_COLUMNS: tuple[Column[KeptTask], ...] = (
     Column("id", lambda task: task.id[:4], width=4, rank=1),
     Column("fail", lambda task: str(task.failing), value=lambda task: task.failing, right=True, width=5, rank=2),
     Column("glance", _glance, value=lambda task: task.glance or 0.0, right=True, width=6, rank=3),
-    Column("functions", _names, rank=4),
     Column("in place of", lambda task: task.replaces[:4], width=11),
+    Column("functions", _names, rank=4),
 )
 """The columns of the tasks that were kept."""

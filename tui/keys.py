@@ -114,6 +114,7 @@ SCOPE_WORDS = {
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.BRIEF: "Solve: the brief, while it is read first",
     KeyScope.ASSIGNED: "The tasks behind a participant's link",
+    KeyScope.TOUR: "The tour",
     KeyScope.STUDY: "Taking part in a study",
     KeyScope.READING: "Lists and texts",
 }
@@ -127,8 +128,12 @@ Every key can be changed by its id, in `config.toml` in the config folder that `
 "attempt.submit" = "f9,ctrl+r"
 ```
 
-Several keys are separated by commas, and named as Textual names them. F1 or ? shows the keys of the screen in sight,
-with yours in place; Ctrl+P finds any command by its name.
+Several keys are separated by commas, and named as Textual names them.
+
+Nobody has to know them: **F1** or **?** lists those of what has the focus, then the screen's, with yours in place, and
+what you type there filters them. **Ctrl+P** offers what can be done now, the most used first. **Ctrl+O** puts a letter
+on everything in sight that takes the focus: press one to go there. **z** shows one pane alone. Every key in the bottom
+line can be clicked.
 
 ## A key means one thing
 

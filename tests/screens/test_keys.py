@@ -34,9 +34,11 @@ from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.screens.study.page import StudyPage
 from gistpoint.tui.screens.summary import SummaryScreen
+from gistpoint.tui.screens.tour import TourScreen
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.screen import ValidateScreen
+from gistpoint.tui.widgets.key_bar import KeyBar
 
 OWNERS: dict[KeyScope, type] = {
     KeyScope.APP: GistpointApp,
@@ -57,13 +59,15 @@ OWNERS: dict[KeyScope, type] = {
     KeyScope.VALIDATE_GIST: GistPage,
     KeyScope.BRIEF: BriefPane,
     KeyScope.STUDY: StudyPage,
+    KeyScope.TOUR: TourScreen,
 }
 
 
 def every_binding() -> dict[str, set[Binding]]:
     """All bindings of classes of the program, those of its screens too, by their classes."""
     for module in pkgutil.walk_packages(tui.__path__, "gistpoint.tui."):
-        importlib.import_module(module.name)
+        if module.name.endswith("app") or module.name.split(".")[2] in ("screens", "widgets"):
+            importlib.import_module(module.name)
     found: dict[str, set[Binding]] = {}
     below = [DOMNode]
     while below:
@@ -267,3 +271,14 @@ async def test_a_letter_goes_to_what_it_stands_on(tmp_path: Path) -> None:
         assert driver.solve.focused is driver.solve.code.view
         assert isinstance(line, Input)
         assert line.value == "half a line"
+
+
+async def test_ctrl_c_tells_the_ways_out_and_zoom_is_offered_in_a_pane(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f4", "ctrl+c")
+        await driver.until(lambda: "Ctrl+L: Leave, Ctrl+Q: Quit" in driver.text())
+        await driver.press("ctrl+l")
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: "Zoom" in {key.name for key in driver.screen.query_one(KeyBar).shown})
+        driver.screen.set_focus(None)
+        await driver.until(lambda: "Zoom" not in {key.name for key in driver.screen.query_one(KeyBar).shown})

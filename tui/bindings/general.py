@@ -7,6 +7,7 @@ from gistpoint.tui.bindings.key import Key, KeyScope
 _A = KeyScope.APP
 _H = KeyScope.HOME
 _D = KeyScope.DIALOG
+_T = KeyScope.TOUR
 
 GENERAL_KEYS: tuple[Key, ...] = (
     Key("app.palette", "ctrl+p", "command_palette", "Palette", "Find any command by its name", "Program", _A, True),
@@ -21,10 +22,12 @@ GENERAL_KEYS: tuple[Key, ...] = (
     Key("home.resume", "r", "resume", "Resume", "Resume the chosen attempt", "Home", _H, True),
     Key("home.review", "v", "review", "Review", "Read the record of the chosen attempt by steps", "Home", _H, True),
     Key("home.filter", "slash", "filter", "Filter", "Show only rows that hold some words", "Home", _H, True),
+    Key("home.tour", "T", "tour", "Tour", "Two minutes on a practice task; nothing is counted", "Home", _H, True),
     Key("home.sort", "s", "sort", "Sort", "Sort by the next column", "Home", _H, True),
     Key("home.reverse", "tilde", "reverse", "Reverse", "Turn the order round", "Home", _H),
     Key("home.copy", "y", "copy_id", "Copy id", "Copy the id of the chosen task or attempt", "Home", _H),
     Key("home.reload", "full_stop", "reload", "Reload", "Read tasks and attempts again", "Home", _H),
     Key("home.leave", "q", "leave", "Quit", "Close the program", "Home", _H, True),
+    Key("tour.leave", "escape", "leave_tour", "End the tour", "Go home; the practice is thrown away", "Tour", _T, True),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
 )

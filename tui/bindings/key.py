@@ -33,6 +33,7 @@ class KeyScope(StrEnum):
     WATCH = "watch"
     WATCH_ATTEMPT = "watch_attempt"
     BRIEF = "brief"
+    TOUR = "tour"
     STUDY = "study"
     ASSIGNED = "assigned"
     BLIND_READING = "blind_reading"

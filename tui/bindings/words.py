@@ -86,6 +86,7 @@ WORDS: tuple[Word, ...] = (
         "split.smaller split.larger",
     ),
     Word("y", "copy", "view.copy home.copy"),
+    Word("T", "tour", "home.tour"),
     Word("colon", "a command in words", "pane.command"),
     Word(
         "1 2 3 4 5 6 7 8 9",
@@ -113,12 +114,13 @@ WORDS: tuple[Word, ...] = (
     Word(
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what runs",
-        "home.leave"
+        "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
         " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave"
         " campaign.leave campaign.stop",
     ),
     Word("ctrl+g", "stop for good", "attempt.end study.withdraw"),
+    Word("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),
     Word("ctrl+n", "a new attempt", "home.start"),
     Word("ctrl+b", "hide who made it", "runs.blind review.blind"),
     Word("ctrl+f", "follow a run that goes on", "play.follow"),

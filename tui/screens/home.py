@@ -26,6 +26,7 @@ from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.home_detail import (
+    FIRST_TIME,
     NO_ATTEMPTS,
     NO_TASKS,
     Detail,
@@ -33,6 +34,7 @@ from gistpoint.tui.screens.home_detail import (
     task_lines,
     text_lines,
 )
+from gistpoint.tui.screens.validate.lines import folded
 from gistpoint.tui.services import Services
 from gistpoint.tui.tables import Column, QueryError, Row
 from gistpoint.tui.widgets.frames import framed
@@ -111,6 +113,9 @@ class HomeScreen(Screen[None]):
         def __init__(self, attempt_id: str) -> None:
             super().__init__()
             self.attempt_id = attempt_id
+
+    class TourAsked(Message):
+        """Asks for the tour."""
 
     def __init__(self, services: Services) -> None:
         super().__init__()
@@ -252,10 +257,12 @@ class HomeScreen(Screen[None]):
         if rows is None or not self.is_mounted:
             return
         chosen, width = self._table.chosen, max(30, detail.sight.width - 1)
+        new_here = rows.complete and not any(row.mine for row in rows.tasks)
+        greeting = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
         now = self._services.clock.utc_ms()
         if isinstance(chosen, TaskRow):
             framed(detail, chosen.title, f"{chosen.task.short_id} · y copies")
-            lines = task_lines(chosen, now, width)
+            lines = [*greeting, *task_lines(chosen, now, width)]
         elif isinstance(chosen, AttemptEntry):
             framed(detail, chosen.title, f"{chosen.key} · y copies")
             lines = attempt_lines(chosen, width)
@@ -263,7 +270,7 @@ class HomeScreen(Screen[None]):
             empty = NO_ATTEMPTS if self._table is not self.tasks and rows.tasks else NO_TASKS
             told = "No row fits the filter." if self._table.records else empty
             framed(detail, "", "")
-            lines = text_lines(told, width)
+            lines = [*greeting, *text_lines(told, width)]
         detail.show(lines, keep_place=False)
 
     # The filter
@@ -372,6 +379,10 @@ class HomeScreen(Screen[None]):
         if id:
             self.app.copy_to_clipboard(id)
             self.app.notify(f"{id[:26]} is on the clipboard.")
+
+    def action_tour(self) -> None:
+        """Ask for the tour."""
+        self.post_message(self.TourAsked())
 
     def action_sort(self) -> None:
         """Sort the list by its next column."""

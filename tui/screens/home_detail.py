@@ -34,6 +34,7 @@ gistpoint task new ./folder
 Then press . here."""
 NO_ATTEMPTS = "No attempt was made yet: choose a task (F2) and press Enter."
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
+FIRST_TIME = "First time here? T shows you round in two minutes; nothing is counted."
 _SHOWN = 5
 """Own attempts and failing tests that are listed; the others are counted."""
 

@@ -21,7 +21,9 @@ from gistpoint.core.text import visible_line
 
 _DISABLED = Style(dim=True)
 _MORE = "›"
-_AT_THE_END = ("leave", "leave_program", "back", "home", "cancel", "help")
+WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
+"""Actions that leave what is in sight."""
+_AT_THE_END = (*WAYS_OUT, "help")
 """Actions that keep their place at the right end, whatever else there is."""
 
 

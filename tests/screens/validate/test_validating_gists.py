@@ -106,7 +106,7 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
         await driver.until(lambda: "not faithful  self-contained" in driver.text())
         assert driver.said.trials[-1].subject is TrialSubject.FIX
         assert not driver.said.trials[-1].solved
-        assert f"your fix of {task.short_id[:8]}: not faithful" in driver.text()
+        assert f"your fix of Gist {task.id[:4]}: not faithful" in driver.text()
     async with validating(services, [task], size=LARGE) as driver:
         await driver.page("f8", "the reference gist")
         await driver.press("alt+e")

@@ -59,6 +59,24 @@ async def test_n_goes_from_change_to_change() -> None:
         assert found == ["line 5", "line 40", "new", "new", "line 40", "line 5", "line 5"]
 
 
+async def test_n_goes_from_match_to_match_while_something_is_searched_for() -> None:
+    view = DiffView()
+    app = Stage(view)
+    async with app.run_test(size=(80, 12)) as pilot:
+        view.load(BEFORE, AFTER)
+        view.focus()
+        view.search("line 4")
+        found = []
+        for key in "nnN":
+            found.append(view.pane.lines[view.pane.cursor_index])
+            await pilot.press(key)
+        assert found == ["line 4", "line 40", "line 41"]
+        assert view.pane.lines[view.pane.cursor_index] == "line 40"
+        view.search("")
+        await pilot.press("n")
+        assert view.pane.lines[view.pane.cursor_index] == "new"
+
+
 async def test_both_sides_scroll_together() -> None:
     view = DiffView()
     app = Stage(view)

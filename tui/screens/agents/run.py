@@ -20,12 +20,16 @@ from gistpoint.sessions.agentruns.store import JobStatus
 from gistpoint.tui.agent_rows import COLUMNS, JobRow
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.widgets.charts import gauge
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 POLL_S = 0.5
+_GAUGE = 10
+"""Cells of the bar of jobs that have ended."""
 
 
 class JobTableView(Table[JobRow]):
@@ -46,7 +50,7 @@ class RunWatchScreen(Screen[None]):
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH,)
 
     table = query_one(JobTableView)
-    title_line = query_one("#agent-title", Plain)
+    header = query_one(HeaderBar)
 
     class AttemptAsked(Message):
         """Asks to look on at an attempt."""
@@ -61,9 +65,9 @@ class RunWatchScreen(Screen[None]):
         self._jobs = Jobs(self, "watch-run")
 
     def compose(self) -> ComposeResult:
-        """Lay out title, table and keys."""
-        yield Plain("", id="agent-title")
-        yield JobTableView()
+        """Lay out header, table and keys."""
+        yield HeaderBar(self._follower.run.name)
+        yield framed(JobTableView(), "Jobs")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -89,25 +93,27 @@ class RunWatchScreen(Screen[None]):
             self.table.renew(rows)
         else:
             self.table.show(rows)
-        self.title_line.update(self._words(rows, at_work=at_work))
+        self._tell(rows, at_work=at_work)
 
-    def _words(self, rows: Sequence[JobRow], *, at_work: bool) -> str:
-        run = self._follower.run
+    def _tell(self, rows: Sequence[JobRow], *, at_work: bool) -> None:
+        """Tell how far the run is: in the header what it is, in the frame what came of its jobs."""
         counts = Counter(row.job.status for row in rows)
         ended = [row.state for row in rows if row.state.ended]
         mixed = sum(state.mixed for state in ended)
         solved = solved_words(attempt_result(state) for state in ended if not state.mixed)
         costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
+        done, model = counts[JobStatus.ENDED], visible_line(self._follower.run.settings.model)
+        self.header.show(
+            words=f"{model}   {'▸ at work' if at_work else '‖ no process at work'}",
+            fields=[HeaderField("", f"{gauge(done, len(rows), _GAUGE)} {done} of {len(rows)} jobs ended")],
+        )
         parts = [
-            f"{run.name}: {visible_line(run.settings.model)}",
-            "at work" if at_work else "no process at work",
-            f"{counts[JobStatus.ENDED]} of {len(rows)} jobs ended",
-            *([f"{counts[JobStatus.HALTED]} halted"] if counts[JobStatus.HALTED] else []),
             solved,
             *([f"{mixed} mixed"] if mixed else []),
+            *([f"{counts[JobStatus.HALTED]} halted"] if counts[JobStatus.HALTED] else []),
             *([f"${sum(costs):.4f}"] if costs else []),
         ]
-        return "   ".join(parts)
+        framed(self.table, f"Jobs ({len(rows)})", " · ".join(["Enter looks on", *parts]))
 
     @on(RecordList.Chosen)
     def open_attempt(self) -> None:

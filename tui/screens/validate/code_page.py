@@ -18,9 +18,8 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.plain import Plain
 
 LineIn = Callable[[str], int]
 """Finds a line in the text of a file, counted from 1."""
@@ -43,7 +42,6 @@ class CodePage(TaskPage, Vertical):
     changes = False
 
     view = query_one("#code-view", CodeView)
-    title = query_one("#code-title", Plain)
 
     class GraphWanted(Message):
         """Asks for the call graph; `action` is run once it is available."""
@@ -61,9 +59,12 @@ class CodePage(TaskPage, Vertical):
         """The call graph of the original, once it was built."""
 
     def compose(self) -> ComposeResult:
-        """Lay out title and code."""
-        yield Plain("", id="code-title", classes="pane-title")
+        """Lay out the code."""
         yield CodeView(id="code-view")
+
+    def on_mount(self) -> None:
+        """Fold long lines."""
+        self.view.wrap = True
 
     def fill(self, showing: Showing) -> None:
         """Open another task at its first target, or follow a link."""
@@ -109,7 +110,8 @@ class CodePage(TaskPage, Vertical):
         self._mark(place)
         self.view.go_to(place.line)
         side, other = ("corrupted", "original") if place.corrupted else ("original", "corrupted")
-        self.title.update(f"{place.path}  {side} (x: {other})")
+        self.about = f"{place.path}: {side} · = {other}"
+        self.post_message(PageTold())
 
     def _mark(self, place: TreeLine) -> None:
         assert self._dossier is not None

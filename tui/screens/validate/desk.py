@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gistpoint.core.callgraph import CallGraph
+from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.dossier import Dossier, open_dossier
+from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.check import ScoreTrial
 from gistpoint.core.kinds.gist.score import GistVerdict
 from gistpoint.core.kinds.kind import TrialSubject
@@ -44,6 +46,7 @@ class ValidationSession:
     drafts: Drafts
     glance_rates: Mapping[str, float] = field(default_factory=dict)
     """By the ids of the tasks that somebody has read blind."""
+    _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], MeasuredTree] = field(default_factory=dict)
     _trials: dict[tuple[str, TrialSubject], SuiteTrial] = field(default_factory=dict)
@@ -59,10 +62,23 @@ class ValidationSession:
 
     def rows(self) -> list[QueueRow]:
         """Return the queue."""
-        known = self.glance_rates
-        return [QueueRow(task, self.validator.validation(task.id), known.get(task.id)) for task in self.tasks.tasks]
+        rates, functions = self.glance_rates, self._functions
+        return [
+            QueueRow(task, self.validator.validation(task.id), rates.get(task.id), functions.get(task.id, ()))
+            for task in self.tasks.tasks
+        ]
 
-    # Tasks; each of these two is called in one thread
+    # Tasks; each of these three is called in one thread
+
+    def read_functions(self, check: Callable[[], object]) -> None:
+        """Read which functions the answers name; an answer that can't be read names none.
+
+        `check` raises to stop.
+        """
+        for task in self.tasks.tasks:
+            check()
+            with contextlib.suppress(TaskError, OSError):
+                self._functions[task.id] = tuple(target.name for target in read_answer(task).targets)
 
     def dossier(self, task: Task) -> Dossier:
         """Open a task, or return it if it is open already. Raises `TaskError`."""

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import ContentSwitcher
 
+from gistpoint.core.code.parsing import fault_in
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.gist.answer import GistAnswer, gist_answer
 from gistpoint.core.kinds.gist.check import ScoreTrial
@@ -23,12 +24,18 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.validate.kind import ValidatingKind
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
-from gistpoint.tui.screens.validate.overview import Known, about_check, about_provenance, about_runs, about_verdict
-from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.screens.validate.overview import (
+    Known,
+    about_check,
+    about_provenance,
+    about_runs,
+    about_verdict,
+    head,
+)
+from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import ScoredGist
-from gistpoint.tui.widgets.plain import Plain
 
 _MOST_TESTS = 12
 _MOST_OUTPUT = 8
@@ -48,11 +55,12 @@ class GistPage(TaskPage, EditingPane):
         """The text in the scored view."""
 
     def compose(self) -> ComposeResult:
-        """Lay out the title, and the scored view, which the editor may replace."""
-        yield Plain("", id="editor-title", classes="pane-title")
+        """Lay out the scored view, which the editor may replace."""
         with ContentSwitcher(initial="scored", id="editor-views"):
             yield ScoredGist(id="scored")
-            yield FunctionEditor(id="function-editor")
+            editor = FunctionEditor(id="function-editor")
+            editor.check = fault_in
+            yield editor
             yield DiffView(id="editor-diff")
 
     def fill(self, showing: Showing) -> None:
@@ -74,7 +82,7 @@ class GistPage(TaskPage, EditingPane):
                 self.switcher.current = "scored"
                 self.focus()
         self._draw_scored()
-        self._draw_title()
+        self.draw_frame()
 
     @property
     def reference(self) -> str:
@@ -100,15 +108,17 @@ class GistPage(TaskPage, EditingPane):
         marks = marks_of(verdict.lines) if verdict is not None else {}
         view.show(text, marks, figures=figures(score) if score is not None else "", tree=self._dossier.corrupted)
 
-    def _draw_title(self) -> None:
+    def draw_frame(self) -> None:
+        """Tell what is shown, and which keys lead on."""
         if self.switcher.current == "function-editor":
-            self.title.update("your own gist   F9 scores it; Alt+E goes back, Alt+D compares it with the reference")
+            self.about = f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
         elif self.switcher.current == "editor-diff":
-            self.title.update("your own gist against the reference   Alt+D goes back")
+            self.about = "your own gist against the reference · Alt+D goes back"
         elif self._showing and self._showing != self.reference:
-            self.title.update("your own gist, as it was scored   Alt+E goes on with it")
+            self.about = "your own gist, as it was scored · Alt+E goes on with it"
         else:
-            self.title.update(f"{reference_words(self._answer)}   r scores it here, Alt+E writes your own")
+            self.about = f"{reference_words(self._answer)} · r scores, Alt+E writes"
+        self.post_message(PageTold())
 
     # For EditingPane
 
@@ -151,7 +161,7 @@ class GistPage(TaskPage, EditingPane):
             self._showing = self.reference
             self.switcher.current = "scored"
             self._draw_scored()
-        self._draw_title()
+        self.draw_frame()
         self.focus()
 
 
@@ -190,7 +200,7 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
     hard = answer.difficulty
     what = f"{hard.calls:,} calls, {hard.functions} functions and {hard.files} files touched, depth {hard.depth}"
     return [
-        Line(((f"{task.short_id}  ", HEADING), (f"gist  {task.source.name} {task.source.revision[:12]}", ""))),
+        head(task, "gist"),
         Line((("command   ", MUTED), (entrypoint_of(task), "bold")), link="page:brief"),
         Line((("budget    ", MUTED), (f"{task.budgets.tool_uses} steps, one hand-in", ""))),
         Line((("solver    ", MUTED), (", ".join([*allowed, *advice]), ""))),

@@ -6,9 +6,14 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
+
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 HEADING = "bold $text-primary"
+_INDENT = "      "
+_ANY = 10_000
+"""The width before the first layout."""
 MUTED = "$foreground 60%"
 GOOD, BAD, ODD = "$text-success", "$text-error", "$text-warning"
 
@@ -40,6 +45,22 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
     return found
 
 
+def parts_of(whole: Line, width: int) -> list[Line]:
+    """Return a line in as many lines of `width` cells as it needs, all but the first indented; each has its link."""
+    if width <= len(_INDENT) or cell_len(whole.text) <= width:
+        return [whole]
+    fits = len(set_cell_size(whole.text, width))
+    at = whole.text.rfind(" ", width // 2, fits + 1)
+    at = at if at > 0 else fits
+    first: list[Piece] = []
+    rest: list[Piece] = [(_INDENT, "")]
+    for text, style in whole.pieces:
+        first.append((text[:at], style))
+        rest.append((text[at:] if len(rest) > 1 else text[at:].lstrip(), style))
+        at = max(0, at - len(text))
+    return [Line(tuple(first), whole.link), *parts_of(Line(tuple(rest), whole.link), width)]
+
+
 class LineList(RecordList):
     """Lines under a cursor; Enter on one with a link posts `Chosen`."""
 
@@ -49,7 +70,8 @@ class LineList(RecordList):
 
     def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:
         """Show other lines."""
-        self.lines = list(lines)
+        width = self.size.width - 2 or _ANY
+        self.lines = [part for whole in lines for part in parts_of(whole, width)]
         if not keep_place:
             self.scroll_to(0, 0, animate=False, immediate=True, force=True)
         self.set_count(len(self.lines), cursor=None if keep_place else 0)

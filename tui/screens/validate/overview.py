@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
 
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.diffs import DiffLineKind, FileDiff
@@ -12,10 +15,11 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness
 from gistpoint.core.metrics.table import MetricRank
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
-from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
+from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 from gistpoint.tui.screens.validate.queue import look_of
-from gistpoint.tui.titles import mode_words
+from gistpoint.tui.titles import mode_words, title_of
 from gistpoint.tui.view_models import moment
 
 if TYPE_CHECKING:
@@ -24,6 +28,11 @@ if TYPE_CHECKING:
 DIFF_LINES = 16
 FIRST_TESTS = 8
 _MOST_ROWS = 6
+_BETWEEN = 4
+"""Cells between two blocks."""
+_METRIC = 20
+"""Cells for the name of a metric."""
+_BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
     "code_lines", "cyclomatic", "nesting", "halstead_difficulty", "degree", "harmonic_out", "pagerank", "betweenness",
 )  # fmt: skip
@@ -61,33 +70,25 @@ def overview(known: Known, width: int) -> list[Line]:
     return [
         *_task(known),
         *about_verdict(known.said, width),
-        *(_about_targets(known) if known.standings else ()),
-        *about_check(known.said.check),
+        *(_about_targets(known, width) if known.standings else ()),
+        *beside(_subtlety(known), about_check(known.said.check), width),
         *about_runs(known.trials),
         *about_provenance(known.dossier.answer.provenance, width),
     ]
 
 
-def _about_targets(known: Known) -> list[Line]:
+def _about_targets(known: Known, width: int) -> list[Line]:
     return [
         *_diff(known.dossier.diff),
         *_tests(known),
         *(_steady(known.steadiness) if known.steadiness is not None else ()),
-        *_metrics(known.standings),
-        *_subtlety(known.dossier.answer.provenance, list(known.standings)),
+        *_metrics(known.standings, width),
     ]
 
 
 def _task(known: Known) -> list[Line]:
     task, answer = known.dossier.task, known.dossier.answer
-    found = [
-        Line(
-            (
-                (f"{task.short_id}  ", HEADING),
-                (f"{mode_words(task)}  {task.source.name} {task.source.revision[:12]}", ""),
-            )
-        )
-    ]
+    found = [head(task, mode_words(task))]
     for target in answer.targets:
         found.append(Line((("function  ", MUTED), (target.name, "bold")), link=f"code:{target.name}"))
     uses = f"{task.budgets.tool_uses} tool uses, {task.budgets.submissions} submissions"
@@ -96,6 +97,12 @@ def _task(known: Known) -> list[Line]:
     if task.suite.deselected:
         found.append(line(f"          {len(task.suite.deselected)} tests flipped at the making and are left out", ODD))
     return found
+
+
+def head(task: Task, mode: str) -> Line:
+    """Return title, mode, source and id of a task."""
+    source = f"{mode}  {task.source.name} {task.source.revision[:12]}"
+    return Line(((f"{title_of(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
 
 
 def about_verdict(said: Validation, width: int) -> list[Line]:
@@ -108,6 +115,19 @@ def about_verdict(said: Validation, width: int) -> list[Line]:
         found.append(Line((("verdict   ", MUTED), (words, style), (evidence, MUTED))))
     for comment in said.comments:
         found += folded(f"✎ {comment.text}", width, "$text-accent", indent="          ")
+    return found
+
+
+def beside(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
+    """Return two blocks beside each other if `width` cells have room for both, else below each other."""
+    room = max((cell_len(row.text) for row in left), default=0) + _BETWEEN
+    if not left or not right or width - room < _BETWEEN * 10:
+        return [*left, *right]
+    right = [part for row in right for part in parts_of(row, width - room)]
+    found = []
+    for one, other in zip_longest(left, right, fillvalue=Line()):
+        gap = " " * (room - cell_len(one.text))
+        found.append(Line((*one.pieces, (gap, ""), *other.pieces), link=one.link or other.link))
     return found
 
 
@@ -147,9 +167,9 @@ def _tests(known: Known) -> list[Line]:
 def _steady(found: Steadiness) -> list[Line]:
     runs = f"{found.original_runs} runs of the original, {found.corrupted_runs} of the corrupted tree"
     flaky = found.flaky
-    lines = _heading("Flakiness", "page:tests")
     if not flaky:
-        return [*lines, Line((("✓ ", GOOD), (f"every test said the same in {runs}", "")))]
+        return [Line((("✓ ", GOOD), (f"not flaky: every test said the same in {runs}", "")), link="page:tests")]
+    lines = _heading("Flakiness", "page:tests")
     lines.append(Line((("! ", BAD), (f"{len(flaky)} tests did not say the same in {runs}", BAD))))
     for shown in flaky[:FIRST_TESTS]:
         counts = (
@@ -159,30 +179,34 @@ def _steady(found: Steadiness) -> list[Line]:
     return lines
 
 
-def _metrics(standings: Mapping[str, Sequence[MetricRank]]) -> list[Line]:
-    lines = _heading("Metrics, and the percentile among the library's functions")
+def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[Line]:
+    lines = _heading("Metrics, percentile in the library")
     for name, found in standings.items():
         if len(standings) > 1:
             lines.append(line(name, MUTED))
         if not found:
             lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
-        main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
-        others = [s for s in found if s.metric not in MAIN_METRICS]
-        lines += [_metric(standing) for standing in (*main, *others)]
+        main = [_metric(s) for metric in MAIN_METRICS for s in found if s.metric == metric]
+        others = [_metric(s) for s in found if s.metric not in MAIN_METRICS]
+        lines += beside(main, others, width)
         if found and not any(standing.percentile is not None for standing in found):
             lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
 
 
 def _metric(standing: MetricRank) -> Line:
-    name = f"{standing.metric.replace('_', ' '):<22.22} {standing.value:>10.4g}  "
+    metric = standing.metric.replace("_", " ")
+    metric = f"…{metric[1 - _METRIC :]}" if len(metric) > _METRIC else metric
+    name = f"{metric:<{_METRIC}} {standing.value:>9.4g} "
     if standing.percentile is None:
         return line(name)
-    return Line(((name, ""), (bar(standing.percentile / 100), "$text-primary"), (f" {standing.percentile:5.1f} %", "")))
+    share = standing.percentile / 100
+    return Line(((name, ""), (bar(share, _SHORT_BAR), "$text-primary"), (f" {standing.percentile:5.1f} %", "")))
 
 
-def _subtlety(provenance: Mapping[str, Any], targets: Sequence[str]) -> list[Line]:
+def _subtlety(known: Known) -> list[Line]:
     """Return the score of each corruption: one at the top, or one for each target below `parts`."""
+    provenance, targets = known.dossier.answer.provenance, list(known.standings)
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
     scored = [item for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)]
@@ -209,7 +233,7 @@ def _number(value: object) -> float | None:
 
 
 def _share(name: str, share: float, style: str = "") -> Line:
-    return Line(((f"{name:<22.22} {share:>10.2f}  ", style), (bar(share), "$text-primary")))
+    return Line(((f"{name:<18.18} {share:>5.2f}  ", style), (bar(share, _BAR), "$text-primary")))
 
 
 def about_check(check: CheckMade | None) -> list[Line]:

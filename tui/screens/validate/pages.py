@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from textual import on
+from textual.content import Content
 from textual.widget import Widget
 
 from gistpoint.core.generation.dossier import Dossier
@@ -17,7 +19,7 @@ from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.lines import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
 from gistpoint.tui.screens.validate.overview import Known, trial_line
-from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.pages import Pages
@@ -67,7 +69,6 @@ class FixPage(TaskPage, EditingPane):
     """
 
     EMPTY = "Open a task to try a fix."
-    WORDS = "F9 runs the suite on it"
     changes = False
 
     def __init__(self) -> None:
@@ -106,6 +107,12 @@ class FixPage(TaskPage, EditingPane):
     def begun(self) -> Sequence[str]:
         """Return all corrupted functions."""
         return list(self._starts)
+
+    def frame(self, title: str, note: str | Content = "") -> None:
+        """Say it in the frame of the pages."""
+        said = [title, note if isinstance(note, str) else note.plain, "F9 runs the suite on it" * bool(self.buffer)]
+        self.about = " · ".join(filter(None, said))
+        self.post_message(PageTold())
 
     def words_of(self, name: str) -> str:
         """Return the function."""
@@ -200,6 +207,22 @@ class TaskPages(Pages):
         self._filled: dict[str, str] = {}
         self._stale: set[str] = set()
         self._link = ""
+
+    @on(PageTold)
+    async def _page_told(self, message: PageTold) -> None:
+        message.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say in the frame what the current page says about itself."""
+        page = self.made[self.current]
+        self.note(page.about if isinstance(page, TaskPage) else "")
+
+    async def show(self, page: str) -> Widget:
+        """Show a page, and return its widget."""
+        widget = await super().show(page)
+        self._tell()
+        return widget
 
     async def open(self, dossier: Dossier) -> None:
         """Show another task."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.kinds.gist.model import entrypoint_of
+from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.tables import Column
-from gistpoint.tui.titles import mode_words
+from gistpoint.tui.titles import mode_words, title_of
 from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
 
@@ -22,6 +23,8 @@ class QueueRow:
     said: Validation
     glance_rate: float | None = None
     """The share of blind readings in which the fault was seen; None if nobody has read it."""
+    functions: tuple[str, ...] = ()
+    """The functions of the answer as `path::qualname`, once it was read; none for a gist."""
 
     @property
     def verdict(self) -> TaskVerdict | None:
@@ -32,6 +35,27 @@ class QueueRow:
     def mode(self) -> str:
         """The mode in words."""
         return mode_words(self.task)
+
+    @property
+    def name(self) -> str:
+        """Library and function, or the command of a gist: validators know the answer."""
+        names = [name.rpartition("::")[2] for name in self.functions]
+        if not names and self.task.mode == Mode.GIST:
+            names = [entrypoint_of(self.task)]
+        return " ".join([self.task.source.name, " + ".join(names)]).strip()
+
+
+_SHORT = {
+    TaskVerdict.REJECT_UNFAIR_TESTS: "unfair",
+    TaskVerdict.REJECT_TOO_EASY: "easy",
+    TaskVerdict.REJECT_DUPLICATE: "dup",
+    TaskVerdict.NEEDS_DISCUSSION: "talk",
+}
+
+
+def short_words(verdict: TaskVerdict) -> str:
+    """Return a verdict in a word."""
+    return _SHORT.get(verdict, verdict.words)
 
 
 def look_of(verdict: TaskVerdict | None) -> Piece:
@@ -56,42 +80,47 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: "$text-primary",
         text=lambda r: "",
         words={"seen": lambda r: bool(r.said.seen), "unseen": lambda r: not r.said.seen},
+        rank=1,
     ),
-    Column("sign", lambda r: look_of(r.verdict)[0], width=1, style=lambda r: look_of(r.verdict)[1]),
-    Column("task", lambda r: r.task.short_id[:8], width=8, text=lambda r: r.task.id),
-    Column("mode", lambda r: r.mode, width=12, style=lambda r: MUTED),
+    Column("sign", lambda r: look_of(r.verdict)[0], width=1, style=lambda r: look_of(r.verdict)[1], rank=2),
     Column(
         "verdict",
-        lambda r: r.verdict.words if r.verdict is not None else "",
+        lambda r: short_words(r.verdict) if r.verdict is not None else "",
         style=lambda r: look_of(r.verdict)[1],
         text=_verdict_text,
         words={"judged": lambda r: r.verdict is not None, "unjudged": lambda r: r.verdict is None},
+        rank=3,
     ),
     Column(
         "comments",
         lambda r: f"✎{len(r.said.comments)}" if r.said.comments else "",
         lambda r: len(r.said.comments),
         style=lambda r: "$text-accent",
+        rank=4,
     ),
+    Column("task", lambda r: title_of(r.task), text=lambda r: f"{title_of(r.task)} {r.task.id}", rank=5),
+    Column(
+        "glance_rate",
+        lambda r: "" if r.glance_rate is None else f"{r.glance_rate:.2f} seen",
+        lambda r: nan if r.glance_rate is None else r.glance_rate,
+        style=lambda r: MUTED,
+        rank=6,
+    ),
+    Column("mode", lambda r: r.mode, style=lambda r: MUTED),
     Column(
         "source",
         lambda r: f"{r.task.source.name} {r.task.source.revision[:12]}",
         style=lambda r: MUTED,
         text=lambda r: f"{r.task.source.name} {r.task.source.revision}",
     ),
-    Column(
-        "glance_rate",
-        lambda r: "" if r.glance_rate is None else f"{r.glance_rate:.2f} seen",
-        lambda r: nan if r.glance_rate is None else r.glance_rate,
-        style=lambda r: MUTED,
-    ),
+    Column("function", lambda r: r.name, text=lambda r: " ".join([r.name, *r.functions]), rank=7),
 )
 
 
 class QueueList(Table[QueueRow]):
-    """Seen mark, verdict, id, mode and source of each task."""
+    """Seen mark, verdict, title, library and function of each task."""
 
-    HEAD = 0
+    HEAD, MARGIN, GAP = 0, 1, 1
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, key=lambda row: row.task.id, id="queue")

@@ -33,20 +33,16 @@ from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.screens.validate.pages import TaskPages
-from gistpoint.tui.screens.validate.queue import QueueList, QueueRow
+from gistpoint.tui.screens.validate.queue import QueueList, QueueRow, short_words
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.tables import QueryError
+from gistpoint.tui.titles import title_of
+from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
-
-_SHORT = {
-    TaskVerdict.REJECT_UNFAIR_TESTS: "unfair",
-    TaskVerdict.REJECT_TOO_EASY: "easy",
-    TaskVerdict.REJECT_DUPLICATE: "dup",
-    TaskVerdict.NEEDS_DISCUSSION: "talk",
-}
 
 
 class ValidateScreen(Screen[None]):
@@ -59,7 +55,7 @@ class ValidateScreen(Screen[None]):
     """Not the filter, which is hidden: a key pressed while the screen opens must not land in it."""
     SCOPES = (KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST, KeyScope.EDITOR)
 
-    title_line = query_one("#validate-title", Plain)
+    header = query_one(HeaderBar)
     said_line = query_one("#validate-say", Plain)
     verdict_line = query_one("#validate-verdicts", Plain)
     queue = query_one(QueueList)
@@ -74,10 +70,13 @@ class ValidateScreen(Screen[None]):
         """The task that is shown."""
         self._opening = Jobs(self, "opening")
         self._measuring = Jobs(self, "measuring")
+        self._naming = Jobs(self, "naming")
+        self._folded = False
+        """Whether the line above the keys has a second one."""
 
     def compose(self) -> ComposeResult:
-        """Lay out title, filter, queue, pages and verdicts."""
-        yield Plain("", id="validate-title")
+        """Lay out header, filter, queue, pages and verdicts."""
+        yield HeaderBar("Validation")
         yield Input(placeholder="Only tasks that hold these words; -word: that don't (Esc: all)", id="validate-filter")
         with Container(id="validate-body"):
             yield QueueList()
@@ -97,6 +96,7 @@ class ValidateScreen(Screen[None]):
         problems = self.desk.tasks.problems + self.desk.validator.store.problems
         if problems:
             self.say(f"! {problems[0]}" + (f" (+{len(problems) - 1})" if len(problems) > 1 else ""))
+        self._naming.do(lambda job: self.desk.read_functions(job.cancel.check), lambda _: self._redraw_queue())
         if not rows:
             self.say("There is no task in this set.")
         elif not self.queue.cursor:
@@ -107,6 +107,7 @@ class ValidateScreen(Screen[None]):
         self.bench.cancel()
         self._opening.stop()
         self._measuring.stop()
+        self._naming.stop()
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for another width."""
@@ -116,7 +117,10 @@ class ValidateScreen(Screen[None]):
 
     def say(self, words: str) -> None:
         """Show a line above the keys."""
-        self.said_line.update(visible_line(words), layout=False)
+        words = visible_line(words)
+        folds = len(words) > self.size.width - 2
+        self.said_line.update(words, layout=folds or self._folded)
+        self._folded = folds
 
     def _tries(self, act: Callable[[], object]) -> bool:
         """Run an action that writes to the disk; if it fails, show the error and return False."""
@@ -243,10 +247,14 @@ class ValidateScreen(Screen[None]):
         rows, row = self.desk.rows(), self.queue.chosen
         judged = [row for row in rows if row.verdict is not None]
         accepted = sum(row.verdict is TaskVerdict.ACCEPT for row in judged)
-        place = f"{self.queue.cursor + 1}/{len(self.queue.rows)}" if self.queue.rows else "0/0"
-        shown = f" of {len(rows)}" if len(rows) != len(self.queue.rows) else ""
-        words = f"Task {place}{shown}  {len(judged)} judged, {accepted} accepted  {self.desk.validator.name}"
-        self.title_line.update(f"{words}  {self.desk.tasks.name}", layout=False)
+        place = f"{self.queue.cursor + 1 if self.queue.rows else 0} of {len(self.queue.rows)}"
+        shown = f", {len(rows)} in all" if len(rows) != len(self.queue.rows) else ""
+        framed(self.queue, "Tasks", f"{place}{shown}")
+        self.header.show(
+            name=row.name if row is not None else "Validation",
+            words=f"{place}{shown}   {len(judged)} judged, {accepted} accepted",
+            fields=[HeaderField("reviewer", self.desk.validator.name), HeaderField("set", self.desk.tasks.name)],
+        )
         self.verdict_line.update(_verdicts(row, wide=self.size.width >= 120), layout=False)
 
     # Verdicts
@@ -278,7 +286,7 @@ class ValidateScreen(Screen[None]):
                 self._changed("Comment kept.")
 
         draft = self.desk.draft(task).comment
-        self.app.push_screen(CommentDialog(f"Comment on {task.short_id}", draft, keep), answered)
+        self.app.push_screen(CommentDialog(f"Comment on {title_of(task)}", draft, keep), answered)
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the task that is shown."""
@@ -338,12 +346,12 @@ class ValidateScreen(Screen[None]):
         """Show the progress of a run."""
         run = message.run
         waiting = f", {self.bench.waiting} waiting" if self.bench.waiting else ""
-        self.say(f"Running {run.words} of {run.task.short_id[:8]}: {message.words}{waiting}. Esc stops it.")
+        self.say(f"Running {run.words} of {_short(run.task)}: {message.words}{waiting}. Esc stops it.")
 
     @on(RunEnded)
     def run_ended(self, message: RunEnded) -> None:
         """Keep the findings of a run, and show them."""
-        name = f"{message.run.words} of {message.run.task.short_id[:8]}"
+        name = f"{message.run.words} of {_short(message.run.task)}"
         if message.error is not None:
             self.say(f"Stopped: {name}." if message.stopped else message.error.message)
             if not message.stopped:
@@ -469,12 +477,17 @@ def keep_typed(screens: Iterable[Screen[Any]]) -> None:
                 screen.flush()
 
 
+def _short(task: Task) -> str:
+    """Return kind and short id of a task."""
+    return title_of(task).partition(" · ")[0]
+
+
 def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
     """Return the keys of the verdicts, with the given one marked."""
     given = row.verdict if row is not None else None
     parts: list[tuple[str, str]] = []
     for number, verdict in enumerate(TaskVerdict, 1):
-        name = verdict.words if wide else _SHORT.get(verdict, verdict.words)
+        name = verdict.words if wide else short_words(verdict)
         style = "bold reverse" if verdict is given else ""
         parts += [(f"{number}", "$text-primary"), (f" {name}", style), ("  " if wide else " ", "")]
     return Content.assemble(*parts[:-1])

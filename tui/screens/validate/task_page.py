@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from textual.message import Message
+
 from gistpoint.core.generation.dossier import Dossier
 
 if TYPE_CHECKING:
@@ -25,11 +27,17 @@ class Showing:
     """Cells for a line of text."""
 
 
+class PageTold(Message):
+    """A page has something else to say in the frame."""
+
+
 class TaskPage:
     """Mixed into a widget, makes it a page about a task."""
 
     changes = True
     """Whether runs, verdicts and comments change it; if not, it is filled once for each task."""
+    about = ""
+    """What the frame says about it."""
 
     def fill(self, showing: Showing) -> None:
         """Show a task."""

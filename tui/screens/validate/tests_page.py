@@ -15,7 +15,6 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness, SuiteTrial, TestSteadiness
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, ODD
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
-from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -97,12 +96,12 @@ class TestsPage(TaskPage, Vertical):
 
     __test__ = False
 
+    about = "before → after: passed/runs, original and corrupted"
     tests = query_one(TestList)
     text = query_one("#test-text", TextView)
 
     def compose(self) -> ComposeResult:
-        """Lay out heading, list and text."""
-        yield Plain(" before → after: passed/runs on the original and on the corrupted tree", id="tests-head")
+        """Lay out list and text."""
         yield TestList()
         yield TextView(id="test-text", can_interpret=True)
 
@@ -115,6 +114,7 @@ class TestsPage(TaskPage, Vertical):
         desk, dossier, test = showing.desk, showing.dossier, showing.link.removeprefix("test:")
         rows = self.tests.rows = test_rows(dossier, desk.steadiness(dossier), desk.trials(dossier.task))
         at = next((n for n, row in enumerate(rows) if row.shown.id == test), None)
+        self.tests.styles.max_height = max(3, len(rows) + 1)
         self.tests.set_count(len(rows), cursor=at if at is not None or not showing.first else 0)
         self._show_text()
 
