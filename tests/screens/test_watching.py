@@ -27,7 +27,7 @@ from gistpoint.tui.agent_watch_app import AgentWatchApp
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
 from gistpoint.tui.screens.agents.run import RunWatchScreen
-from gistpoint.tui.screens.dialogs.ask import TextDialog
+from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, TextDialog
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.services import Services
 
@@ -166,8 +166,10 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     )
     async with watching(app, size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
+        assert isinstance(app.screen, TextDialog)
+        app.screen._came -= ON_THEIR_WAY_S  # no key is on its way
         await pilot.press("escape")
-        await until(pilot, lambda: "A person (p07) has it." in text_of(app))
+        await until(pilot, lambda: not isinstance(app.screen, TextDialog) and "A person (p07) has it." in text_of(app))
         await pilot.press("f10", *"hint", "enter")
         await until(pilot, lambda: "No process has it open" in text_of(app))
         await pilot.press("f6")

@@ -98,7 +98,7 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         True,
         priority=True,
     ),
-    Key("validate.leave", "q", "leave", "Leave", "Close the queue; all is kept", "Queue", _VT),
+    Key("validate.leave", "q", "leave", "Leave", "Close the queue; all is kept", "Queue", _VT, True),
     Key("gists.own", "alt+e", "own", "Own gist", "Write a gist of your own, or back", "Gists", _VG, True, True),
     Key("places.callers", "less_than_sign", "callers", "Callers", "Go to a caller", "Code", _VP, True),
     Key("places.callees", "greater_than_sign", "callees", "Callees", "Go to what it calls", "Code", _VP, True),

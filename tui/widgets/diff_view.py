@@ -21,6 +21,8 @@ from gistpoint.tui.widgets.text_lines import LONGEST_ROW, TextLines
 
 Side = Literal["old", "new", "both"]
 
+_GUTTER = 10
+"""Cells beside the text of one side: numbers, sign, scroll bar."""
 SIGNS = {DiffLineKind.ADDED: "+", DiffLineKind.REMOVED: "-", DiffLineKind.CONTEXT: " "}
 _BACKGROUNDS = {DiffLineKind.ADDED: "on $success 16%", DiffLineKind.REMOVED: "on $error 16%"}
 _ANSI = {DiffLineKind.ADDED: "ansi_green", DiffLineKind.REMOVED: "ansi_red"}
@@ -278,7 +280,9 @@ class DiffView(Horizontal):
         super().__init__(name=name, id=id, classes=classes)
         self._files: tuple[FileDiff, ...] = ()
         self._sides = SideTokens()
-        self._wrap = self._whole = False
+        self._wrap: bool | None = None
+        """Whether long lines are folded; None until somebody says: folded unless all lines fit side by side."""
+        self._whole = False
         self._left = DiffPane("both", classes="-left")
         self._right = DiffPane("new", classes="-right")
 
@@ -375,12 +379,14 @@ class DiffView(Horizontal):
     def _splits(self, width: int) -> bool:
         # Rows align only if no line is folded.
         longest = max((len(line.text) for f in self._files for h in f.hunks for line in h.lines), default=0)
-        return width >= SIDE_BY_SIDE_WIDTH and not self._wrap and longest <= LONGEST_ROW
+        room = LONGEST_ROW if self._wrap is False else width // 2 - _GUTTER
+        return width >= SIDE_BY_SIDE_WIDTH and not self._wrap and longest <= room
 
     def _lay_out(self) -> None:
         split = self._splits(self.size.width)
         self.set_class(split, "-split")
         self._left.side = "old" if split else "both"
+        self._left.wrap = not split and self._wrap is not False
         if split:
             left, right = split_lines(self._files, headers=not self._whole)
             self._left.show_lines(left, self._sides)
@@ -412,6 +418,5 @@ class DiffView(Horizontal):
     @on(DiffPane.WrapWanted)
     def _toggle_wrap(self, message: DiffPane.WrapWanted) -> None:
         message.stop()
-        self._wrap = not self._wrap
-        self._left.wrap = self._wrap
+        self._wrap = not (self._left.wrap if self._wrap is None else self._wrap)
         self._lay_out()

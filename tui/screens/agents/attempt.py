@@ -340,7 +340,7 @@ class AttemptWatchScreen(Screen[None]):
         if self._ask_back and state.started:
             self._ask_back = False
             if has_person(state):
-                self.action_give()
+                self._ask_to_give(unasked=True)
 
     def _withdraw(self) -> None:
         if self._asking is not None:
@@ -352,9 +352,12 @@ class AttemptWatchScreen(Screen[None]):
         if self._live:
             self.app.notify("A person works on it: it can be given back once they have left it.")
         else:
-            self.app.push_screen(
-                TextDialog(_GIVE, label=_GIVE_WORDS, placeholder="a note to it, or none", yes="Give back"), self._give
-            )
+            self._ask_to_give()
+
+    def _ask_to_give(self, *, unasked: bool = False) -> None:
+        dialog = TextDialog(_GIVE, label=_GIVE_WORDS, placeholder="a note to it, or none", yes="Give back")
+        dialog.unasked = unasked
+        self.app.push_screen(dialog, self._give)
 
     def _give(self, note: str | None) -> None:
         if note is not None:

@@ -1,0 +1,73 @@
+"""Questions over a screen: it stays in sight, what is chosen has a mark, and no stray key answers what came unasked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from screens.driving import LARGE, SMALL
+from screens.settling import text_of
+from screens.validate.validating import make_tasks, validating
+from textual.screen import Screen
+
+from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, ConfirmDialog, PickDialog, ReasonDialog, TextDialog
+
+LONG = "It says what will become of the attempt, of its budgets and of everything that was typed. " * 4
+
+
+@pytest.mark.parametrize("colour", [True, False])
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+async def test_what_a_dialog_is_about_stays_in_sight(
+    tmp_path: Path, size: tuple[int, int], colour: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not colour:
+        monkeypatch.setenv("NO_COLOR", "1")
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, size=size) as driver:
+        app = driver.app
+        await driver.until(lambda: "budget" in driver.text())
+        for dialog in (ConfirmDialog("Really?", LONG, yes="Yes"), TextDialog("Why?", label=LONG)):
+            app.push_screen(dialog)
+            await driver.until(lambda dialog=dialog: app.screen is dialog and dialog.focused)
+            shown = text_of(app)
+            assert "budget    16 tool uses" in shown
+            assert "Cancel" in shown.splitlines()[-1]
+            await driver.press("escape")
+
+
+async def test_a_mark_shows_what_is_chosen(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        answers: list[object] = []
+        names = [("a", "first"), ("b", "second"), ("c", "third")]
+        driver.app.push_screen(PickDialog("Which?", names), answers.append)
+        await driver.until(lambda: "▸ first" in text_of(driver.app))
+        await driver.press("down")
+        await driver.until(lambda: "▸ second" in text_of(driver.app) and "  first" in text_of(driver.app))
+        await driver.type("ir")
+        await driver.until(lambda: "▸ first" in text_of(driver.app) and "second" not in text_of(driver.app))
+        await driver.press("down", "enter")
+        driver.app.push_screen(ReasonDialog("Why?", "Say it.", names, yes="Say"), answers.append)
+        await driver.until(lambda: "(●) first" in text_of(driver.app))
+        await driver.press("down")
+        await driver.until(lambda: "(●) second" in text_of(driver.app) and "( ) first" in text_of(driver.app))
+        await driver.press("escape")
+        assert answers == ["c", None]
+
+
+async def test_a_key_on_its_way_is_no_answer_to_a_question_that_opened_by_itself(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        answers: list[object] = []
+        dialog = ConfirmDialog("Did you mean it?", "It came by itself.", yes="Yes")
+        dialog.unasked = True
+        under: Screen[object] = driver.app.screen
+        driver.app.push_screen(dialog, answers.append)
+        await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
+        dialog._came += 60  # however slow the machine is
+        await driver.press("enter", "escape")
+        assert driver.app.screen is dialog
+        dialog._came -= 60 + ON_THEIR_WAY_S
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.screen is under)
+        assert answers == [True]
