@@ -120,6 +120,7 @@ WORDS: tuple[Word, ...] = (
         " campaign.leave campaign.stop",
     ),
     Word("ctrl+g", "stop for good", "attempt.end study.withdraw"),
+    Word("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),
     Word("ctrl+n", "a new attempt", "home.start"),
     Word("ctrl+b", "hide who made it", "runs.blind review.blind"),
     Word("ctrl+f", "follow a run that goes on", "play.follow"),

@@ -170,8 +170,9 @@ class GistScreen(SolveScreen):
             self.app.notify("There is no score before the hand-in in this attempt.")
             return
         self.pane.editor.flush()
-        if self.pane.scores_freely and self.pane.fault():
-            self.app.notify(f"The gist {does_not_parse(self.pane.fault())}.", severity="warning")
+        fault = self.pane.fault() if self.pane.scores_freely else None
+        if fault is not None:
+            self.app.notify(f"The gist {does_not_parse(fault)}.", severity="warning")
             return
         self._score(self.pane.code)
 

@@ -16,6 +16,7 @@ from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
 from gistpoint.tui.view_models import allowed, price_words
+from gistpoint.tui.widgets.frames import framed
 
 
 class EditorPane(EditingPane):
@@ -25,6 +26,7 @@ class EditorPane(EditingPane):
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__()
+        framed(self)
         self._attempted, self._state = task, state
         self._start = kind_of(task).start(task)
 
@@ -41,10 +43,14 @@ class EditorPane(EditingPane):
             self.open(list(buffers)[-1])
         else:
             self.editor.read_only = True
+            self.draw_frame()
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state."""
+        """Take up a new state, and the function's place in its file when a call has shown it."""
+        answered = len(state.calls) != len(self._state.calls)
         self._state = state
+        if answered and self.buffer:
+            self.editor.line_number_start = self.first_line_of(self.buffer)
 
     def take(self, name: str) -> bool:
         """Edit a function that was shown and may be changed; return whether it was opened."""
@@ -73,6 +79,11 @@ class EditorPane(EditingPane):
             return self._start.text
         shown = shown_function(self._state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
+
+    def first_line_of(self, name: str) -> int:
+        """Return the number of a function's first line, as it was shown."""
+        shown = shown_function(self._state, name)
+        return shown.first_line if shown is not None else 1
 
     def kept(self, name: str) -> str | None:
         """Return a function's half-written code."""
