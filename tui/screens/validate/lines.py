@@ -45,7 +45,7 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
     return found
 
 
-def _parts(whole: Line, width: int) -> list[Line]:
+def parts_of(whole: Line, width: int) -> list[Line]:
     """Return a line in as many lines of `width` cells as it needs, all but the first indented; each has its link."""
     if width <= len(_INDENT) or cell_len(whole.text) <= width:
         return [whole]
@@ -58,7 +58,7 @@ def _parts(whole: Line, width: int) -> list[Line]:
         first.append((text[:at], style))
         rest.append((text[at:] if len(rest) > 1 else text[at:].lstrip(), style))
         at = max(0, at - len(text))
-    return [Line(tuple(first), whole.link), *_parts(Line(tuple(rest), whole.link), width)]
+    return [Line(tuple(first), whole.link), *parts_of(Line(tuple(rest), whole.link), width)]
 
 
 class LineList(RecordList):
@@ -71,7 +71,7 @@ class LineList(RecordList):
     def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:
         """Show other lines."""
         width = self.size.width - 2 or _ANY
-        self.lines = [part for whole in lines for part in _parts(whole, width)]
+        self.lines = [part for whole in lines for part in parts_of(whole, width)]
         if not keep_place:
             self.scroll_to(0, 0, animate=False, immediate=True, force=True)
         self.set_count(len(self.lines), cursor=None if keep_place else 0)

@@ -17,7 +17,7 @@ from gistpoint.core.kinds.repair.trials import Steadiness
 from gistpoint.core.metrics.table import MetricRank
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
-from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
+from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 from gistpoint.tui.screens.validate.queue import look_of
 from gistpoint.tui.titles import mode_words, title_of
 from gistpoint.tui.view_models import moment
@@ -30,7 +30,9 @@ FIRST_TESTS = 8
 _MOST_ROWS = 6
 _BETWEEN = 4
 """Cells between two blocks."""
-_BAR = 14
+_METRIC = 20
+"""Cells for the name of a metric."""
+_BAR, _SHORT_BAR = 14, 7
 MAIN_METRICS = (
     "code_lines", "cyclomatic", "nesting", "halstead_difficulty", "degree", "harmonic_out", "pagerank", "betweenness",
 )  # fmt: skip
@@ -69,7 +71,7 @@ def overview(known: Known, width: int) -> list[Line]:
         *_task(known),
         *about_verdict(known.said, width),
         *(_about_targets(known, width) if known.standings else ()),
-        *about_check(known.said.check),
+        *beside(_subtlety(known), about_check(known.said.check), width),
         *about_runs(known.trials),
         *about_provenance(known.dossier.answer.provenance, width),
     ]
@@ -80,7 +82,7 @@ def _about_targets(known: Known, width: int) -> list[Line]:
         *_diff(known.dossier.diff),
         *_tests(known),
         *(_steady(known.steadiness) if known.steadiness is not None else ()),
-        *beside(_metrics(known.standings), _subtlety(known.dossier.answer.provenance, list(known.standings)), width),
+        *_metrics(known.standings, width),
     ]
 
 
@@ -119,8 +121,9 @@ def about_verdict(said: Validation, width: int) -> list[Line]:
 def beside(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
     """Return two blocks beside each other if `width` cells have room for both, else below each other."""
     room = max((cell_len(row.text) for row in left), default=0) + _BETWEEN
-    if not left or not right or room + max(cell_len(row.text) for row in right) > width:
+    if not left or not right or width - room < _BETWEEN * 10:
         return [*left, *right]
+    right = [part for row in right for part in parts_of(row, width - room)]
     found = []
     for one, other in zip_longest(left, right, fillvalue=Line()):
         gap = " " * (room - cell_len(one.text))
@@ -176,32 +179,34 @@ def _steady(found: Steadiness) -> list[Line]:
     return lines
 
 
-def _metrics(standings: Mapping[str, Sequence[MetricRank]]) -> list[Line]:
+def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[Line]:
     lines = _heading("Metrics, percentile in the library")
     for name, found in standings.items():
         if len(standings) > 1:
             lines.append(line(name, MUTED))
         if not found:
             lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
-        main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
-        others = [s for s in found if s.metric not in MAIN_METRICS]
-        lines += [_metric(standing) for standing in (*main, *others)]
+        main = [_metric(s) for metric in MAIN_METRICS for s in found if s.metric == metric]
+        others = [_metric(s) for s in found if s.metric not in MAIN_METRICS]
+        lines += beside(main, others, width)
         if found and not any(standing.percentile is not None for standing in found):
             lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
 
 
 def _metric(standing: MetricRank) -> Line:
-    name = f"{standing.metric.replace('_', ' '):<22.22} {standing.value:>10.4g}  "
+    metric = standing.metric.replace("_", " ")
+    metric = f"…{metric[1 - _METRIC :]}" if len(metric) > _METRIC else metric
+    name = f"{metric:<{_METRIC}} {standing.value:>9.4g} "
     if standing.percentile is None:
         return line(name)
-    return Line(
-        ((name, ""), (bar(standing.percentile / 100, _BAR), "$text-primary"), (f" {standing.percentile:5.1f} %", ""))
-    )
+    share = standing.percentile / 100
+    return Line(((name, ""), (bar(share, _SHORT_BAR), "$text-primary"), (f" {standing.percentile:5.1f} %", "")))
 
 
-def _subtlety(provenance: Mapping[str, Any], targets: Sequence[str]) -> list[Line]:
+def _subtlety(known: Known) -> list[Line]:
     """Return the score of each corruption: one at the top, or one for each target below `parts`."""
+    provenance, targets = known.dossier.answer.provenance, list(known.standings)
     parts = provenance.get("parts")
     scored = [provenance, *(parts if isinstance(parts, list) else [])]
     scored = [item for item in scored if isinstance(item, Mapping) and isinstance(item.get("subtlety"), Mapping)]

@@ -114,6 +114,7 @@ class TestsPage(TaskPage, Vertical):
         desk, dossier, test = showing.desk, showing.dossier, showing.link.removeprefix("test:")
         rows = self.tests.rows = test_rows(dossier, desk.steadiness(dossier), desk.trials(dossier.task))
         at = next((n for n, row in enumerate(rows) if row.shown.id == test), None)
+        self.tests.styles.max_height = max(3, len(rows) + 1)
         self.tests.set_count(len(rows), cursor=at if at is not None or not showing.first else 0)
         self._show_text()
 
