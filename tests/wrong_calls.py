@@ -45,10 +45,15 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("show", "/nope"), 2, "/nope does not exist"),
     (("search", "word", "/nope"), 2, "/nope does not exist"),
     (("convert", "/nope", "--to", "pdf"), 2, "pdf"),
+    (("study", "export", "/nope", "--to", "tidy", "-o", "x"), 2, "'nope' holds no study"),
     (("code", ".", "--csv", "--json"), 2, "--json: not allowed with argument --csv"),
     (("code", ".", "--where", "lines >"), 2, "lines >"),
     (("study", "report", "/nope"), 2, "'nope' holds no study"),
     (("agent", "show", "nope"), 2, "There is no run 'nope'"),
+    (("agent", "show", "run", "--to", "csv", "--json"), 2, "--json: not allowed with argument --to"),
+    (("glance", "--csv", "--json"), 2, "--json: not allowed with argument --csv"),
+    (("runs", "x" * 100_000), 2, "xxx…xxx"),
+    (("task", "export", "nope", "--to", "archive"), 2, "Missing: -o/--output"),
     (("completion", "bsh"), 2, "'bsh' is not one of bash, zsh, fish. Did you mean 'bash'?"),
 )
 """The words after `gistpoint`, the exit code, and what standard error holds."""

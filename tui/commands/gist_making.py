@@ -260,7 +260,7 @@ def _fetched(
     from gistpoint.sandbox.environments.sources import fetch_repository
 
     if image is not None:
-        fetched = fetch_image(image, scratch, on_line=work.progress.stage)
+        fetched = fetch_image(image, scratch, run=work.run)
         return fetched.repository, {"image": fetched.record}
     cache = Locations.of_user().cache
     repository = fetch_repository(
