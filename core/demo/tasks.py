@@ -20,6 +20,7 @@ from gistpoint.core.tasks.model import Mode, Task, shown_mode
 from gistpoint.core.trees import sha256_of
 
 PACKAGE = "gistpoint.core.demo"
+LIBRARY = "sporvei"
 RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
@@ -65,7 +66,7 @@ _tasks = cache(demo_tasks)
 
 def demo_title(task: Task) -> str:
     """Return the title of one of the demo's tasks; empty for any other task."""
-    if not task.demo or task.source.kind != "demo":
+    if not task.demo or (task.source.kind, task.source.name) != ("demo", LIBRARY):
         return ""
     alike = (demo for demo in _tasks() if demo.mode == task.mode and (len(demo.targets) > 1) is task.several)
     return next((demo.title for demo in alike), "")
