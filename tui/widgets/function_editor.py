@@ -413,7 +413,7 @@ class FunctionEditor(WritingArea):
         top, height = self.scroll_offset.y, self.size.height
         lines = self.document.line_count
         rows = [self._row(line) if line < lines else None for line in range(top, top + height)]
-        return (self._place_now(), self.virtual_size.height, self._looks), rows
+        return (self._place_now(), self.size, self._looks), rows
 
     def _place_now(self) -> tuple[int, int, int]:
         """Return the cells by which rows are scrolled, their width, and that of their gutter."""
