@@ -25,6 +25,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("task", "new", "x", "--max-tokens", "0"), 2, "--max-tokens: must be 1 or more"),
     (("task", "new", "x", "--pytest-args", "'"), 2, "--pytest-args can't be split"),
     (("task", "new", "x", "--model", "m"), 2, "--model corrupts a function; removing needs none."),
+    (("task", "new", "x", "--max-suite-seconds", "-1"), 2, "--max-suite-seconds: must be a number above 0"),
     (("task", "new", ""), 2, "An argument is empty"),
     (("task", "new", "git+https://x.invalid/z"), 2, "needs a commit after an @: 'git+https://x.invalid/z'"),
     (("task", "new", "./nowhere"), 2, "There is no such folder: './nowhere'"),

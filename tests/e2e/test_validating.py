@@ -85,7 +85,7 @@ def opened(start: Start, tasks: list[Task], reviewer: str, **size: int) -> Termi
 
 
 def shown(terminal: Terminal, task: Task) -> None:
-    terminal.wait_for(rf"^[^\n]*{task.short_id}  discovery")
+    terminal.wait_for(rf"discovery  [^\n]*{task.short_id}")
     terminal.settle()
 
 

@@ -31,7 +31,7 @@ from gistpoint.tui.agent_progress import JobLines, JobTable
 from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive, share
 from gistpoint.tui.commands.attempts import attempt_store
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE, Handler
 from gistpoint.tui.commands.output import (
     for_output,
     print_json,
@@ -164,7 +164,7 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
         found.limit_cost(options.max_cost)
     if not options.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
-    display = JobTable(found) if sys.stdout.isatty() and not options.json else JobLines(found)
+    display = JobTable(found) if sys.stdout.isatty() and not options.json else JobLines(found, quiet=options.json)
     runner = AgentRunner(
         found, ports, at_once=options.at_once, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
     )
@@ -175,6 +175,8 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
     _print_figures(found, figures_of(found, ports.attempts), json=options.json)
     if found.left and not options.json:
         print(f"`gistpoint agent resume {found.name}` goes on.")
+    if runner.interrupted:
+        return INTERRUPTED
     return NEGATIVE if found.left else DONE
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from gistpoint.core.attempts.clock import SystemTime
@@ -39,15 +40,8 @@ from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.arguments import counted, natural, positive, require_not_empty
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.model_options import chat_model
-from gistpoint.tui.commands.output import (
-    ProgressLine,
-    for_output,
-    interruptible,
-    print_json,
-    print_records,
-    print_table,
-    require_terminal,
-)
+from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
+from gistpoint.tui.commands.progress import ProgressLine, interruptible
 from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 
@@ -149,14 +143,15 @@ def _ask_model(options: argparse.Namespace, chosen: _Chosen) -> int:
         return reader.glances(question.item.task).reading(question.item.function, question.seed, 1) is None
 
     missing = [question for question in questions(items, options.seed, options.times) if is_missing(question)]
-    with ProgressLine() as progress, interruptible() as cancel:
+    with ProgressLine(quiet=options.json) as progress, interruptible(progress) as cancel:
+        answers = count(1)
 
         def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
             reader.seed = question.seed
             line = 0 if said.answer is BlindAnswer.NOTHING else said.line or 0
             told = BlindlySaid(said.answer, line, said.words, 0, usage.cost_usd, prompt_sha256())
             reader.read(question.item, told, question.version)
-            progress.count(f"{reader.name}: an answer on {question.item.function}")
+            progress.count(next(answers), len(missing), f"{reader.name} on {question.item.function}")
 
         cap = options.max_cost if options.max_cost is not None else settings.max_cost_usd
         result = judge(missing, chat_model(settings), keep, max_cost_usd=cap, cancel=cancel)

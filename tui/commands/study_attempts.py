@@ -37,7 +37,8 @@ from gistpoint.sessions.studies.portable import of_person
 from gistpoint.sessions.studies.pseudonyms import Pseudonyms, key_of
 from gistpoint.sessions.studies.public import public_data
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, make_folder, print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.studies import FOLDER_HELP
 from gistpoint.tui.study_opening import open_study, require_unblinded
 
@@ -326,6 +327,7 @@ def _write(path: Path, content: bytes) -> None:
 
 def _loaded(study: StudyFolder) -> LoadedStudy:
     with ProgressLine() as progress:
+        progress.stage("reading the study")
         return load_study(study, progress.detail)
 
 

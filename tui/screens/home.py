@@ -167,7 +167,7 @@ class HomeScreen(Screen[None]):
 
     def _show_first(self, rows: HomeRows) -> None:
         """Show the tasks while the attempts are still being read, unless there is something to show already."""
-        if self.rows is None and rows.tasks:
+        if rows.tasks and (self.rows is None or not self.rows.complete):
             self._show(rows)
 
     def _show(self, rows: HomeRows) -> None:
@@ -216,11 +216,13 @@ class HomeScreen(Screen[None]):
             table = AttemptTable()
             panes.mount(framed(table, "Attempts …"), before=self.detail)
             if self.rows is not None:
-                self.call_after_refresh(table.show, self.rows.attempts)
+                table.show(self.rows.attempts)
         for listed in self.query(HomeTable):
             listed.display = listed.id == name
         panes.fit()
-        self._narrow(self._query)
+        if self._query:
+            self._narrow(self._query)
+        self._entitle(self._table)
         self._table.focus()
         self.refresh_bindings()
         self.call_after_refresh(self._describe)

@@ -113,8 +113,9 @@ class GistSolving(SolvingKind):
         """Stop a score under way, and save what was typed before the next call."""
 
         def keep() -> None:
-            self._editor.editor.flush()
-            self._controller.edited(GIST_BUFFER, self._editor.code)
+            if self._editor.is_attached:
+                self._editor.editor.flush()
+                self._controller.edited(GIST_BUFFER, self._editor.code)
             self._controller.after_writing(then)
 
         if self._controller.yielding:
@@ -164,19 +165,22 @@ class GistScreen(SolveScreen):
         if not self.busy and SCORE_GIST in self._attempt.offered():
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 
-    def action_score(self) -> None:
+    async def action_score(self) -> None:
         """Score the gist as it is now."""
+        await self.area.make("editor")
         if SCORE_GIST not in self._attempt.tools:
             self.app.notify("There is no score before the hand-in in this attempt.")
             return
         self.pane.editor.flush()
-        if self.pane.scores_freely and self.pane.fault():
-            self.app.notify(f"The gist {does_not_parse(self.pane.fault())}.", severity="warning")
+        fault = self.pane.fault() if self.pane.scores_freely else None
+        if fault is not None:
+            self.app.notify(f"The gist {does_not_parse(fault)}.", severity="warning")
             return
         self._score(self.pane.code)
 
-    def action_live(self) -> None:
+    async def action_live(self) -> None:
         """Switch automatic scores on or off."""
+        await self.area.make("editor")
         if not self.pane.scores_freely:
             self.app.notify("Scores are counted in this attempt: Alt+S asks for one.")
             return

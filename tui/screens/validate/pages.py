@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from textual import on
+from textual.content import Content
 from textual.widget import Widget
 
 from gistpoint.core.generation.dossier import Dossier
@@ -68,7 +69,6 @@ class FixPage(TaskPage, EditingPane):
     """
 
     EMPTY = "Open a task to try a fix."
-    WORDS = "F9 runs the suite on it"
     changes = False
 
     def __init__(self) -> None:
@@ -107,6 +107,12 @@ class FixPage(TaskPage, EditingPane):
     def begun(self) -> Sequence[str]:
         """Return all corrupted functions."""
         return list(self._starts)
+
+    def frame(self, title: str, note: str | Content = "") -> None:
+        """Say it in the frame of the pages."""
+        said = [title, note if isinstance(note, str) else note.plain, "F9 runs the suite on it" * bool(self.buffer)]
+        self.about = " · ".join(filter(None, said))
+        self.post_message(PageTold())
 
     def words_of(self, name: str) -> str:
         """Return the function."""

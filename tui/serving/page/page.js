@@ -28,12 +28,15 @@ function takeKeys() {
 
 const Socket = window.WebSocket;
 window.WebSocket = class extends Socket {
+  send(data) {
+    if (this.readyState === Socket.OPEN) super.send(data);
+  }
   constructor(url) {
     super(url);
     let heard = Date.now();
     const pulse = setInterval(() => {
       if (Date.now() - heard > SILENT_MS) this.close();
-      else if (this.readyState === Socket.OPEN) this.send(JSON.stringify(["ping"]));
+      else this.send(JSON.stringify(["ping"]));
     }, PING_MS);
     this.addEventListener("open", () => setTimeout(takeKeys));
     this.addEventListener("message", (event) => {

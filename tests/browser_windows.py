@@ -1,0 +1,118 @@
+"""Windows in a real Chromium: driven by playwright, and read from what the server sends to their terminals."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pyte
+from playwright.async_api import Browser, Page, WebSocket, async_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+UNTIL_S = 120.0
+MAIL = "http://mail.example/"
+"""Another site, on which somebody finds their link."""
+_PASTE = """text => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    const keys = document.querySelector(".xterm-helper-textarea");
+    keys.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+}"""
+_KEYS_TAKEN = "() => document.activeElement?.classList.contains('xterm-helper-textarea')"
+
+
+class BrowserWindow:
+    """A window of one participant: what is pressed in it, what stands in it, and what it has asked for."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        """All addresses that were asked for."""
+        self.complaints: list[str] = []
+        """Errors of scripts, and what the browser refused."""
+        self._screen = pyte.Screen(500, 200)
+        self._stream = pyte.ByteStream(self._screen)
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.on("websocket", self._connected)
+
+    def _connected(self, socket: WebSocket) -> None:
+        self._screen.reset()
+        self.requests.append(socket.url)
+        socket.on("framereceived", lambda data: self._stream.feed(data) if isinstance(data, bytes) else None)
+
+    @property
+    def text(self) -> str:
+        """What stands in the terminal."""
+        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+
+    async def come(self, link: str) -> None:
+        """Open the link as from a mail that is read in the browser."""
+        await self.page.route(
+            MAIL, lambda route: route.fulfill(body=f'<a href="{link}">go</a>', content_type="text/html")
+        )
+        await self.page.goto(MAIL)
+        await self.page.click("a")
+        await self.ready()
+
+    async def reload(self) -> None:
+        """Load the page again, whatever is under way."""
+        await self.page.reload()
+        await self.ready()
+
+    async def ready(self) -> None:
+        """Wait until the terminal takes keys."""
+        await self.page.wait_for_selector("body.-first-byte", timeout=UNTIL_S * 1000)
+        await self.page.wait_for_function(_KEYS_TAKEN, timeout=UNTIL_S * 1000)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, by playwright's names."""
+        for key in keys:
+            await self.page.keyboard.press(key)
+
+    async def type(self, text: str) -> None:
+        """Type a text."""
+        await self.page.keyboard.type(text)
+
+    async def paste(self, text: str) -> None:
+        """Paste a text."""
+        await self.page.evaluate(_PASTE, text)
+
+    async def until(self, met: Callable[[str], object]) -> None:
+        """Wait for something in the terminal."""
+        for _ in range(int(UNTIL_S / 0.1)):
+            if met(self.text):
+                return
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"never came about; {await self.said()!r}, {self.complaints}:\n{self.text}")
+
+    async def said(self) -> str:
+        """What the page says in place of the terminal."""
+        return await self.page.inner_text("#said")
+
+    async def picture(self, path: Path) -> None:
+        """Take a picture."""
+        await self.page.screenshot(path=path)
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """Start the system's Chromium without a screen."""
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+async def open_window(browser: Browser, link: str, size: tuple[int, int] = (1280, 800)) -> BrowserWindow:
+    """Open a link in a browser of its own, without anybody else's cookies."""
+    context = await browser.new_context(viewport={"width": size[0], "height": size[1]})
+    window = BrowserWindow(await context.new_page())
+    await window.come(link)
+    return window

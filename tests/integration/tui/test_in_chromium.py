@@ -1,0 +1,54 @@
+"""One participant in a real browser, from the link in a mail to the end of the task, with a reload in a test run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from browser_windows import CHROMIUM, MAIL, chromium, open_window
+from served_windows import serving
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.demo.tasks import demo_task
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.attempts import AttemptStore
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+
+async def test_from_the_link_to_the_end(tmp_path: Path) -> None:
+    home = Locations(tmp_path / "data", tmp_path / "config", tmp_path / "cache")
+    (target,) = read_answer(demo_task("seats-together", home.demo)).targets
+    body = target.original.split('"""')[-1].lstrip("\n")
+    store = AttemptStore(home.attempts, SystemTime(), "test")
+    async with serving(tmp_path, 1, "--for=P01=seats-together") as served, chromium() as browser:
+        window = await open_window(browser, served.links["P01"])
+        await window.until(lambda text: "0 of 1 done" in text)
+        await window.press("Enter")
+        await window.until(lambda text: "find_block" in text)
+        await window.press("F6", "PageDown", "End")
+        await window.paste(body)
+        await window.until(lambda text: body.splitlines()[-1] in text)
+        await window.press("F9")
+        await window.until(lambda text: "Submit" in text and "Cancel" in text)
+        await window.press("Enter")
+        await window.until(lambda text: next(store.summaries()).state.pending is not None)
+        await window.reload()
+        await window.until(lambda text: "… begun" in text)
+        await window.press("Enter")
+        await window.until(lambda text: "solved" in text)
+        await window.page.set_viewport_size({"width": 300, "height": 200})
+        await window.page.wait_for_selector("#small", state="visible")
+        assert await served.stop()
+        await window.page.wait_for_selector("#again", state="visible")
+        assert "The server was stopped" in await window.said()
+    assert window.complaints == []
+    hosts = {urlsplit(url).netloc for url in window.requests if url != MAIL and not url.startswith("data:")}
+    assert hosts == {urlsplit(served.url).netloc}
+    (attempt,) = store.summaries()
+    assert attempt.state.ending is not None
+    assert attempt.state.ending.reason == "solved"
+    assert len(attempt.state.submissions) == 1
+    assert attempt.state.clock.away > 0
