@@ -70,7 +70,7 @@ class BudgetBar(Widget):
     """
 
     DEFAULT_CSS = """
-    BudgetBar { height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 1 0 0; }
+    BudgetBar { dock: top; height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 1 0 0; }
     BudgetBar.-paused { background: $warning-muted; }
     BudgetBar.-unsandboxed { background: $error-muted; }
     BudgetBar:ansi { background: ansi_default; }
