@@ -288,6 +288,14 @@ async def test_ctrl_c_tells_the_ways_out_and_zoom_is_offered_in_a_pane(tmp_path:
     async with solving(tmp_path) as driver:
         await driver.press("f4", "ctrl+c")
         await driver.until(lambda: "Ctrl+L: Leave, Ctrl+Q: Quit" in driver.text())
+        await driver.press("z")
+        await driver.until(lambda: driver.text().splitlines()[1].startswith("╭─ F4 "))
+        lines = driver.text().splitlines()
+        assert "●●●" in lines[0]
+        assert lines[-2].startswith("╰─")
+        assert lines[-1].endswith("F1 Help")
+        await driver.press("z")
+        await driver.until(lambda: not driver.text().splitlines()[1].startswith("╭─ F4 "))
         await driver.press("ctrl+l")
         await driver.until_screen("HomeScreen")
         await driver.until(lambda: "Zoom" in {key.name for key in driver.screen.query_one(KeyBar).shown})
