@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.errors import TaskError
+from gistpoint.core.errors import TaskError, did_you_mean
 from gistpoint.core.tasks.model import Mode, Task, shown_mode
 
 PACKAGE = "gistpoint.core.demo"
+LIBRARY = "sporvei"
 RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
@@ -61,7 +62,7 @@ _tasks = cache(demo_tasks)
 
 def demo_title(task: Task) -> str:
     """Return the title of one of the demo's tasks; empty for any other task."""
-    if not task.demo or task.source.kind != "demo":
+    if not task.demo or (task.source.kind, task.source.name) != ("demo", LIBRARY):
         return ""
     alike = (demo for demo in _tasks() if demo.mode == task.mode and (len(demo.targets) > 1) is task.several)
     return next((demo.title for demo in alike), "")
@@ -94,7 +95,8 @@ def demo_task(name: str, into: Path) -> Task:
         if name in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(name)):
             return read_task(task.folder)
     known = ", ".join(f"{demo.name} ({demo.shown_mode})" for demo, _ in tasks)
-    raise TaskError(f"The demo has no task {name!r}; it has {known}.")
+    meant = did_you_mean(name, [word for demo, _ in tasks for word in (demo.name, *demo.aliases)])
+    raise TaskError(f"The demo has no task {name!r}; it has {known}.{meant}")
 
 
 def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:

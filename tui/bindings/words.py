@@ -27,7 +27,7 @@ WORDS: tuple[Word, ...] = (
         "find, or filter, what has the focus",
         "home.filter view.find tests.filter runs.filter review.search validate.filter",
     ),
-    Word("S", "search everywhere: the repository, all runs", "runs.search"),
+    Word("S", "search everywhere: the repository, all runs", "runs.search solve.search"),
     Word(
         "n N",
         "next and previous match, change or hit",
@@ -63,8 +63,8 @@ WORDS: tuple[Word, ...] = (
     Word("full_stop", "read again", "home.reload runs.reload code.again"),
     Word("d D", "diff, diff so far", "page.diff compare.diffs about.diff page.so_far"),
     Word("f F", "functions: of this file, of all shown", "files.list code.list places.outline code.outline"),
-    Word("v", "view: the record, the files, the source", "home.review page.files about.source"),
-    Word("i", "what is known (information)", "page.run about.overview summary.rule"),
+    Word("v", "view: the record, the files, the source", "home.review page.files about.source markdown.source"),
+    Word("i", "what is known (information)", "page.run about.overview solve.rule summary.rule"),
     Word("c", "comment", "review.comment judge.comment"),
     Word("C", "compare", "runs.compare review.compare"),
     Word("L", "label", "review.label"),
@@ -79,7 +79,7 @@ WORDS: tuple[Word, ...] = (
     Word("percent_sign", "measure", "trial.metrics"),
     Word("asterisk plus minus", "play, faster, slower", "play.toggle play.faster play.slower"),
     Word("t", "text raw or as a terminal shows it", "text.terminal"),
-    Word("w z", "wrap, zoom", "view.wrap review.wrap app.zoom"),
+    Word("w z", "wrap, zoom", "view.wrap review.wrap solve.wrap app.zoom"),
     Word(
         "left_curly_bracket right_curly_bracket alt+left_curly_bracket alt+right_curly_bracket",
         "a smaller pane, a larger one",

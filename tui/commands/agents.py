@@ -327,8 +327,9 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
 def show_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent show`."""
     parser.add_argument("name", metavar="RUN", help=RUN_HELP)
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--to", choices=("csv",), help="a table of the attempts, to standard output or to -o PATH")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--to", choices=("csv",), help="a table of the attempts, to standard output or to -o PATH")
     parser.add_argument("-o", "--output", metavar="PATH", help="file to write")
     return show
 
@@ -336,6 +337,8 @@ def show_options(parser: argparse.ArgumentParser) -> Handler:
 def show(options: argparse.Namespace) -> int:
     """Print the figures of a run."""
     found = AgentRunStore(Locations.of_user().runs).open(options.name)
+    if options.output and not options.to:
+        raise UserError("-o names the file of a table.", hint="Add --to csv.")
     figures = figures_of(found, attempt_store())
     if options.to:
         if options.output:

@@ -32,7 +32,7 @@ def code_options(parser: argparse.ArgumentParser) -> Handler:
         "Lists functions with their metrics. Calls that were observed while the suite ran are joined if the library "
         "was learned, which `gistpoint task generate` does first of all."
     )
-    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("source", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
     parser.add_argument("--sort", default="harmonic_out", metavar="COLUMN", help="default: harmonic_out")
     parser.add_argument("--ascending", action="store_true", help="the smallest first")
     parser.add_argument("--where", action="append", default=[], metavar="CONDITION", help=CONDITION_HELP)

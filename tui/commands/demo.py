@@ -26,7 +26,7 @@ _ANSWER_LINES = 12
 def demo_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint demo`."""
     names = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
-    parser.add_argument("task", nargs="?", help=f"{names}, or an id; without it the home screen opens")
+    parser.add_argument("task", metavar="TASK", nargs="?", help=f"{names}, or an id; without it the home screen opens")
     parser.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
     parser.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
     add_lines(parser)

@@ -41,7 +41,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, positive, settled_source, spec_of, whole
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
-from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.output import cause, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
 from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
 
@@ -64,7 +64,9 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
         "task of it or says why there is none. Exit code 1 if no task was made."
     )
-    parser.add_argument("source", nargs="?", default="", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", default="", help="name==version, a folder, or git+URL@commit"
+    )
     parser.add_argument(
         "command", nargs="*", metavar="-- COMMAND", help="an entrypoint, after a source or the image's options"
     )
@@ -213,7 +215,10 @@ def _input(options: argparse.Namespace) -> tuple[str, dict[str, str]]:
     try:
         stdin = options.stdin.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{options.stdin} can't be read as UTF-8: {error}.", hint="Name a text file.") from error
+        raise UserError(
+            f"{options.stdin} can't be read as UTF-8: {cause(error)}.",
+            hint="Name a text file.",
+        ) from error
     return stdin, dict(text.split("=", 1) for text in options.env)
 
 
@@ -260,7 +265,7 @@ def _fetched(
     from gistpoint.sandbox.environments.sources import fetch_repository
 
     if image is not None:
-        fetched = fetch_image(image, scratch, on_line=work.progress.stage)
+        fetched = fetch_image(image, scratch, run=work.run)
         return fetched.repository, {"image": fetched.record}
     cache = Locations.of_user().cache
     repository = fetch_repository(

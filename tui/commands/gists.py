@@ -51,7 +51,7 @@ def reference_options(parser: argparse.ArgumentParser) -> Handler:
         "Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
         "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it."
     )
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--seconds", type=positive, default=120.0, metavar="S", help="for reducing it (default: 120)")
     parser.add_argument("--print", dest="show", action="store_true", help="print the gist")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -92,8 +92,8 @@ def reference(options: argparse.Namespace) -> int:
 def score_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint gist score`."""
     parser.description = "Every figure with what speaks for it. Exit code 1 if the gist is not faithful."
-    parser.add_argument("task", help=TASK_HELP)
-    parser.add_argument("file", help="the gist")
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
+    parser.add_argument("file", metavar="FILE", help="the gist")
     parser.add_argument("--lines", action="store_true", help="the evidence for every line")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)

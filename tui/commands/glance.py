@@ -82,8 +82,9 @@ def glance_options(parser: argparse.ArgumentParser) -> Handler:
     )
     form = parser.add_argument_group("results")
     form.add_argument("--table", action="store_true", help="print rates and agreement instead of reading")
-    form.add_argument("--json", action="store_true", help="the table as JSON")
-    form.add_argument("--csv", action="store_true", help="the rates as CSV")
+    written = form.add_mutually_exclusive_group()
+    written.add_argument("--json", action="store_true", help="the table as JSON")
+    written.add_argument("--csv", action="store_true", help="the rates as CSV")
     form.add_argument("--merge", action="append", default=[], metavar="PATH", help="first take in a reader's .jsonl")
     return glance
 

@@ -27,7 +27,7 @@ from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.sessions.imports import ImportLedger, PendingRecord
 from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import print_json, print_table
+from gistpoint.tui.commands.output import cause, print_json, print_table
 from gistpoint.tui.commands.progress import LongWork, long_work
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
@@ -194,7 +194,7 @@ def _sources(name: str | None) -> RecordSources:
     try:
         return read_sources(Path(name).read_text(encoding="utf-8"), Path(name).name)
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{name} can't be read: {error}.", hint="--sources takes a TOML file.") from error
+        raise UserError(f"{name} can't be read: {cause(error)}.", hint="--sources takes a TOML file.") from error
 
 
 def _records(options: argparse.Namespace, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:

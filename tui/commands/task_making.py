@@ -48,7 +48,7 @@ from gistpoint.tui.commands.model_options import (
     spent_json,
     terms_of_set,
 )
-from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.output import cause, print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
 from gistpoint.tui.commands.watched_work import add_plain, watched
 from gistpoint.tui.object_graph import add_isolation, build_runner
@@ -61,7 +61,7 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
         "the id of the task."
     )
-    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("source", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
     parser.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
     parser.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
     parser.add_argument("--seed", type=whole, default=0, help="of the random pick (default: 0)")
@@ -302,7 +302,7 @@ def _batch(options: argparse.Namespace) -> Batch:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} can't be read: {error}.", hint="--batch takes a TOML file.") from error
+        raise UserError(f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file.") from error
     return read_batch(text, path.name)
 
 

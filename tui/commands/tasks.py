@@ -137,7 +137,7 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
 
 def show_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint task show`."""
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--json", action="store_true", help="the public part as JSON")
     return show
 
@@ -157,7 +157,7 @@ def show(options: argparse.Namespace) -> int:
 
 def delete_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint task delete`."""
-    parser.add_argument("task", help="id or its beginning")
+    parser.add_argument("task", metavar="TASK", help="id or its beginning")
     parser.add_argument("--yes", action="store_true", help="ask nothing")
     return delete
 
@@ -188,7 +188,7 @@ def _agreed(question: str) -> bool:
 
 def check_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint task check`."""
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
     return check
@@ -223,7 +223,7 @@ def baseline_options(parser: argparse.ArgumentParser) -> Handler:
         "Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
         "the result beside the task's other baselines. Ids that differ between backends are shown."
     )
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--runs", type=whole, default=RUNS, metavar="N", help="of the original, three or more")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)

@@ -42,7 +42,7 @@ from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.view_models import end_words
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.name_tabs import NameTab, NameTabs
+from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -226,7 +226,7 @@ class AttemptWatchScreen(Screen[None]):
         """Show the newest answer, unless an earlier one is being read."""
         answered = [call for call in state.calls if call.text is not None]
         if at_end:
-            self.results.show_call(answered[-1].call_id)
+            self.call_later(self.results.show_call, answered[-1].call_id)
         source = next((shown for call in reversed(answered) if (shown := shown_sources(call)) is not None), None)
         if source is not None:
             self.code.show(source)
@@ -262,8 +262,8 @@ class AttemptWatchScreen(Screen[None]):
         else:
             self.call_after_refresh(widget.focus)
 
-    @on(NameTab.Clicked)
-    def tab_clicked(self, message: NameTab.Clicked) -> None:
+    @on(NameTabs.Clicked)
+    def tab_clicked(self, message: NameTabs.Clicked) -> None:
         """Go to the clicked pane."""
         self.action_pane(message.target)
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,14 +19,16 @@ from textual.widgets import Input
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.running import CancelToken
 from gistpoint.sessions.records.model import TextScope
-from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.searching import Hit, Query, search_document
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.settings import FoundHits, Wanted
 from gistpoint.tui.screens.review.view import ReviewView
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.sessions.runs.searching import Hit, Query
 
 KEPT = 20_000
 """The number of hits that are kept; more are only counted."""
@@ -172,7 +174,7 @@ _COLUMNS: tuple[Column[Hit], ...] = (
 )
 
 
-class HitList(Table[Hit]):
+class HitList(Table["Hit"]):
     """The hits of a search, one per row, in their order."""
 
     HEAD = 0
@@ -328,6 +330,8 @@ class Search(Container):
     # In the thread
 
     def _search(self, job: Job, wanted: Wanted, document: RunDocument | None) -> _Batch:
+        from gistpoint.sessions.runs.searching import Query
+
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
         batch: list[Hit] = []
         count, handed = 0, time.monotonic()
@@ -344,6 +348,8 @@ class Search(Container):
 
 
 def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: CancelToken) -> Iterator[Hit]:
+    from gistpoint.sessions.runs.searching import search_document
+
     if wanted.runs:
         yield from hits_in_all(wanted.runs, query, cancel)
     elif document is not None:
@@ -353,6 +359,7 @@ def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: Ca
 def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Iterator[Hit]:
     """Yield the hits of runs by name; unreadable runs are skipped."""
     from gistpoint.sessions.runs.opening import open_run
+    from gistpoint.sessions.runs.searching import search_document
 
     for name in runs:
         cancel.check()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
+from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
@@ -108,6 +109,8 @@ class CallQuestion:
     arguments: Mapping[str, str]
     careful: bool = True
     """Whether no is the default answer."""
+    change: tuple[str, str] | None = None
+    """What changes by it: the text before, and after."""
 
 
 class SolvingKind:
@@ -142,7 +145,8 @@ class SolvingKind:
 
     def ready(self, then: Callable[[], None]) -> None:
         """Keep what was typed, then continue with a call."""
-        self.editor.editor.flush()
+        if self.editor.is_attached:
+            self.editor.editor.flush()
         then()
 
     def warning(self, tool: Tool, price: Price) -> str:
@@ -172,7 +176,10 @@ class SolvingKind:
         last = self.warning(tool, price)
         text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{stays}"
         title = "Submit and run the tests?"
-        return CallQuestion(title, f"{text}\n\n{last}" if last else text, tool, arguments, careful=bool(last))
+        before, after = self.editor.start_of(self.editor.buffer), self.editor.code
+        change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
+        words = f"{text}\n\n{last}" if last else text
+        return CallQuestion(title, words, tool, arguments, careful=bool(last), change=change)
 
     def _refuse(self, notice: str) -> None:
         self.editor.app.notify(notice, severity="warning")
