@@ -211,3 +211,26 @@ async def test_notes_and_code_are_kept_however_soon_the_screen_is_left(tmp_path:
         state = driver.services.attempts.summary(attempt_id).state
         assert state.notes == "why 100"
         assert next(iter(state.buffers.values())).startswith("#def discount")
+
+
+@pytest.mark.parametrize(("role", "told"), [(Role.TRAINING, True), (Role.BASELINE, False)])
+async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
+    tmp_path: Path, role: Role, told: bool
+) -> None:
+    gate = threading.Event()
+    async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate), role=role, size=LARGE) as driver:
+        await driver.press("f6", "down", "down", "end", *["backspace"] * len("pass"))
+        await driver.type("return None")
+        await driver.press("f9")
+        await driver.until_screen("ConfirmDialog")
+        text = driver.text()
+        assert "-     pass" in text
+        assert "+     return None" in text
+        assert "What fails" in text, "what is submitted lies below what was read"
+        await driver.press("enter")
+        await driver.until(lambda: "1 of 6" in driver.text())
+        line = driver.solve.run_line.render().plain
+        assert "Esc cancels (the submission is spent)" in line
+        assert ("✘" in line, "first: " in line) == (told, told)
+        gate.set()
+        await driver.until(lambda: driver.state.submissions and driver.state.pending is None)

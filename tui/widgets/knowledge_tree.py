@@ -187,6 +187,8 @@ class KnowledgeTree(Tree[TreeEntry]):
         spends = self._pointed is not None and self._known(self._pointed) is None
         if spends and pointed != self._pointed and not event.style.meta.get("toggle"):
             event.prevent_default()
+            if at == self.cursor_line and node is not None:
+                self.post_message(Tree.NodeHighlighted(node))  # whoever tells the price tells it
             self.cursor_line = at
 
     @on(Tree.NodeSelected)

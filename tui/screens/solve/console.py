@@ -13,6 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.message import Message
 from textual.suggester import Suggester
+from textual.widget import Widget
 from textual.widgets import Input
 
 from gistpoint.core.attempts.engine import Attempt
@@ -75,6 +76,8 @@ class Console(Vertical):
         """The call that a question suggests; it is in the line until something is typed."""
         self.searching = False
         """Whether the line is a pattern to search the repository for."""
+        self._before: Widget | None = None
+        """What had the focus before a search."""
 
     def compose(self) -> ComposeResult:
         """Lay out hint and line."""
@@ -101,6 +104,8 @@ class Console(Vertical):
             return
         self.line.value = ""
         self._take(patterns=True)
+        if self.screen.focused is not self.line:
+            self._before = self.screen.focused
         self.line.focus()
         self.explain_line("")
 
@@ -113,8 +118,15 @@ class Console(Vertical):
 
     def _search_for(self, pattern: str) -> None:
         self.line.value = ""
-        self._take(patterns=False)
+        self._end_search()
         self.post_message(CallAsked(SEARCH, {"pattern": pattern}))
+
+    def _end_search(self) -> None:
+        """Take calls again, and give the focus back."""
+        self._take(patterns=False)
+        if self._before is not None and self._before.is_attached:
+            self._before.focus()
+        self._before = None
 
     def say(self, text: str) -> None:
         """Show a line above the console: prices and progress."""
@@ -229,7 +241,7 @@ class Console(Vertical):
         if event.key == "escape" and (self.line.value or self.searching):
             event.stop()
             self.line.value = ""
-            self._take(patterns=False)
+            self._end_search()
             self.explain_line("")
 
 

@@ -20,7 +20,7 @@ from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.kinds.repair.judgement import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.places import places_in_answer
+from gistpoint.tui.places import Place, places_in_answer
 from gistpoint.tui.screens.solve.panes import StatePane, pane_frame
 from gistpoint.tui.view_models import asked_words, call_words, shows_evidence, submission_words
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -101,9 +101,19 @@ class ResultsPane(StatePane):
 
     @on(OptionList.OptionSelected)
     def read(self, event: OptionList.OptionSelected) -> None:
-        """Focus the answer at Enter."""
+        """Focus the answer at Enter, at its first line that leads somewhere."""
         event.stop()
         self._page_widget().focus()
+        if self.page == "answer":
+            self.read_hits()
+
+    def read_hits(self) -> None:
+        """Go to the first line of the answer that names a place."""
+        places = self.answer.places
+        if places:
+            named = [line for line, place in places.items() if isinstance(place, Place) and place.line]
+            self.answer.go_to(min(named or places) + self.answer.first_line)
+            self.answer.focus()
 
     def _page_widget(self) -> Widget:
         return self.query_one(_FOCUS[self.page])

@@ -28,7 +28,7 @@ from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.aids import add_aids
 from gistpoint.tui.screens.solve.assist_pane import AssistPane
 from gistpoint.tui.screens.solve.brief_pane import BriefPane
-from gistpoint.tui.screens.solve.console import Console
+from gistpoint.tui.screens.solve.console import SEARCH, Console
 from gistpoint.tui.screens.solve.controller import (
     AttemptController,
     CallBegun,
@@ -90,6 +90,7 @@ class SolveScreen(Screen[How]):
         KeyScope.EDITOR,
         KeyScope.RESULTS,
     )
+    ALLOW_IN_MAXIMIZED_VIEW = "BudgetBar, FindBar, IdleQuestion, RunLine, Console, KeyBar"
     KIND: ClassVar[type[SolvingKind]] = SolvingKind
     """The part that depends on the kind of the task."""
 
@@ -295,6 +296,8 @@ class SolveScreen(Screen[How]):
         if pane == "assist":
             await self.area.make("editor")  # the assistant sees it
         self.area.show(pane)
+        if pane != "console":
+            self.tabs.mark(pane)
         if pane == "editor":
             self.editor.show_writing()
 
@@ -506,6 +509,8 @@ class SolveScreen(Screen[How]):
             await self._show_pane(pane)
         else:
             await self.action_pane(pane)
+            if call.tool == SEARCH:
+                self.results.read_hits()
 
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:
