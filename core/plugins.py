@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import UserError
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 GROUPS = (
     "gistpoint.backends",
@@ -36,6 +38,8 @@ class PluginError(UserError):
 
 def declared(group: str) -> list[metadata.EntryPoint]:
     """Return the entries of a group by name; none is loaded."""
+    from importlib import metadata
+
     return sorted(metadata.entry_points(group=group), key=lambda entry: (entry.name, entry.value))
 
 

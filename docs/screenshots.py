@@ -1,4 +1,6 @@
-"""Takes a picture of every screen, at 80x24 and at 160x48, through the real program on the demo's tasks.
+"""Takes a picture of every screen, at 80x24 and at 160x48, through the real program, and the moving one of an attempt.
+
+What is solved in the pictures are tasks of a small library of their own: no picture gives an answer of the demo away.
 
 usage: python docs/screenshots.py [FOLDER]   (default: docs/pictures)
 """
@@ -14,18 +16,17 @@ import sys
 import tempfile
 from pathlib import Path
 
+from pictured_task import FILE, FUNCTION, gist_task, original, repair_task
 from textual import events
 from textual.pilot import Pilot
 
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.code.index import index_source
-from gistpoint.core.demo.building import PACKAGE
-from gistpoint.core.demo.tasks import demo_task, playthrough, unpack_demo
+from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.app import GistpointApp
-from gistpoint.tui.cli import build_services
 from gistpoint.tui.commands.review import first_screen
+from gistpoint.tui.object_graph import build_entrypoint_runner, build_services
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.services import Services
@@ -102,20 +103,20 @@ async def home(camera: Camera) -> None:
 async def solve(camera: Camera) -> None:
     """A discovery task from its brief to the summary."""
     services = _services()
-    task = demo_task("dear-tickets", services.locations.demo)
+    task = repair_task(services.locations.tasks, services.locations.cache)
     app = GistpointApp(services, open=task.id)
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         while not app.screen.query("#console-line"):
             await pilot.pause(0.2)
         await camera.take(pilot, "brief")
         await keys(pilot, "f3", "enter")
-        await typed(pilot, "search_code def reach")
+        await typed(pilot, "search_code limit")
         await keys(pilot, "f7")
         await camera.take(pilot, "results")
-        await typed(pilot, "read_file sporvei/network.py")
+        await typed(pilot, "read_file orchard/crates.py")
         await keys(pilot, "f4")
         await camera.take(pilot, "code")
-        await typed(pilot, "read_function Network.reach sporvei/network.py")
+        await typed(pilot, f"read_function {FUNCTION} {FILE}")
         await keys(pilot, "f4", "e")
         await camera.take(pilot, "editor")
         await keys(pilot, "f10")
@@ -124,7 +125,7 @@ async def solve(camera: Camera) -> None:
         await camera.take(pilot, "paused")
         await keys(pilot, "enter")
         await settled(pilot)
-        app.screen.query_one("#function-editor").load_buffer("sporvei/network.py::Network.reach", _original())  # type: ignore[attr-defined]
+        app.screen.query_one("#function-editor").load_buffer(f"{FILE}::{FUNCTION}", original())  # type: ignore[attr-defined]
         await keys(pilot, "f6", "f9")
         await camera.take(pilot, "submit")
         await keys(pilot, "enter")
@@ -137,22 +138,17 @@ async def solve(camera: Camera) -> None:
         await camera.take(pilot, "summary-second-page")
 
 
-def _original() -> str:
-    from importlib.resources import files
-
-    source = files(PACKAGE).joinpath("library", "sporvei/network.py").read_bytes()
-    return index_source("sporvei/network.py", source).get("Network.reach").dedented
-
-
 async def gist(camera: Camera) -> None:
     """The demo's gist: written, scored as it is written, handed in, and its gutter afterwards."""
     services = _services()
-    app = GistpointApp(services, open=demo_task("gist", services.locations.demo).id)
+    entrypoints = build_entrypoint_runner(argparse.Namespace(), demo=True, ask=lambda why: True)
+    task, text = gist_task(services.locations.tasks, entrypoints)
+    app = GistpointApp(services, open=task.id)
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         await until(pilot, "steps 50/50")
         await keys(pilot, "f6")
         await settled(pilot)
-        app.post_message(events.Paste(_gist()))
+        app.post_message(events.Paste(text))
         await until(pilot, "tests 1/1")
         await keys(pilot, "ctrl+home")
         await camera.take(pilot, "gist")
@@ -163,16 +159,6 @@ async def gist(camera: Camera) -> None:
         await camera.take(pilot, "gist-summary")
         await keys(pilot, "right_square_bracket")
         await camera.take(pilot, "gist-gutter")
-
-
-def _gist() -> str:
-    text = ""
-    for step in playthrough("gist")[1]:
-        if step["kind"] == "type":
-            text = step["text"]
-        elif step.get("tool") == "edit_gist":
-            text = text.replace(step["arguments"]["old"], step["arguments"]["new"])
-    return text
 
 
 async def until(pilot: Pilot[object], words: str) -> None:
@@ -208,7 +194,7 @@ async def review(camera: Camera, runs: Path) -> None:
         await camera.take(pilot, "search")
         await keys(pilot, "escape", "escape")
         await settled(pilot)
-        await keys(pilot, "home", "x", "x", "c")
+        await keys(pilot, "home", "space", "space", "C")
         await settled(pilot)
         await keys(pilot, "b", "b")
         await camera.take(pilot, "compare")
@@ -217,14 +203,16 @@ async def review(camera: Camera, runs: Path) -> None:
 async def validate(camera: Camera) -> None:
     """The demo's tasks under validation: overview, tests, what was run, the code and a fix."""
     services = _services()
-    tasks = read_set([], services.tasks)
+    entrypoints = build_entrypoint_runner(argparse.Namespace(), demo=True, ask=lambda why: True)
+    repair = repair_task(services.locations.tasks, services.locations.cache)
+    tasks = read_set([repair.id, gist_task(services.locations.tasks, entrypoints)[0].id], services.tasks)
     app = ValidateApp(ValidationSession.of(services, tasks, "validator"))
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         await settled(pilot)
-        await keys(pilot, "m", "C")
+        await keys(pilot, "percent_sign", "exclamation_mark")
         await settled(pilot)
         await camera.take(pilot, "validate-overview")
-        await keys(pilot, "f5", "o", "r")
+        await keys(pilot, "f5", "alt+o", "r")
         await settled(pilot)
         app.screen.say("")  # type: ignore[attr-defined]
         await camera.take(pilot, "validate-tests")

@@ -76,9 +76,10 @@ class SandboxHarness:
             scratch,
             self.cache,
             isolation=BackendRecord(self.backend, isolated=not self.consented),
-            on_line=run.note,
+            on_line=lambda text: run.progress(RunProgress(step=text)),
             on_detail=lambda text: run.progress(RunProgress(text)),
             on_tree=look,
+            cancel=run.cancel,
         )
 
     def runner(self) -> SuiteRunner:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gistpoint.core.attempts.bench import TaskJudge
@@ -22,7 +22,7 @@ from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
-from gistpoint.sessions.heads import Head
+from gistpoint.sessions.heads import Head, head_path
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, first_event, is_open, read_journal
 
 _STARTING = "starting.lock"
@@ -91,6 +91,8 @@ class AttemptStore:
         self._reviews = reviews
         self._clock = clock
         self._version = version
+        self._known: dict[str, tuple[object, AttemptSummary]] = {}
+        """What was read of each attempt, with the versions of its files."""
 
     def start(
         self,
@@ -164,14 +166,24 @@ class AttemptStore:
 
     def summary(self, attempt_id: str) -> AttemptSummary:
         """Read one attempt."""
-        return _summary(self.folder(attempt_id), self._book())
+        return self._read(self.folder(attempt_id), self._book())
+
+    def _read(self, folder: Path, book: ReviewBook) -> AttemptSummary:
+        """Return the summary of an attempt; a journal that did not change since it was read is not read again."""
+        versions = _versions(folder)
+        known = self._known.get(folder.name)
+        if known is None or known[0] != versions:
+            known = self._known[folder.name] = (versions, _summary(folder))
+        summary = known[1]
+        ruled = accepted(book, attempt_key(folder.name))
+        return replace(summary, accepted=ruled, open=not summary.state.ended and is_open(folder))
 
     def summaries(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, the newest first; a damaged one has its problem set instead of raising."""
         book = self._book()
         for folder in sorted(self._folders(), reverse=True):
             try:
-                yield _summary(folder, book)
+                yield self._read(folder, book)
             except UserError as error:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
@@ -196,7 +208,8 @@ def _same_person(header: AttemptStarted, who: Enrolment | AttemptStarted) -> boo
     return header.actor == PERSON and (header.participant or "") == (who.participant or "")
 
 
-def _summary(folder: Path, book: ReviewBook) -> AttemptSummary:
+def _summary(folder: Path) -> AttemptSummary:
+    """Read a journal; what its files don't say is left at its default."""
     content = read_journal(folder / JOURNAL)
     state, problem = _folded(content.events)
     header = state.header
@@ -209,11 +222,19 @@ def _summary(folder: Path, book: ReviewBook) -> AttemptSummary:
         started_utc_ms=content.events[0].utc_ms if content.events else 0,
         state=state,
         problem=problem,
-        accepted=accepted(book, attempt_key(folder.name)),
         head=content.head,
         kept=content.kept,
-        open=not state.ended and is_open(folder),
     )
+
+
+def _versions(folder: Path) -> tuple[tuple[int, int, int], ...]:
+    """Return which versions of the files of an attempt are on the disk: inode, size, and when they were changed."""
+    found = []
+    for path in (folder / JOURNAL, head_path(folder)):
+        with suppress(OSError):
+            stat = path.stat()
+            found.append((stat.st_ino, stat.st_size, stat.st_ctime_ns))
+    return tuple(found)
 
 
 def _folded(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:

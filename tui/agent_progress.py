@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import accumulate
 from threading import Lock
 from types import TracebackType
@@ -15,6 +16,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
+from gistpoint.tui.commands.output import duration
 from gistpoint.tui.tables import Column, columns_for
 
 if TYPE_CHECKING:
@@ -47,7 +49,9 @@ class JobDisplay(Protocol):
 class JobLines:
     """Prints a line for each job that ended or halted, to standard error."""
 
-    def __init__(self, run: AgentRun) -> None:
+    def __init__(self, run: AgentRun, *, quiet: bool = False) -> None:
+        """`quiet` prints none: the output is for a program."""
+        self._quiet = quiet
         self._numbers = {key: number for number, key in enumerate(run.jobs, start=1)}
         self._lock = Lock()
         self._told: dict[str, JobStatus] = {}
@@ -63,14 +67,16 @@ class JobLines:
     def changed(self, report: JobReport) -> None:
         """Print the job once it is over."""
         job = report.job
-        if job.status not in (JobStatus.ENDED, JobStatus.HALTED):
+        if self._quiet or job.status not in (JobStatus.ENDED, JobStatus.HALTED):
             return
         with self._lock:
             if self._told.get(job.job.key) is job.status:
                 return
             self._told[job.job.key] = job.status
             row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState())
-            print(visible_line(_line(row, len(self._numbers))), file=sys.stderr, flush=True)
+            print(
+                f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}", file=sys.stderr, flush=True
+            )
 
     def draw(self, states: Mapping[str, AttemptState]) -> None:
         """Show nothing in between."""
@@ -94,6 +100,8 @@ class JobTable:
         self._run = run
         self._live: Live | None = None
         self._drawn_at = 0.0
+        self._began = time.monotonic()
+        self._ended_before = sum(state.status is JobStatus.ENDED for state in run.jobs.values())
 
     def __enter__(self) -> JobTable:
         from rich.live import Live
@@ -119,6 +127,12 @@ class JobTable:
         self._drawn_at = now
         self._live.update(self._table(states, *self._live.console.size), refresh=True)
 
+    def _times(self, ended: int, jobs: int) -> str:
+        """Return how long it takes so far, and how long it will at the pace of the jobs that ended."""
+        passed, done = time.monotonic() - self._began, ended - self._ended_before
+        left = f", about {duration(round(1000 * passed / done * (jobs - ended)))} left" if done and jobs > ended else ""
+        return f"{duration(round(1000 * passed))}{left}."
+
     def _table(self, states: Mapping[str, AttemptState], width: int, height: int) -> Table:
         from rich import box
         from rich.table import Table
@@ -134,7 +148,8 @@ class JobTable:
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,
-            title=f"{ended} of {len(jobs)} ended, {solved} solved since this start. Ctrl+C stops.",
+            title=f"{ended} of {len(jobs)} ended, {solved} solved since this start. {self._times(ended, len(jobs))} "
+            "Ctrl+C stops; what was done is kept.",
             title_justify="left",
         )
         columns = _fitting(width)

@@ -109,6 +109,8 @@ class BaseApp(App[object]):
     TITLE = "gistpoint"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.APP)]
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+    ALLOW_IN_MAXIMIZED_VIEW = "HeaderBar, BudgetBar, KeyBar, FindBar, SearchBar, RunLine, IdleQuestion"
+    """The lines of a screen that stay in sight while one pane is shown alone."""
     ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is an action of the same name
     DEFAULT_MODE = "first"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
+from gistpoint.core.code.parsing import Fault
 from gistpoint.core.kinds.gist.failures import ErrorKind
 from gistpoint.core.kinds.gist.rates import ExistenceReason
 from gistpoint.core.kinds.gist.score import LineEvidence
@@ -42,9 +43,19 @@ def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
     """Return the marks of the text `before` on the lines of `after` that are the same."""
     if before == after:
         return dict(marks)
-    matcher = SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
-    moved = {old + n + 1: new + n + 1 for old, new, size in matcher.get_matching_blocks() for n in range(size)}
+    old, new = before.split("\n"), after.split("\n")
+    head = _same(old, new)
+    tail = _same(old[head:][::-1], new[head:][::-1])
+    matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
+    moved = {head + a + n: head + b + n for a, b, size in matcher.get_matching_blocks() for n in range(size)}
+    moved |= {n: n for n in range(head)} | {len(old) - n: len(new) - n for n in range(1, tail + 1)}
+    moved = {a + 1: b + 1 for a, b in moved.items()}
     return {moved[line]: evidence for line, evidence in marks.items() if line in moved}
+
+
+def _same(one: list[str], other: list[str]) -> int:
+    """Return how many lines two texts begin with alike."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def glyphs(evidence: LineEvidence | None) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -112,7 +123,7 @@ def figures(score: Mapping[str, Any]) -> str:
     return "  ".join(words)
 
 
-def does_not_parse(fault: str) -> str:
+def does_not_parse(fault: Fault | str) -> str:
     """Return the message for a text that is not a Python module, given the result of `fault_in`."""
     return f"does not parse: {fault}"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, TypeVar
 
 from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
@@ -30,12 +32,22 @@ STYLES: Mapping[str, str] = {
     DAMAGED: "$text-error",
     NEW: "$foreground 60%",
 }
+_OFTEN_S = 2.0
+"""While thousands of attempts are read, those that are known are shown so often."""
 _WHO = 12
 """Characters of a model's name."""
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRow:
+class HomeRow:
+    """A row of a list of home; its cells are made once, by the thread that reads, not whenever they are drawn."""
+
+    cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
+    """The text of each cell by the name of its column."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow(HomeRow):
     """A task and the person's own attempts of it, the newest first; a played one is nobody's."""
 
     task: Task
@@ -63,6 +75,22 @@ class TaskRow:
         return next((summary for summary in self.mine if can_go_on(summary)), None)
 
     @property
+    def task_id(self) -> str:
+        """The id of the task."""
+        return self.task.id
+
+    @property
+    def opens(self) -> str:
+        """The id of the attempt that Enter opens; empty if it begins the first one."""
+        chosen = self.unfinished or self.last
+        return "" if chosen is None else chosen.attempt_id
+
+    @property
+    def readable(self) -> tuple[AttemptSummary, ...]:
+        """The own attempts that can be read, the newest first."""
+        return tuple(summary for summary in self.mine if not can_go_on(summary))
+
+    @property
     def sign(self) -> str:
         """The best that was reached, as a sign."""
         signs = {sign_of(summary) for summary in self.mine}
@@ -70,7 +98,7 @@ class TaskRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptEntry:
+class AttemptEntry(HomeRow):
     """An attempt of anybody, as seen at a time in milliseconds."""
 
     attempt: AttemptSummary
@@ -86,6 +114,23 @@ class AttemptEntry:
     def key(self) -> str:
         """The id of the attempt."""
         return self.attempt.attempt_id
+
+    opens = key
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task; empty if it is gone."""
+        return "" if self.task is None else self.task.id
+
+    @property
+    def unfinished(self) -> AttemptSummary | None:
+        """The attempt if it can be resumed."""
+        return self.attempt if can_go_on(self.attempt) else None
+
+    @property
+    def readable(self) -> tuple[AttemptSummary, ...]:
+        """The attempt if it can be read."""
+        return () if can_go_on(self.attempt) else (self.attempt,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +152,20 @@ class HomeRows:
 def load_rows(services: Services, given: Callable[[HomeRows], object] = lambda rows: None) -> HomeRows:
     """Read tasks and attempts from the disk, which takes a while with thousands of them.
 
-    `given` gets the tasks as soon as they are read, before any attempt is.
+    `given` gets the tasks as soon as they are read, and then what is known every few seconds.
     """
     found = list(services.tasks.tasks())
     tasks = [task for task in found if isinstance(task, Task)]
     problems = [f"{item.folder.name}: {item.problem}" for item in found if isinstance(item, BrokenTask)]
-    known = _Known(services, tasks)
-    given(HomeRows(tuple(map(known.row, tasks)), (), tuple(problems), _words(len(tasks), ()), complete=False))
-    known.add(services.attempts.summaries())
-    rows = tuple(map(known.row, tasks))
-    problems += [f"Attempt {s.attempt_id}: {s.problem}" for s in known.summaries if s.problem]
-    results = [summary.result for summary in known.summaries if summary.state.ended]
-    return HomeRows(
-        rows,
-        tuple(map(known.entry, known.summaries)),
-        tuple(problems),
-        _words(len(tasks), rows),
-        solved_words(results) if AttemptResult.TO_BE_READ in results else "",
-    )
+    known = _Known(services, tasks, tuple(problems))
+    given(known.rows(complete=False))
+    shown = monotonic()
+    for summary in services.attempts.summaries():
+        known.add(summary)
+        if monotonic() - shown > _OFTEN_S:
+            given(known.rows(complete=False))
+            shown = monotonic()
+    return known.rows(complete=True)
 
 
 def _words(count: int, rows: Sequence[TaskRow]) -> str:
@@ -134,12 +175,17 @@ def _words(count: int, rows: Sequence[TaskRow]) -> str:
     return f"{count} task{'' if count == 1 else 's'}{f', {solved} solved' if solved else ''}"
 
 
+_FUNCTIONS: dict[str, tuple[str, ...]] = {}
+"""The functions of tasks that an own attempt has ended of, by id; an id stands for the content."""
+
+
 @dataclass(slots=True)
 class _Known:
     """Tasks and attempts that were read, and the titles that may be told of them."""
 
     services: Services
     tasks: Sequence[Task]
+    problems: tuple[str, ...] = ()
     summaries: list[AttemptSummary] = field(default_factory=list)
     _by_task: dict[str, list[AttemptSummary]] = field(default_factory=lambda: defaultdict(list))
     _titles: dict[str, str] = field(default_factory=dict)
@@ -149,14 +195,34 @@ class _Known:
         self._by_id = {task.id: task for task in self.tasks}
         self._titles = {task.id: title_of(task) for task in self.tasks}
 
-    def add(self, summaries: Iterable[AttemptSummary]) -> None:
-        """Take the attempts in, and tell library and function of a task once an own attempt of it has ended."""
-        for summary in summaries:
-            self.summaries.append(summary)
-            self._by_task[summary.task_id].append(summary)
-        for id, task in self._by_id.items():
-            if any(self._is_mine(s) and s.state.ended for s in self._by_task.get(id, ())):
-                self._titles[id] = told_title(task, target_names(task))
+    def add(self, summary: AttemptSummary) -> None:
+        """Take an attempt in; library and function of its task are told if it is an own one that has ended."""
+        self.summaries.append(summary)
+        self._by_task[summary.task_id].append(summary)
+        task = self._by_id.get(summary.task_id)
+        if task is not None and summary.state.ended and self._is_mine(summary):
+            if task.id not in _FUNCTIONS:
+                _FUNCTIONS[task.id] = target_names(task)
+            self._titles[task.id] = told_title(task, _FUNCTIONS[task.id])
+
+    def rows(self, *, complete: bool) -> HomeRows:
+        """Return what is known so far."""
+        tasks = tuple(map(self.row, self.tasks))
+        attempts = tuple(map(self.entry, self.summaries))
+        for row in tasks:
+            _fill(row, TASK_COLUMNS)
+        for entry in attempts:
+            _fill(entry, ATTEMPT_COLUMNS)
+        results = [summary.result for summary in self.summaries if summary.state.ended]
+        damaged = tuple(f"Attempt {s.attempt_id}: {s.problem}" for s in self.summaries if s.problem)
+        return HomeRows(
+            tasks,
+            attempts,
+            (*self.problems, *damaged),
+            _words(len(tasks), tasks),
+            solved_words(results) if AttemptResult.TO_BE_READ in results else "",
+            complete=complete,
+        )
 
     def _is_mine(self, summary: AttemptSummary) -> bool:
         return summary.actor == PERSON and summary.participant == (self.services.enrolment.participant or "")
@@ -253,8 +319,27 @@ def _result(summary: AttemptSummary) -> str:
     return "used up" if words.endswith("used up") else words
 
 
+AnyRow = TypeVar("AnyRow", bound=HomeRow)
+
+
+def _column(name: str, shown: Callable[[AnyRow], str], value: Any = None, **more: Any) -> Column[AnyRow]:
+    """Return a column whose cells are made once."""
+
+    def cell(row: AnyRow) -> str:
+        if name not in row.cells:
+            row.cells[name] = shown(row)
+        return row.cells[name]
+
+    return Column(name, cell, value, **more)
+
+
+def _fill(row: AnyRow, columns: Sequence[Column[AnyRow]]) -> None:
+    for column in columns:
+        column.shown(row)
+
+
 TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
-    Column(
+    _column(
         "",
         lambda r: r.sign,
         width=1,
@@ -267,9 +352,9 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
             "new": lambda r: not r.mine,
         },
     ),
-    Column("Task", lambda r: r.title, rank=2, text=lambda r: f"{r.title} {r.task.id}"),
-    Column("Mode", lambda r: mode_words(r.task), rank=3, style=lambda r: "$foreground 60%"),
-    Column(
+    _column("Task", lambda r: r.title, rank=2, text=lambda r: f"{r.title} {r.task.id}"),
+    _column("Mode", lambda r: mode_words(r.task), rank=3, style=lambda r: "$foreground 60%"),
+    _column(
         "Best",
         _best,
         lambda r: _number(r.best.state.best) if r.best is not None else -1,
@@ -277,7 +362,7 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
         rank=4,
         right=True,
     ),
-    Column(
+    _column(
         "Last",
         _last,
         lambda r: _number(r.last.state.last) if r.last is not None else -1,
@@ -285,22 +370,22 @@ TASK_COLUMNS: tuple[Column[TaskRow], ...] = (
         style=lambda r: STYLES[sign_of(r.last)] if r.last is not None else "",
         text=lambda r: standing_words(r.last) if r.last is not None else "never tried",
     ),
-    Column(
+    _column(
         "Time",
         lambda r: duration(r.last.state.clock.active) if r.last is not None else "–",
         lambda r: r.last.state.clock.active / 1000 if r.last is not None else 0,
         rank=6,
         right=True,
     ),
-    Column("Tests", lambda r: str(r.task.suite.tests), lambda r: r.task.suite.tests, right=True),
-    Column("Suite", lambda r: f"{r.task.suite.seconds:.1f} s", lambda r: r.task.suite.seconds, right=True),
-    Column("Budget", lambda r: budget_words(r.task), lambda r: r.task.budgets.tool_uses),
-    Column("Attempts", lambda r: str(len(r.mine)), lambda r: len(r.mine), right=True),
+    _column("Tests", lambda r: str(r.task.suite.tests), lambda r: r.task.suite.tests, right=True),
+    _column("Suite", lambda r: f"{r.task.suite.seconds:.1f} s", lambda r: r.task.suite.seconds, right=True),
+    _column("Budget", lambda r: budget_words(r.task), lambda r: r.task.budgets.tool_uses),
+    _column("Attempts", lambda r: str(len(r.mine)), lambda r: len(r.mine), right=True),
 )
 """Those with a rank are shown beside the chosen task; the others when the table has the screen for itself."""
 
 ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
-    Column(
+    _column(
         "",
         lambda r: sign_of(r.attempt),
         width=1,
@@ -312,12 +397,12 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
             "unfinished": lambda r: can_go_on(r.attempt),
         },
     ),
-    Column(
+    _column(
         "Started", lambda r: when(r.attempt.started_utc_ms, r.now_ms), sort=lambda r: r.attempt.started_utc_ms, rank=2
     ),
-    Column("Task", lambda r: r.title, text=lambda r: f"{r.title} {r.attempt.task_id} {r.key}", rank=3),
-    Column("Who", lambda r: cut(who(r), _WHO), rank=4),
-    Column(
+    _column("Task", lambda r: r.title, text=lambda r: f"{r.title} {r.attempt.task_id} {r.key}", rank=3),
+    _column("Who", lambda r: cut(who(r), _WHO), rank=4),
+    _column(
         "Best",
         lambda r: score_cell(r.attempt.state.best),
         lambda r: _number(r.attempt.state.best),
@@ -325,35 +410,35 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
         right=True,
         rank=5,
     ),
-    Column(
+    _column(
         "Time",
         lambda r: duration(r.attempt.state.clock.active),
         lambda r: r.attempt.state.clock.active / 1000,
         right=True,
         rank=6,
     ),
-    Column(
+    _column(
         "Result",
         lambda r: _result(r.attempt),
         style=lambda r: STYLES[sign_of(r.attempt)],
         text=lambda r: standing_words(r.attempt),
         rank=7,
     ),
-    Column("Role", lambda r: r.attempt.role),
-    Column(
+    _column("Role", lambda r: r.attempt.role),
+    _column(
         "Last",
         lambda r: score_cell(r.attempt.state.last),
         lambda r: _number(r.attempt.state.last),
         sort=lambda r: _worth(r.attempt.state.last),
         right=True,
     ),
-    Column(
+    _column(
         "Used",
         lambda r: used_words(r.attempt.state),
         lambda r: r.attempt.state.budgets.tool_uses - r.attempt.state.remaining.tool_uses,
     ),
-    Column("Mode", lambda r: r.attempt.mode if r.task is None else mode_words(r.task)),
-    Column("Actor", lambda r: r.attempt.actor),
+    _column("Mode", lambda r: r.attempt.mode if r.task is None else mode_words(r.task)),
+    _column("Actor", lambda r: r.attempt.actor),
 )
 """The most important first: a narrow terminal shows as many as fit, and the others sideways."""
 

@@ -26,13 +26,20 @@ def bar(number: int, target: int) -> str:
     return f"{drawn:<{_BAR}} {number}/{target}"
 
 
+def _median(row: TaskCoverage) -> str:
+    return "" if row.median_s is None else duration(round(row.median_s * 1000))
+
+
 def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
     """Return the columns of a study's tasks: one for each condition of people."""
     target = study.design.target_per_task
 
     def of(condition: str) -> Column[TaskCoverage]:
         return Column(
-            visible_line(condition), lambda row: bar(row.covered[condition], target), lambda row: row.covered[condition]
+            visible_line(condition),
+            lambda row: bar(row.covered[condition], target),
+            lambda row: row.covered[condition],
+            style=lambda row: "$text-primary",
         )
 
     return (
@@ -43,10 +50,10 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
         Column("flags", lambda row: str(row.flags), lambda row: row.flags, right=True),
         Column(
             "solved",
-            lambda row: HIDDEN if hidden else f"{row.solved}/{row.counted}",
+            lambda row: HIDDEN if hidden else bar(row.solved, row.counted),
             lambda row: 0 if hidden else row.solved,
         ),
-        Column("median", lambda row: "" if hidden or row.median_s is None else duration(round(row.median_s * 1000))),
+        *(() if hidden else (Column("median", _median),)),
     )
 
 
@@ -56,15 +63,15 @@ def state_words(study: Study, ledger: Ledger) -> str:
     state = "not open yet" if opened is None else f"open since {_day(opened)}"
     if closed is not None:
         state = f"closed on {_day(closed)}"
-    return f"Progress  {study.id}   {state}{'   SIMULATED' if study.simulated else ''}"
+    return f"{study.id}   {state}{'   SIMULATED' if study.simulated else ''}"
 
 
 def _day(utc_ms: int) -> str:
     return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d")
 
 
-def head_words(people: PeopleProgress) -> str:
-    """Return how many people got how far."""
+def people_rows(people: PeopleProgress) -> list[tuple[str, int]]:
+    """Return how many people got how far, without ways to leave that nobody took."""
     counts = {
         "enrolled": people.enrolled,
         "consented": people.consented,
@@ -76,7 +83,12 @@ def head_words(people: PeopleProgress) -> str:
         "erased": people.erased,
     }
     always = ("enrolled", "consented", "done", "at work")
-    return "people  " + "  ".join(f"{n} {words}" for words, n in counts.items() if n or words in always)
+    return [(words, number) for words, number in counts.items() if number or words in always]
+
+
+def head_words(people: PeopleProgress) -> str:
+    """Return the same in a line."""
+    return "people  " + "  ".join(f"{number} {words}" for words, number in people_rows(people))
 
 
 def work_words(person: PersonAtWork) -> str:

@@ -71,8 +71,12 @@ def _local(utc_ms: int) -> datetime:
 def call_words(call: AttemptCall) -> str:
     """Return one line for a call: its number, its request and its result."""
     mark = "…" if call.text is None else "✘" if call.refused else "·"
-    arguments = {name: str(value) for name, value in call.arguments.items()}
-    return f"{mark} {call.number:>2}  {spelled(call.tool, arguments)}"
+    return f"{mark} {call.number:>2}  {asked_words(call)}"
+
+
+def asked_words(call: AttemptCall) -> str:
+    """Return a call as it could be typed."""
+    return spelled(call.tool, {name: str(value) for name, value in call.arguments.items()})
 
 
 def price_words(price: Price, state: AttemptState) -> str:

@@ -41,17 +41,28 @@ def compile_module(source: str | ast.Module, name: str) -> CodeType:
     return undisturbed(lambda: compile(source, name, "exec", dont_inherit=True))
 
 
-def fault_in(source: str) -> str:
-    """Return why a text is not a Python module, with the line if known; empty if it compiles."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why Python refuses a text, and on which line, from 1; the line is 0 if it names none."""
+
+    reason: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}" if self.line else self.reason
+
+
+def fault_in(source: str) -> Fault | None:
+    """Return why a text is not a Python module; None if it compiles."""
     try:
         compile_module(source, "<text>")
     except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}" if error.lineno else error.msg
+        return Fault(error.msg, error.lineno or 0)
     except ValueError as error:
-        return str(error)
+        return Fault(str(error))
     except (RecursionError, MemoryError, OverflowError):
-        return "it is nested too deeply to be compiled"
-    return ""
+        return Fault("it is nested too deeply to be compiled")
+    return None
 
 
 def undisturbed(call: Callable[[], T]) -> T:

@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass
 
 from gistpoint.core.code.index import Definition, index_module
-from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_module
+from gistpoint.core.code.parsing import CodeError, DefinitionNode, Fault, parse_module
 from gistpoint.core.code.source_text import SourceText, leading_space
 
 _WHAT = "The code"
@@ -72,6 +72,18 @@ def at_left_margin(code: str) -> str:
 def parse_snippet(code: str) -> list[ast.stmt]:
     """Return the statements of a piece of code at any margin. Raises `CodeError` with the line."""
     return _statements(code)[1]
+
+
+def fault_of(code: str) -> Fault | None:
+    """Return why a piece of code at any margin is not Python; None if it is, or is blank."""
+    if not code.strip():
+        return None
+    try:
+        parse_snippet(code)
+    except CodeError as error:
+        cause = error.__cause__
+        return Fault(cause.msg if isinstance(cause, SyntaxError) else str(error), error.line or 0)
+    return None
 
 
 def _statements(code: str) -> tuple[str, list[ast.stmt], int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.demo.tasks import PACKAGE, DemoTask, demo_tasks
+from gistpoint.core.demo.tasks import LIBRARY, PACKAGE, DemoTask, demo_tasks
 from gistpoint.core.generation.intake import Intake, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
@@ -30,7 +30,6 @@ from gistpoint.core.tasks.model import Mode, Rules, Source, Target, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 
-LIBRARY = "sporvei"
 VERSION = "1.0"
 PINS = EnvironmentPins(python="", import_roots=(".",), pytest_args=("tests",))
 """Pins with an empty lock: gistpoint's own pytest and Python are used."""

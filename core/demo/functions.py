@@ -21,8 +21,8 @@ from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
 from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
-from gistpoint.core.demo.building import LIBRARY, PINS, VERSION, library_tree
-from gistpoint.core.demo.tasks import unpack_demo
+from gistpoint.core.demo.building import PINS, VERSION, library_tree
+from gistpoint.core.demo.tasks import LIBRARY, unpack_demo
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError
 from gistpoint.core.generation.making import write_proven

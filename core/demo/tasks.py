@@ -12,14 +12,11 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.archive import unpack_task
-from gistpoint.core.kinds.folder import read_task
-from gistpoint.core.tasks.documents import TASK_FILE
+from gistpoint.core.errors import TaskError, did_you_mean
 from gistpoint.core.tasks.model import Mode, Task, shown_mode
-from gistpoint.core.trees import sha256_of
 
 PACKAGE = "gistpoint.core.demo"
+LIBRARY = "sporvei"
 RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
@@ -65,7 +62,7 @@ _tasks = cache(demo_tasks)
 
 def demo_title(task: Task) -> str:
     """Return the title of one of the demo's tasks; empty for any other task."""
-    if not task.demo or task.source.kind != "demo":
+    if not task.demo or (task.source.kind, task.source.name) != ("demo", LIBRARY):
         return ""
     alike = (demo for demo in _tasks() if demo.mode == task.mode and (len(demo.targets) > 1) is task.several)
     return next((demo.title for demo in alike), "")
@@ -73,6 +70,11 @@ def demo_title(task: Task) -> str:
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
     """Unpack the archives below `into`, each once, and yield the tasks."""
+    from gistpoint.core.kinds.archive import unpack_task  # loads every kind, which the demo's names do not need
+    from gistpoint.core.kinds.folder import read_task
+    from gistpoint.core.tasks.documents import TASK_FILE
+    from gistpoint.core.trees import sha256_of
+
     for demo in demo_tasks():
         with as_file(files(PACKAGE).joinpath("archives", f"{demo.name}.tar.zst")) as archive:
             known = into / f".{demo.name}-{sha256_of(archive)[:16]}"
@@ -86,12 +88,15 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 def demo_task(name: str, into: Path) -> Task:
     """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError`, which names them."""
+    from gistpoint.core.kinds.folder import read_task
+
     tasks = list(unpack_demo(into))
     for demo, task in tasks:
         if name in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(name)):
             return read_task(task.folder)
     known = ", ".join(f"{demo.name} ({demo.shown_mode})" for demo, _ in tasks)
-    raise TaskError(f"The demo has no task {name!r}; it has {known}.")
+    meant = did_you_mean(name, [word for demo, _ in tasks for word in (demo.name, *demo.aliases)])
+    raise TaskError(f"The demo has no task {name!r}; it has {known}.{meant}")
 
 
 def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from gistpoint.core.generation.proof import prove
 from gistpoint.core.ports import Runner
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Answer, Baseline, Task
-from gistpoint.core.tasks.repository import RUNS, Repository
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 
@@ -47,7 +47,8 @@ def record_baseline(
     tree = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
     repository = Repository(task.source, tree, task.environment)
     out = task.suite.deselected
-    intake = take_in(repository, runner, runs=runs, deselect=out, run=run)
+    longest = max(MAX_SUITE_SECONDS, task.suite.timeout_s)
+    intake = take_in(repository, runner, runs=runs, max_seconds=longest, deselect=out, run=run)
     proof = prove(intake, answer.targets, runner, min_failing=task.rules.min_failing, run=run)
     if intake.flaky:
         raise NoTaskError(

@@ -84,30 +84,36 @@ def take_in(
     runner: Runner,
     *,
     runs: int = RUNS,
+    max_seconds: float = MAX_SUITE_SECONDS,
     deselect: tuple[str, ...] = (),
     run: RunContext = UNATTENDED,
 ) -> Intake:
     """Run the suite of the original `runs` times. Raises `NoTaskError` if it is not green, too slow or empty.
 
+    It is too slow if a run takes more than `max_seconds`.
+
     A test whose outcome differs between two runs is flaky: it is deselected and listed. In the last run the tree is
     read-only. If the suite fails with that, another run records its changes, and a third one allows only these.
     """
-    limit = MAX_SUITE_SECONDS + _GRACE_SECONDS
+    limit = max_seconds + _GRACE_SECONDS
     request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
 
     def suite(request: RunRequest, step: str) -> SuiteReport:
         return run_step(runner, request, step, run)
 
+    def require_usable(report: SuiteReport) -> None:
+        _require_usable(report, max_seconds)
+
     reports: list[SuiteReport] = []
     for number in range(1, runs):
         reports.append(suite(request, f"suite of the original, run {number} of {runs}"))
-        _require_usable(reports[-1])
+        require_usable(reports[-1])
     last_step = f"suite of the original, run {runs} of {runs}"
     last = suite(replace(request, writable=NOTHING), f"{last_step}, its tree read-only")
-    read_only = _agrees(last, reports)
+    read_only = last.seconds <= max_seconds and _agrees(last, reports)
     if not read_only:
         last = suite(replace(request, watch=True), f"{last_step} again, its tree watched")
-        _require_usable(last)
+        require_usable(last)
     reports.append(last)
     outcomes = [{id: result.outcome for id, result in report.results.items()} for report in reports]
     everything = set().union(*outcomes)
@@ -147,7 +153,7 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
     """Whether a run has the results of all others, or is green if there are none."""
-    if report.status is not RunStatus.FINISHED or report.collection_errors or report.seconds > MAX_SUITE_SECONDS:
+    if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False
     if not others:
         return bool(report.passed) and not report.failed
@@ -165,13 +171,13 @@ def run_step(runner: Runner, request: RunRequest, step: str, run: RunContext) ->
     return report
 
 
-def _require_usable(report: SuiteReport) -> None:
+def _require_usable(report: SuiteReport, max_seconds: float) -> None:
     tail = f"\n{report.output[-2000:]}" if report.output else ""
-    if report.status is RunStatus.TIMED_OUT or report.seconds > MAX_SUITE_SECONDS:
+    if report.status is RunStatus.TIMED_OUT or report.seconds > max_seconds:
         raise NoTaskError(
             NoGood.TOO_SLOW,
-            f"The suite takes longer than {MAX_SUITE_SECONDS:g} s.",
-            hint="Choose a part of it with --pytest-args.",
+            f"The suite takes longer than {max_seconds:g} s.",
+            hint="Choose a part of it with --pytest-args, or allow more with --max-suite-seconds.",
         )
     if report.collection_errors:
         error = report.collection_errors[0]

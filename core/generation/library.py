@@ -31,7 +31,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.protection import protection_document, read_protection
-from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree, write_tar
 
 T = TypeVar("T")
@@ -312,6 +312,7 @@ def learn_library(
     mapper: Callable[[], TestMapper],
     *,
     stars: int | None = None,
+    max_suite_seconds: float = MAX_SUITE_SECONDS,
     run: RunContext = UNATTENDED,
 ) -> SourceLibrary:
     """Return the library; determine what is unknown by three runs of its suite, and a traced one.
@@ -320,7 +321,7 @@ def learn_library(
     """
     known = _Folder(folder)
     repository = known.repository(make)
-    intake = known.intake(repository, lambda: take_in(repository, runner, run=run))
+    intake = known.intake(repository, lambda: take_in(repository, runner, max_seconds=max_suite_seconds, run=run))
     calls = known.calls(lambda: _measured(intake, mapper(), run), lambda: own_files(intake))
     return replace(_library(intake, calls, runner.backend.name), stars=stars)
 

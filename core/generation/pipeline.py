@@ -61,8 +61,9 @@ class SourceResult:
     tasks: list[str] = field(default_factory=list)
     """Ids of the tasks, in the order in which they were accepted."""
     counts: Counts = field(default_factory=Counts)
-    stopped: EndpointError | None = None
-    """Why it went on no further: the model could not be asked any more, was of no use, or cost too much."""
+    stopped: EndpointError | CancelledError | None = None
+    """Why it went on no further: the model could not be asked any more, was of no use or cost too much, or the user
+    stopped it."""
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
 
@@ -121,9 +122,9 @@ def generate(
     Tasks are written as soon as they are proven; until a set is full, one that is `in_use` is not removed for a better.
 
     `control` corruptions of each source are also tried on the whole suite. `terms` are those of the conversations with
-    a model: what stops these ends all sources, and is in the last result. Results are stored below `locations`, so
-    that a later call with the same arguments resumes from there. If a single source can't be obtained, its error is
-    raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
+    a model: what stops these, or the user, ends all sources, and is in the last result. Results are stored below
+    `locations`, so that a later call with the same arguments resumes from there. If a single source can't be obtained,
+    its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)
     for spec in wanted:
@@ -177,7 +178,13 @@ def _learned(
         scratch, runner = Path(name), harness.runner()
         folder = locations.libraries / sha256_of_json([harness.key(spec, scratch), runner.backend.name])[:32]
         library = learn_library(
-            folder, lambda: harness.fetch(spec, scratch, run, look), runner, harness.mapper, stars=spec.stars, run=run
+            folder,
+            lambda: harness.fetch(spec, scratch, run, look),
+            runner,
+            harness.mapper,
+            stars=spec.stars,
+            max_suite_seconds=spec.max_suite_seconds,
+            run=run,
         )
     intake = library.intake
     run.note(f"{spec.source}: {len(intake.passed)} tests pass, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
@@ -226,19 +233,16 @@ def _make(
                 result.comparisons = run_controls(
                     context, verdicts, control, workers, state, on_comparison=on_comparison
                 )
-        except EndpointError as stop:
-            run.note(
-                f"stopped; what was made is kept ({plural(len(state.verdicts), 'verdict')}): the same command goes on"
-            )
+        except (EndpointError, CancelledError) as stop:
             result.stopped = stop
-        except (KeyboardInterrupt, SystemExit, CancelledError):
-            run.note(
-                f"stopped; what was made is kept ({plural(len(tasks.standing), 'task')}, "
-                f"{plural(len(state.verdicts), 'verdict')}): the same command goes on"
-            )
+        except (KeyboardInterrupt, SystemExit) as stop:
+            result.stopped = CancelledError(f"Stopped by {type(stop).__name__}.")
             raise
         finally:
             result.tasks = [task.id for task in tasks.standing.values()]
+            if result.stopped is not None:
+                kept = f"{plural(len(tasks.standing), 'task')}, {plural(len(state.verdicts), 'verdict')}"
+                run.note(f"stopped; what was made is kept ({kept}): the same command goes on")
 
 
 def _state(context: Context, locations: Locations) -> StateFile:
@@ -285,7 +289,8 @@ def generate_one(
             check_named(tree, function)
 
     with tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
-        intake = take_in(harness.fetch(spec, Path(scratch), run, look), runner, run=run)
+        repository = harness.fetch(spec, Path(scratch), run, look)
+        intake = take_in(repository, runner, max_seconds=spec.max_suite_seconds, run=run)
         run.note(
             f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
             f"{intake.seconds:.1f} s"

@@ -16,8 +16,9 @@ from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
 from gistpoint.core.metrics.bars import HARD, MetricBar
-from gistpoint.core.tasks.fields import Count, Fields
+from gistpoint.core.tasks.fields import Count, Duration, Fields
 from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
 RECIPE = 11
 """Version of the rules by which a candidate is decided: verdicts of other versions are not reused."""
@@ -136,6 +137,8 @@ class SourceSpec:
     build_steps: tuple[str, ...] = ()
     stars: Count | None = None
     """None if unknown: the source is kept, and marked."""
+    max_suite_seconds: Duration = MAX_SUITE_SECONDS
+    """Seconds above which a run of its suite is too slow."""
 
 
 SOURCE_KEYS = frozenset(SourceSpec.__slots__)

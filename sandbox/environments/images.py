@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
 from gistpoint.core.pins import EnvironmentPins, ImagePins, fault_in, is_image_path, quoted
+from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.text import visible_line
@@ -51,24 +51,23 @@ class FetchedImage:
     record: dict[str, Any]
 
 
-def fetch_image(spec: ImageSpec, scratch: Path, *, on_line: Callable[[str], None] | None = None) -> FetchedImage:
+def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED) -> FetchedImage:
     """Take the repository out of an image, and prepare the image for runs.
 
     Raises `SourceError` for an image that is not there or has no such folder, and `EnvironmentBuildError` for one in
-    which the suite can't run.
+    which the suite can't run. Raises `CancelledError`.
     """
     from gistpoint.sandbox.backends.docker import taskimages
     from gistpoint.sandbox.backends.docker.engine import EngineError, connect, engine_errors
 
-    report = on_line or (lambda line: None)
     for option, path in (("--workdir", spec.workdir), ("--python", spec.python)):
         if path and not is_image_path(path):
             raise SourceError(f"{option} is no absolute path in the image: {quoted(path)}.", hint="Such as /testbed.")
     try:
         engine = connect()
         with engine_errors(engine.address):
-            report(f"looking into {visible_line(spec.reference)}")
-            image = taskimages.find_image(engine, spec.reference, pull=spec.pull)
+            run.step(f"looking into {visible_line(spec.reference)}")
+            image = taskimages.find_image(engine, spec.reference, pull=spec.pull, run=run)
             platform = taskimages.platform_of(engine, image)
             name, digest = taskimages.digest_in(image, spec.reference)
             with taskimages.opened(engine, image) as inside:
@@ -78,7 +77,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, on_line: Callable[[str], None
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
                 raise SourceError(f"No task can be made of the image: {fault}", hint="Name another with `--python`.")
-            report(f"preparing {pins.reference}")
+            run.step(f"preparing {pins.reference}")
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.mend) from error

@@ -181,21 +181,22 @@ def fetch_repository(
     on_line: Callable[[str], None] | None = None,
     on_detail: Callable[[str], None] | None = None,
     on_tree: Callable[[SourceTree], None] | None = None,
+    cancel: CancelToken = NEVER,
 ) -> Repository:
     """Fetch a source below `scratch` and pin the requirements of its suite; builds run in `isolation`.
 
     `on_tree` gets the source before anything is pinned, and may raise to skip the rest. Raises `SourceError` and
-    `EnvironmentBuildError`, which name what is unavailable.
+    `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
     """
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")
-    source, folder = Fetcher().fetch(spec.source, scratch / "source")
+    source, folder = Fetcher(cancel=cancel).fetch(spec.source, scratch / "source")
     if on_tree is not None:
         write_tree(folder, scratch / "look.tar")
         on_tree(SourceTree.open(scratch / "look.tar"))
     report(f"pinning what {source.name} {source.revision[:12]} needs")
     backend = choose(isolation.name, consented=not isolation.isolated)
-    environment = UvResolver(EnvironmentStore(cache), backend, on_line=on_detail).resolve(
+    environment = UvResolver(EnvironmentStore(cache), backend, on_line=on_detail, cancel=cancel).resolve(
         folder,
         extra_requirements=spec.extra_requirements,
         exclude_newer=spec.exclude_newer,

@@ -113,6 +113,8 @@ class AgentRunner:
         self._bug: Exception | None = None
         self.stopped_by = ""
         """Why the whole run stopped, in a sentence; empty if nothing did."""
+        self.interrupted = False
+        """Whether Ctrl+C was pressed."""
 
     def work(self, tick: Callable[[], None] = lambda: None) -> None:
         """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now and then.
@@ -174,6 +176,7 @@ class AgentRunner:
             except StopIteration:
                 continue
             except KeyboardInterrupt:
+                self.interrupted = True
                 self.cancel() if self.stopping else self.stop("It was stopped at your request.")
         tick()
 

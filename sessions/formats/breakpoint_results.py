@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.core.attempts.state import result_of
-from gistpoint.core.kinds.registry import submits
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
@@ -27,6 +25,9 @@ from gistpoint.sessions.records.values import (
 
 
 def _header(line: dict[str, Json], id: str) -> Run:
+    from gistpoint.core.attempts.state import result_of
+    from gistpoint.core.kinds.registry import submits
+
     metadata, config = as_dict(line.get("metadata")), as_dict(line.get("config"))
     tests = as_dict(metadata.get("test_info"))
     score = as_float(line.get("score"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
-from gistpoint.core.kinds.registry import all_tools
 from gistpoint.sessions.records.model import FileEdit, Json, RunCall, StepKind
 from gistpoint.sessions.records.values import as_dict, as_str, compact, first, objects, parsed_object
 
@@ -26,9 +26,6 @@ _NAMES: dict[StepKind, tuple[str, ...]] = {
     StepKind.TEST: ("eval", "test"),
 }  # fmt: skip
 """The tools of agents, in lower case, by what they are for."""
-_BY_NAME = {tool.name: StepKind(tool.step) for tool in all_tools().values()} | {
-    name: kind for kind, names in _NAMES.items() for name in names
-}
 _SHELLS = frozenset(
     ("bash", "shell", "sh", "terminal", "execute_bash", "bash_command", "run", "run_command", "exec_command",
      "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython")
@@ -95,7 +92,15 @@ def _kind(call: RunCall) -> StepKind:
         return StepKind.VIEW if as_str((call.parsed or {}).get("command")) == "view" else StepKind.EDIT
     if name in _SHELLS:
         return kind_of_command(command_of(call))
-    return _BY_NAME.get(name, StepKind.TOOL)
+    return _by_name().get(name, StepKind.TOOL)
+
+
+@cache
+def _by_name() -> dict[str, StepKind]:
+    from gistpoint.core.kinds.registry import all_tools
+
+    of_agents = {name: kind for kind, names in _NAMES.items() for name in names}
+    return {tool.name: StepKind(tool.step) for tool in all_tools().values()} | of_agents
 
 
 def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:

@@ -37,8 +37,10 @@ def formats() -> tuple[Format, ...]:
 @cache
 def _built_in() -> tuple[Format, ...]:
     found: list[Format] = []
-    for module in pkgutil.iter_modules(folder.__path__, folder.__name__ + "."):
-        loaded = importlib.import_module(module.name)
+    for module in pkgutil.iter_modules(folder.__path__):
+        if module.name.startswith("_"):  # what a format needs only once it reads a run
+            continue
+        loaded = importlib.import_module(f"{folder.__name__}.{module.name}")
         if hasattr(loaded, "FORMAT"):
             found.append(cast("Format", loaded.FORMAT))
     return tuple(found)

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, Union
 
-from gistpoint.core.attempts.state import AttemptResult, result_of
-
 Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 (recursive)
 OWN_FORMAT = "gistpoint"
 """The format of our own attempts."""
@@ -279,8 +277,11 @@ def settled_verdict(run: Run, accepted: bool | None) -> str:
 
     A pass that another program recorded without suspicion keeps its recorded verdict.
     """
-    recorded = run.verdict not in (AttemptResult.SOLVED, AttemptResult.TO_BE_READ)
-    if recorded or not (run.suspicious or run.format == OWN_FORMAT):
+    if not (run.suspicious or run.format == OWN_FORMAT):
+        return run.verdict
+    from gistpoint.core.attempts.state import AttemptResult, result_of
+
+    if run.verdict not in (AttemptResult.SOLVED, AttemptResult.TO_BE_READ):
         return run.verdict
     result = result_of(True, run.suspicious, accepted)
     return result.value if result.passes else UNSOLVED

@@ -22,7 +22,6 @@ HEAVY = [
     "radon",
     "scipy",
     "pytest",
-    "tree_sitter",
     "regex",
     "zstandard",
     "openai",

@@ -85,7 +85,7 @@ def opened(start: Start, tasks: list[Task], reviewer: str, **size: int) -> Termi
 
 
 def shown(terminal: Terminal, task: Task) -> None:
-    terminal.wait_for(rf"^[^\n]*{task.short_id}  discovery")
+    terminal.wait_for(rf"discovery  [^\n]*{task.short_id}")
     terminal.settle()
 
 
@@ -131,7 +131,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
 
         go_on(terminal, tasks[1])
         terminal.press("!")
-        terminal.wait_for(f"check of {tasks[1].id[:8]}: clean")
+        terminal.wait_for(f"check of Repair {tasks[1].id[:4]}: clean")
         terminal.press("f6")
         terminal.wait_for("original scores 1")
         judge(terminal, "1", "Accept")
@@ -155,7 +155,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
 
         go_on(terminal, tasks[3])
         terminal.press("alt+o")
-        terminal.wait_for("original 5/5 of [0-9a-f]+: 10 tests pass, 0 fail, score 1.000, as the task says")
+        terminal.wait_for("original 5/5 of Repair [0-9a-f]+: 10 tests pass, 0 fail, score 1.000, as the task says")
         terminal.press("f5")
         terminal.wait_for(r"8/8\s+→\s+0/1\s+tests/test_sums.py::test_double")
         judge(terminal, "7", "Too easy")

@@ -83,6 +83,6 @@ async def test_budgets_are_always_in_sight(tmp_path: Path) -> None:
         for key in ("f2", "f3", "f4", "f5", "f6", "f7", "f8"):
             await driver.press(key)
             first = driver.text().split("\n")[0]
-            assert "16/16" in first
-            assert "4/4" in first
+            assert "16 left ●●●●●●●●●●●●●●●●" in first
+            assert "4 left ●●●●" in first
         assert driver.solve.query_one(BudgetBar).region.height == 1

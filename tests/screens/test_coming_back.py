@@ -94,12 +94,12 @@ async def test_an_answer_takes_no_key_from_who_writes_meanwhile(
         await driver.until(lambda: not driver.solve.busy)
         await driver.type("word")
         assert driver.solve.notes.text == "half a word"
-        assert driver.solve.reading.current == "notes-pane"
+        assert driver.solve.area.current == "notes"
         await driver.press("f5")
         await driver.type("list_directory")
         await driver.press("enter")
         await driver.until(lambda: len(driver.state.calls) == 2 and not driver.solve.busy)
-        assert driver.solve.reading.current == "results"
+        assert driver.solve.area.current == "results"
 
 
 async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_the_answer_is_shown(

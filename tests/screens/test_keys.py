@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,9 @@ from gistpoint.tui.screens.palette import CommandRows, Palette
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
+from gistpoint.tui.screens.solve.brief_pane import BriefPane
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.kind import EditorPane
-from gistpoint.tui.screens.solve.panes import BriefPane
 from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.screen import SolveScreen
@@ -120,6 +121,16 @@ def test_a_key_means_one_thing() -> None:
 )  # fmt: skip
 def test_keys_are_spelt_one_way(key: str, shown: str) -> None:
     assert shown_keys(key) == shown
+
+
+def test_pages_spell_keys_as_the_screens_do() -> None:
+    root = Path(__file__).parents[2]
+    odd = re.compile(r"\b(?:ctrl|alt|shift)\+|\b(?:Ctrl|Alt)\+[a-z]\b|\bPage(?: |-)?(?:Up|Down)\b|\bEscape\b|\^[A-Z]\b")
+    pages = [*root.glob("tui/help/*.md"), *root.glob("docs/guide/*.md")]
+    assert len(pages) > 30
+    for page in pages:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert odd.findall(text) == [], page.name
 
 
 async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> None:
@@ -277,6 +288,13 @@ async def test_ctrl_c_tells_the_ways_out_and_zoom_is_offered_in_a_pane(tmp_path:
     async with solving(tmp_path) as driver:
         await driver.press("f4", "ctrl+c")
         await driver.until(lambda: "Ctrl+L: Leave, Ctrl+Q: Quit" in driver.text())
+        await driver.press("z")
+        await driver.until(lambda: driver.text().splitlines()[1].startswith("╭─ F4 "))
+        lines = driver.text().splitlines()
+        assert "●●●" in lines[0]
+        assert lines[-1].endswith("F1 Help")
+        await driver.press("z")
+        await driver.until(lambda: not driver.text().splitlines()[1].startswith("╭─ F4 "))
         await driver.press("ctrl+l")
         await driver.until_screen("HomeScreen")
         await driver.until(lambda: "Zoom" in {key.name for key in driver.screen.query_one(KeyBar).shown})

@@ -6,6 +6,7 @@ from screens.driving import LARGE, Driver, solving
 
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.screens.solve.console import candidates
+from gistpoint.tui.widgets.find_bar import FindBar
 
 
 async def flushed(driver: Driver) -> None:
@@ -68,10 +69,10 @@ async def test_search_in_what_was_shown_is_free_and_counted(tmp_path: Path) -> N
     async with solving(tmp_path) as driver:
         await driver.console("read_file shop/prices.py")
         await driver.press("f4", "slash")
-        await driver.until_screen("TextDialog")
+        await driver.until(lambda: driver.solve.query(FindBar))
         await driver.type("PRICE")
+        await driver.until(lambda: "1 of 7" in driver.text())
         await driver.press("enter")
-        await driver.until(lambda: "found; n and N" in driver.text())
         first = driver.solve.code.view.cursor_line
         await driver.press("n", "n", "n", "n")
         assert driver.solve.code.view.cursor_line > first

@@ -25,7 +25,10 @@ BODY = "return price - price * percent // 100"
 async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size: tuple[int, int]) -> None:
     async with solving(tmp_path, size=size) as driver:
         brief = driver.solve.query_one("#brief-view", TextView)
-        assert brief.text == render_brief(driver.attempt.task)
+        source = render_brief(driver.attempt.task)
+        assert (brief.raw, brief.text == source) == (source, False)
+        await driver.press("v")
+        assert brief.text == source, "the source is a key away"
         await driver.press("f6")
         assert driver.solve.editor.code.endswith("    pass\n")
         await driver.press("down", "down", "end", *["backspace"] * len("pass"))
@@ -41,8 +44,8 @@ async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size:
 
 async def test_a_corrupted_function_is_found_and_repaired_by_keys_alone(tmp_path: Path) -> None:
     async with solving(tmp_path, Mode.DISCOVERY) as driver:
-        assert not driver.solve.editor.buffer
         await driver.press("f9")
+        assert not driver.solve.editor.buffer
         assert driver.state.submissions == ()
         await driver.press("f3", "enter")
         await driver.until(lambda: "" in driver.state.knowledge.listed)
@@ -69,8 +72,8 @@ async def test_the_answer_is_shown_as_a_model_gets_it(tmp_path: Path) -> None:
     async with solving(tmp_path, size=LARGE) as driver:
         for line in ("search_code total", "list_file_functions shop/prices.py", "read_function add shop/prices.py"):
             await driver.console(line)
-            driver.solve.results.show_call(driver.state.calls[-1].call_id)
-            await driver.pilot.pause()
+            await driver.press("f7")
+            await driver.until(lambda: driver.solve.results.answer.text == driver.state.calls[-1].text)
             assert driver.solve.results.answer.text == driver.state.calls[-1].text
 
 
@@ -81,7 +84,7 @@ async def test_a_counted_attempt_shows_no_more_than_the_answer(tmp_path: Path) -
         await driver.press("f7")
         assert "Tests" not in driver.text()
         await driver.press("right_square_bracket", "right_square_bracket")
-        assert driver.solve.results.pages.current == "answer"
+        assert driver.solve.results.page == "answer"
         shown = [id for id in CHECKS if id in driver.text()]
         assert shown == ["tests/test_prices.py::test_total"]
 
@@ -91,7 +94,7 @@ async def test_a_practice_attempt_shows_every_test(tmp_path: Path) -> None:
         await driver.press("f9", "enter")
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.press("f7", "right_square_bracket")
-        assert driver.solve.results.pages.current == "tests"
+        assert driver.solve.results.page == "tests"
         await driver.until(lambda: all(id in driver.text() for id in CHECKS))
 
 
@@ -142,8 +145,9 @@ async def test_the_keyboard_is_alive_and_a_run_can_be_cancelled(tmp_path: Path) 
 
 async def test_half_written_code_is_compared_with_its_start(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
+        await driver.press("f6")
         driver.solve.editor.editor.text = REPAIR + "\n"
-        await driver.press("f6", "alt+d")
+        await driver.press("alt+d")
         await driver.until(lambda: "price - price" in driver.text() and "pass" in driver.text())
         await driver.press("alt+d")
         assert driver.solve.focused is driver.solve.editor.editor
@@ -207,3 +211,26 @@ async def test_notes_and_code_are_kept_however_soon_the_screen_is_left(tmp_path:
         state = driver.services.attempts.summary(attempt_id).state
         assert state.notes == "why 100"
         assert next(iter(state.buffers.values())).startswith("#def discount")
+
+
+@pytest.mark.parametrize(("role", "told"), [(Role.TRAINING, True), (Role.BASELINE, False)])
+async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
+    tmp_path: Path, role: Role, told: bool
+) -> None:
+    gate = threading.Event()
+    async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate), role=role, size=LARGE) as driver:
+        await driver.press("f6", "down", "down", "end", *["backspace"] * len("pass"))
+        await driver.type("return None")
+        await driver.press("f9")
+        await driver.until_screen("ConfirmDialog")
+        text = driver.text()
+        assert "-     pass" in text
+        assert "+     return None" in text
+        assert "What fails" in text, "what is submitted lies below what was read"
+        await driver.press("enter")
+        await driver.until(lambda: "1 of 6" in driver.text())
+        line = driver.solve.run_line.render().plain
+        assert "Esc cancels (the submission is spent)" in line
+        assert ("✘" in line, "first: " in line) == (told, told)
+        gate.set()
+        await driver.until(lambda: driver.state.submissions and driver.state.pending is None)

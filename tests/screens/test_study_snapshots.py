@@ -72,7 +72,7 @@ def progress() -> tuple[StudyProgress, str]:
         TaskCoverage("d039549306f5", "remove", "sporvei", {"few": 5}, 0, 4, None),
     )
     people = PeopleProgress(enrolled=12, consented=11, done=9, withdrew=1, at_work=2)
-    return StudyProgress(people, tasks, 6, 3), "Progress  railway-2026   open since 2026-11-21"
+    return StudyProgress(people, tasks, 6, 3), "railway-2026   open since 2026-11-21"
 
 
 PAGES: dict[str, tuple[Callable[[Machine, Path], Screen[Any]], tuple[str, ...]]] = {

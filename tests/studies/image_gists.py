@@ -28,7 +28,7 @@ from gistpoint.core.kinds.gist.check import gist_findings
 from gistpoint.core.kinds.gist.drawing import candidates
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.running import UNATTENDED
+from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.engine import connect
 from gistpoint.sandbox.environments.images import ImageSpec, fetch_image
@@ -78,7 +78,7 @@ def study(case: Case, lab: Path, count: int, seed: int, seconds: float) -> tuple
     environments, backend = EnvironmentStore(lab / "cache"), DockerBackend()
     reference = imported(case, lab, environments, backend)
     spec = ImageSpec(reference, case.layout.workdir)
-    fetched = fetch_image(spec, Path(tempfile.mkdtemp(dir=lab)), on_line=print)
+    fetched = fetch_image(spec, Path(tempfile.mkdtemp(dir=lab)), run=RunContext(progress=lambda at: print(at.step)))
     pins = fetched.repository.environment
     assert pins.image is not None
     print(f"{case.layout.name}: Python {fetched.record['python']}, {pins.image.python}, roots {pins.import_roots}")

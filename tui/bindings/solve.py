@@ -16,6 +16,7 @@ _F = KeyScope.FILES
 _B = KeyScope.BRIEF
 
 SOLVE_KEYS: tuple[Key, ...] = (
+    Key("solve.search", "S", "search", "Search", "Search the whole repository; costs a call", "Attempt", _S, True),
     Key(
         "pane.brief",
         "f2,alt+1",
@@ -45,7 +46,9 @@ SOLVE_KEYS: tuple[Key, ...] = (
     Key("attempt.submit", "f9,ctrl+r", "submit", "Submit", "Run the tests on the editor's code", "Attempt", _S, True),
     Key("attempt.pause", "f10,ctrl+t", "pause", "Pause", "Stop the clock and cover the screen", "Attempt", _S, True),
     Key("attempt.end", "ctrl+g", "end", "Give up", "Give up or skip, with a reason", "Attempt", _S),
-    Key("attempt.leave", "ctrl+l", "leave", "Leave", "Go home; the attempt can be resumed", "Attempt", _S),
+    Key("attempt.leave", "ctrl+l", "leave", "Leave", "Go home; the attempt can be resumed", "Attempt", _S, True),
+    Key("solve.rule", "i", "rule", "Score", "How the score is reckoned, in a sentence", "Attempt", _S),
+    Key("solve.wrap", "w", "wrap", "Wrap lines", "Fold the long lines of the text in sight", "Reading", _S),
     Key("attempt.cancel", "escape", "cancel_run", "Cancel run", "Stop the running tests", "Attempt", _S, True, True),
     Key(
         "idle.worked", "alt+y", "idle('worked')", "Yes", "The time without input was work", "Attempt", _S, priority=True
@@ -66,20 +69,21 @@ SOLVE_KEYS: tuple[Key, ...] = (
     Key("console.back", "up", "recall(-1)", "Line before", "Bring back an earlier line", "Console", _L),
     Key("console.forth", "down", "recall(1)", "Next line", "Bring back a later line", "Console", _L),
     Key("files.list", "f", "list_functions", "List functions", "Ask for the functions of the file", "Files", _F, True),
-    Key("files.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it", "Files", _F, True),
+    Key("files.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it", "Files", _F),
     Key("files.edit", "e", "edit", "Edit", "Open the function in the editor", "Files", _F, True),
     Key("code.line", "number_sign", "go_to_line", "Line", "Go to a line by its number", "Code", _C),
     Key("code.definition", "enter", "definition", "Definition", "Go to the name at the cursor", "Code", _C, True),
-    Key("code.outline", "F", "outline", "Functions", "Choose among the functions shown so far", "Code", _C, True),
+    Key("code.outline", "F", "outline", "Functions", "Choose among the functions shown so far", "Code", _C),
     Key("code.list", "f", "list_functions", "List functions", "Ask for the functions of this file", "Code", _C),
     Key("code.again", "full_stop", "read_again", "Read again", "Ask for this again; costs a tool use", "Code", _C),
-    Key("code.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it", "Code", _C, True),
+    Key("code.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it", "Code", _C),
     Key("code.edit", "e", "edit", "Edit", "Open the function at the cursor in the editor", "Code", _C, True),
     Key("editor.external", "alt+v", "external_editor", "$EDITOR", "Go on in your own editor", "Editor", _E, True),
+    Key("editor.comment", "ctrl+underscore,ctrl+slash", "comment", "Comment", "Lines to comments", "Editor", _E),
     Key("editor.all", "alt+a", "select_all", "Select all", "Select the whole text", "Editor", _E, priority=True),
     Key("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text", "Editor", _E),
     Key("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text", "Editor", _E),
-    Key("editor.diff", "alt+d", "diff", "Diff", "Compare the code with where it started", "Editor", _E, True, True),
+    Key("editor.diff", "alt+d", "diff", "Changes", "Compare the code with where it started", "Editor", _E, True, True),
     Key(
         "editor.buffers",
         "alt+b",

@@ -31,7 +31,7 @@ from gistpoint.tui.agent_progress import JobLines, JobTable
 from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive, share
 from gistpoint.tui.commands.attempts import attempt_store
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE, Handler
 from gistpoint.tui.commands.output import (
     for_output,
     print_json,
@@ -164,7 +164,7 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
         found.limit_cost(options.max_cost)
     if not options.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
-    display = JobTable(found) if sys.stdout.isatty() and not options.json else JobLines(found)
+    display = JobTable(found) if sys.stdout.isatty() and not options.json else JobLines(found, quiet=options.json)
     runner = AgentRunner(
         found, ports, at_once=options.at_once, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
     )
@@ -175,6 +175,8 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
     _print_figures(found, figures_of(found, ports.attempts), json=options.json)
     if found.left and not options.json:
         print(f"`gistpoint agent resume {found.name}` goes on.")
+    if runner.interrupted:
+        return INTERRUPTED
     return NEGATIVE if found.left else DONE
 
 
@@ -325,8 +327,9 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
 def show_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint agent show`."""
     parser.add_argument("name", metavar="RUN", help=RUN_HELP)
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--to", choices=("csv",), help="a table of the attempts, to standard output or to -o PATH")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--to", choices=("csv",), help="a table of the attempts, to standard output or to -o PATH")
     parser.add_argument("-o", "--output", metavar="PATH", help="file to write")
     return show
 
@@ -334,6 +337,8 @@ def show_options(parser: argparse.ArgumentParser) -> Handler:
 def show(options: argparse.Namespace) -> int:
     """Print the figures of a run."""
     found = AgentRunStore(Locations.of_user().runs).open(options.name)
+    if options.output and not options.to:
+        raise UserError("-o names the file of a table.", hint="Add --to csv.")
     figures = figures_of(found, attempt_store())
     if options.to:
         if options.output:

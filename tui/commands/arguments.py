@@ -28,8 +28,11 @@ def add_suite(
     *,
     pytest_args: str = "such as 'tests -o addopts='",
     build_step: str = "before every test run",
+    longest: str = "above which a run of the suite is too slow",
 ) -> None:
-    """Add the options that a library's suite needs; callers may replace the help of two of them."""
+    """Add the options that a library's suite needs; callers may replace the help of three of them."""
+    from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
+
     parser.add_argument(
         "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
     )
@@ -38,6 +41,10 @@ def add_suite(
         "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help=build_step
     )
     parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
+    parser.add_argument(
+        "--max-suite-seconds", type=positive, default=MAX_SUITE_SECONDS, metavar="S",
+        help=f"{longest} (default: {MAX_SUITE_SECONDS:g})",
+    )  # fmt: skip
 
 
 def counted(text: str) -> int:
@@ -136,4 +143,11 @@ def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:
         pytest_args = tuple(shlex.split(options.pytest_args))
     except ValueError as error:
         raise UserError(f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted.") from error
-    return SourceSpec(source, pytest_args, tuple(options.extra), options.exclude_newer, tuple(options.build_steps))
+    return SourceSpec(
+        source,
+        pytest_args,
+        tuple(options.extra),
+        options.exclude_newer,
+        tuple(options.build_steps),
+        max_suite_seconds=options.max_suite_seconds,
+    )

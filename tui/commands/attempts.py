@@ -64,7 +64,7 @@ def listing(options: argparse.Namespace) -> int:
 
 def show_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint attempt show`."""
-    parser.add_argument("attempt", help="id or its beginning")
+    parser.add_argument("attempt", metavar="ATTEMPT", help="id or its beginning")
     parser.add_argument("--json", action="store_true", help="as JSON")
     return show
 
@@ -154,7 +154,7 @@ def reject_options(parser: argparse.ArgumentParser) -> Handler:
 
 
 def _add_settling(parser: argparse.ArgumentParser, *, why_needed: bool) -> None:
-    parser.add_argument("attempt", help="id or its beginning")
+    parser.add_argument("attempt", metavar="ATTEMPT", help="id or its beginning")
     parser.add_argument("--why", required=why_needed, default="", metavar="TEXT", help="what was seen in it")
     parser.add_argument("--reviewer", default="", metavar="NAME", help="who read it (default: the login)")
 

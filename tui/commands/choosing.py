@@ -17,6 +17,7 @@ from gistpoint.core.generation.choice import (
 )
 from gistpoint.core.metrics.bars import HARD
 from gistpoint.tui.commands.arguments import counted, number, require_not_empty
+from gistpoint.tui.commands.output import cause
 
 CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"
 _DEFAULT_COUNT = 20
@@ -104,4 +105,7 @@ def _listed(path: Path) -> dict[str, int]:
             raise UserError(f"{path} is larger than {_MOST_BYTES >> 20} MiB.")
         return read_functions(path.read_text("utf-8-sig"), path.name)
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} can't be read: {error}.", hint="--functions takes a list of functions.") from error
+        raise UserError(
+            f"{path} can't be read: {cause(error)}.",
+            hint="--functions takes a list of functions.",
+        ) from error

@@ -20,7 +20,8 @@ from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import natural, settled_source
 from gistpoint.tui.commands.choosing import CONDITION_HELP
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.progress import LongWork, long_work
 
 SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out", "pagerank", "betweenness")
 
@@ -31,7 +32,7 @@ def code_options(parser: argparse.ArgumentParser) -> Handler:
         "Lists functions with their metrics. Calls that were observed while the suite ran are joined if the library "
         "was learned, which `gistpoint task generate` does first of all."
     )
-    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("source", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
     parser.add_argument("--sort", default="harmonic_out", metavar="COLUMN", help="default: harmonic_out")
     parser.add_argument("--ascending", action="store_true", help="the smallest first")
     parser.add_argument("--where", action="append", default=[], metavar="CONDITION", help=CONDITION_HELP)
@@ -51,8 +52,11 @@ def code(options: argparse.Namespace) -> int:
     for condition in options.where:
         read_condition(condition)  # a mistake is told before anything is fetched
     options.source = settled_source(options, options.source)
-    with ProgressLine() as progress, tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch:
-        graph, everything, library = _measured(options, Path(scratch), progress)
+    with (
+        long_work(options, kept="Nothing was printed.") as work,
+        tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch,
+    ):
+        graph, everything, library = _measured(options, Path(scratch), work)
     if options.around:
         print_text(draw_neighbourhood(graph, _named(graph, options.around), depth=options.depth))
         return DONE
@@ -70,15 +74,17 @@ def code(options: argparse.Namespace) -> int:
 
 
 def _measured(
-    options: argparse.Namespace, scratch: Path, progress: ProgressLine
+    options: argparse.Namespace, scratch: Path, work: LongWork
 ) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
     """Return the call graph, every function with its metrics, and the library if it was learned."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
-    progress.line(f"reading {options.source}")
-    source, folder = Fetcher().fetch(options.source, scratch)
+    progress = work.progress
+    progress.stage(f"reading {options.source}")
+    source, folder = Fetcher(on_line=progress.detail, cancel=work.cancel).fetch(options.source, scratch)
     library = find_learned(Locations.of_user().libraries, source)
     if library is None:
+        progress.stage("call graph and metrics")
         files = read_folder(folder)
         if not options.tests:
             files = {path: text for path, text in files.items() if not is_test_path(path)}

@@ -18,7 +18,8 @@ from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
+from gistpoint.tui.commands.output import print_json, print_table
+from gistpoint.tui.commands.progress import ProgressLine
 
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` takes it back."
@@ -52,9 +53,9 @@ def doctor(options: argparse.Namespace) -> int:
     chosen = wished or next((d.name for d in found if d.isolates), None)
     tried: list[tuple[Attack, Mapping[str, AttackFinding]]] = []
     if options.self_test:
-        with ProgressLine() as progress:
+        with ProgressLine(quiet=options.json) as progress:
             for attack, findings in self_test(working, locations.cache):
-                progress.line(attack.what)
+                progress.stage(attack.what)
                 tried.append((attack, findings))
     broken = [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
     if options.json:

@@ -142,7 +142,7 @@ def conditions_options(parser: argparse.ArgumentParser) -> Handler:
         "Writes a file of settings for each condition that Gistify compares (table 3), for "
         "`gistpoint solve TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home."
     )
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     return conditions
 

@@ -35,13 +35,14 @@ from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.kinds.gist.trace import TOP
 from gistpoint.core.locations import Locations
-from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
+from gistpoint.core.running import NEVER, CancelToken, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, positive, settled_source, spec_of, whole
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
-from gistpoint.tui.commands.output import ProgressLine, interruptible, print_json, print_table, print_text
+from gistpoint.tui.commands.output import cause, print_json, print_table, print_text
+from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
 from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
         "task of it or says why there is none. Exit code 1 if no task was made."
     )
-    parser.add_argument("source", nargs="?", default="", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", default="", help="name==version, a folder, or git+URL@commit"
+    )
     parser.add_argument(
         "command", nargs="*", metavar="-- COMMAND", help="an entrypoint, after a source or the image's options"
     )
@@ -88,7 +91,12 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
     )  # fmt: skip
     _add_settings(parser)
     _add_reference(parser)
-    add_suite(parser, pytest_args="options, such as '-o asyncio_mode=auto'", build_step="before each original")
+    add_suite(
+        parser,
+        pytest_args="options, such as '-o asyncio_mode=auto'",
+        build_step="before each original",
+        longest="above which a command on the original is too slow",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
     return new
@@ -169,26 +177,30 @@ def new(options: argparse.Namespace) -> int:
     if image is None:
         spec = replace(spec, source=settled_source(options, spec.source))
     runner = build_entrypoint_runner(options, image=image is not None)
-    with (
-        ProgressLine() as progress,
-        tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch,
-        interruptible() as cancel,
-    ):
-        repository, record = _fetched(spec, image, runner, Path(scratch), progress)
-        examination = Examination(
-            repository,
-            runner,
-            options.allow_failing,
-            tuple(options.compared),
-            run=RunContext(cancel, progress.making),
-        )
-        making = _Making(examination, settings, options, progress, record, cancel)
-        try:
+    making: _Making | None = None
+    stopped: CancelledError | None = None
+    try:
+        with (
+            long_work(options, kept="The tasks that were made are kept.") as work,
+            tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch,
+        ):
+            repository, record = _fetched(spec, image, runner, Path(scratch), work)
+            examination = Examination(
+                repository,
+                runner,
+                options.allow_failing,
+                tuple(options.compared),
+                run=work.run,
+                max_seconds=options.max_suite_seconds,
+            )
+            making = _Making(examination, settings, options, work.progress, record, work.cancel)
             making.make(named)
-        except CancelledError:
-            progress.line("Stopped. The tasks that were made are kept.")
+    except CancelledError as error:
+        stopped = error
     _print(making, options, one=len(named) == 1)
-    return DONE if making.made else NEGATIVE
+    if stopped is not None:
+        raise stopped
+    return DONE if making is not None and making.made else NEGATIVE
 
 
 def _input(options: argparse.Namespace) -> tuple[str, dict[str, str]]:
@@ -203,22 +215,25 @@ def _input(options: argparse.Namespace) -> tuple[str, dict[str, str]]:
     try:
         stdin = options.stdin.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{options.stdin} can't be read as UTF-8: {error}.", hint="Name a text file.") from error
+        raise UserError(
+            f"{options.stdin} can't be read as UTF-8: {cause(error)}.",
+            hint="Name a text file.",
+        ) from error
     return stdin, dict(text.split("=", 1) for text in options.env)
 
 
-def _print(making: _Making, options: argparse.Namespace, *, one: bool) -> None:
-    """Print what was refused; the tasks were printed as they were made."""
-    refused = making.refused
+def _print(making: _Making | None, options: argparse.Namespace, *, one: bool) -> None:
+    """Print what was refused; the tasks were printed as they were made. None if it was stopped before the first."""
+    made, refused, reasons = (making.made, making.refused, making.reasons) if making is not None else ([], [], {})
     if options.json:
-        print_json("gistpoint.gists/1", {"made": making.made, "refused": refused, "reasons": making.reasons})
+        print_json("gistpoint.gists/1", {"made": made, "refused": refused, "reasons": reasons})
     elif one and refused:
         print_text(f"{refused[0]['reason']}: {refused[0]['message']}\n{refused[0]['hint']}".rstrip())
     elif refused:
         examples = {row["reason"]: row["entrypoint"] for row in reversed(refused)}
         print_table(
             ["refused", "tests" if options.sample or options.hard else "entrypoints", "such as"],
-            [[reason, str(number), examples[reason]] for reason, number in making.reasons.items()],
+            [[reason, str(number), examples[reason]] for reason, number in reasons.items()],
         )
 
 
@@ -243,18 +258,24 @@ def _image(options: argparse.Namespace, spec: SourceSpec) -> ImageSpec | None:
 
 
 def _fetched(
-    spec: SourceSpec, image: ImageSpec | None, runner: EntrypointRunner, scratch: Path, progress: ProgressLine
+    spec: SourceSpec, image: ImageSpec | None, runner: EntrypointRunner, scratch: Path, work: LongWork
 ) -> tuple[Repository, Mapping[str, Any]]:
     """Return the repository of a source or an image, and what the tasks' provenance says of the image."""
     from gistpoint.sandbox.environments.images import fetch_image
     from gistpoint.sandbox.environments.sources import fetch_repository
 
     if image is not None:
-        fetched = fetch_image(image, scratch, on_line=progress.line)
+        fetched = fetch_image(image, scratch, run=work.run)
         return fetched.repository, {"image": fetched.record}
     cache = Locations.of_user().cache
     repository = fetch_repository(
-        spec, scratch, cache, isolation=runner.backend, on_line=progress.line, on_detail=progress.detail
+        spec,
+        scratch,
+        cache,
+        isolation=runner.backend,
+        on_line=work.progress.stage,
+        on_detail=work.progress.detail,
+        cancel=work.cancel,
     )
     return repository, {}
 
@@ -334,9 +355,9 @@ class _Making:
             "difficulty": asdict(answer.difficulty),
         }
         if wanted := differing(replace(with_settings(task, settings), budgets=budgets), task):
-            self.progress.line(_KEPT.format(id=task.short_id))
+            self.progress.line(_KEPT.format(id=task.short_id), stamped=False)
             for line in toml_lines(wanted):
-                self.progress.line(f"    {line}")
+                self.progress.line(f"    {line}", stamped=False)
             row["other_settings"] = wanted
         reference = None if self.options.no_reference else self._reference(task)
         row["reference"] = reference_record(reference)

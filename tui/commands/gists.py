@@ -30,13 +30,14 @@ from gistpoint.core.kinds.gist.score import (
     score_record,
 )
 from gistpoint.core.locations import Locations
-from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import TASK_HELP, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, for_output, interruptible, print_json, print_table
+from gistpoint.tui.commands.output import for_output, print_json, print_table
+from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
 from gistpoint.tui.services import is_our_demo
 
@@ -50,7 +51,7 @@ def reference_options(parser: argparse.ArgumentParser) -> Handler:
         "Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
         "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it."
     )
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--seconds", type=positive, default=120.0, metavar="S", help="for reducing it (default: 120)")
     parser.add_argument("--print", dest="show", action="store_true", help="print the gist")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -61,16 +62,18 @@ def reference_options(parser: argparse.ArgumentParser) -> Handler:
 def reference(options: argparse.Namespace) -> int:
     """Make the reference gist of a task and write it into the answer."""
     task, answer, judge = _judge(options)
-    with ProgressLine() as progress, interruptible() as cancel:
+    with long_work(options, kept="Nothing was written.") as work:
         runs = 0
 
         def tell(query: int, lines: int) -> None:
             nonlocal runs
             runs = query
-            progress.detail(f"run {query}: {lines} lines")
+            work.progress.detail(f"run {query}: {lines} lines")
 
-        progress.making(RunProgress(step=f"reference gist of {task.short_id}"))
-        found = reference_of(judge, lambda given: ReferenceMaker(given, time.monotonic, options.seconds, tell, cancel))
+        work.progress.stage(f"reference gist of {task.short_id}")
+        found = reference_of(
+            judge, lambda given: ReferenceMaker(given, time.monotonic, options.seconds, tell, work.cancel)
+        )
     write_task(task, replace(answer, of_kind=replace(judge.answer, reference=found)))
     values = {key: value for key, value in asdict(found).items() if key != "text"}
     if options.json:
@@ -89,8 +92,8 @@ def reference(options: argparse.Namespace) -> int:
 def score_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint gist score`."""
     parser.description = "Every figure with what speaks for it. Exit code 1 if the gist is not faithful."
-    parser.add_argument("task", help=TASK_HELP)
-    parser.add_argument("file", help="the gist")
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
+    parser.add_argument("file", metavar="FILE", help="the gist")
     parser.add_argument("--lines", action="store_true", help="the evidence for every line")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
@@ -106,8 +109,8 @@ def score(options: argparse.Namespace) -> int:
         raise UserError(f"{options.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{options.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8.") from error
-    with ProgressLine() as progress, interruptible() as cancel:
-        judgement = judge.judge(gist, run=RunContext(cancel, lambda at: progress.making(RunProgress(step=at.phase))))
+    with long_work(options, kept="Nothing was scored.") as work:
+        judgement = judge.judge(gist, run=RunContext(work.cancel, lambda at: work.progress.stage(at.phase)))
     lines = line_evidence(judgement.score, judgement.spliced)
     if options.json:
         record = {**score_record(judgement.score), "flips": judgement.flips, "lines": evidence_rows(lines)}

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from gistpoint.core.attempts.clock import SystemTime
@@ -39,15 +40,8 @@ from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.arguments import counted, natural, positive, require_not_empty
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.model_options import chat_model
-from gistpoint.tui.commands.output import (
-    ProgressLine,
-    for_output,
-    interruptible,
-    print_json,
-    print_records,
-    print_table,
-    require_terminal,
-)
+from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
+from gistpoint.tui.commands.progress import ProgressLine, interruptible
 from gistpoint.tui.study_opening import open_study
 from gistpoint.tui.tables import Column
 
@@ -88,8 +82,9 @@ def glance_options(parser: argparse.ArgumentParser) -> Handler:
     )
     form = parser.add_argument_group("results")
     form.add_argument("--table", action="store_true", help="print rates and agreement instead of reading")
-    form.add_argument("--json", action="store_true", help="the table as JSON")
-    form.add_argument("--csv", action="store_true", help="the rates as CSV")
+    written = form.add_mutually_exclusive_group()
+    written.add_argument("--json", action="store_true", help="the table as JSON")
+    written.add_argument("--csv", action="store_true", help="the rates as CSV")
     form.add_argument("--merge", action="append", default=[], metavar="PATH", help="first take in a reader's .jsonl")
     return glance
 
@@ -149,14 +144,15 @@ def _ask_model(options: argparse.Namespace, chosen: _Chosen) -> int:
         return reader.glances(question.item.task).reading(question.item.function, question.seed, 1) is None
 
     missing = [question for question in questions(items, options.seed, options.times) if is_missing(question)]
-    with ProgressLine() as progress, interruptible() as cancel:
+    with ProgressLine(quiet=options.json) as progress, interruptible(progress) as cancel:
+        answers = count(1)
 
         def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
             reader.seed = question.seed
             line = 0 if said.answer is BlindAnswer.NOTHING else said.line or 0
             told = BlindlySaid(said.answer, line, said.words, 0, usage.cost_usd, prompt_sha256())
             reader.read(question.item, told, question.version)
-            progress.count(f"{reader.name}: an answer on {question.item.function}")
+            progress.count(next(answers), len(missing), f"{reader.name} on {question.item.function}")
 
         cap = options.max_cost if options.max_cost is not None else settings.max_cost_usd
         result = judge(missing, chat_model(settings), keep, max_cost_usd=cap, cancel=cancel)

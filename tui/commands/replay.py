@@ -11,7 +11,8 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.text import bounded
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayedVerdict, Sameness
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_text
+from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.runs import RUN_HELP, open_named
 from gistpoint.tui.object_graph import add_isolation, build_services
 
@@ -40,10 +41,10 @@ def replay(options: argparse.Namespace) -> int:
     replay = build_services(options).replay_of(document, options.recorded, options.task or "")
     counts: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
-    with ProgressLine() as progress:
+    with ProgressLine(quiet=options.json) as progress:
 
         def report(run: RunProgress) -> None:
-            progress.detail(f"{run.phase} {run.done}/{run.total}")
+            progress.count(run.done, run.total, run.phase) if run.total else progress.detail(run.phase)
 
         for note in replay.notes:
             progress.line(note)

@@ -18,13 +18,14 @@ from gistpoint.core.kinds.repair.scoring import taken_over
 from gistpoint.core.outcomes import FREE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.patches import patched
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResult, ExternalResultStore
 from gistpoint.sessions.exports.tasks.returned import ReturnedResult, read_returned
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_records
+from gistpoint.tui.commands.output import print_json, print_records
+from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.tables import Column
 
@@ -104,13 +105,14 @@ def rescore(options: argparse.Namespace) -> int:
     person = store.codec.name_of(options.reviewer or getpass.getuser(), "reviewer")
     rows: list[_Row] = []
     unknown = 0
-    with ProgressLine() as progress:
+    with long_work(options, kept="The results that were judged are kept.", asks_token=False) as work:
+        work.progress.stage("judging results")
         for number, one in enumerate(returned, 1):
             task = next((task for task in tasks if task.id.startswith(one.task)), None)
             if task is None:
                 unknown += 1
                 continue
-            progress.detail(f"{number} of {len(returned)}: {task.short_id}")
+            work.progress.count(number - 1, len(returned), task.short_id)
             row = _judged(task, one, services)
             rows.append(row)
             if row.result is not None:
@@ -121,7 +123,7 @@ def rescore(options: argparse.Namespace) -> int:
         print_records(_COLUMNS, rows)
         print(_summary(rows, tasks))
         if unknown:
-            print(f"{unknown} results are of tasks that --tasks does not name.")
+            print(f"{plural(unknown, 'result')} of tasks that --tasks does not name.")
     return NEGATIVE if any(row.differs for row in rows) else DONE
 
 

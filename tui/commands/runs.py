@@ -17,7 +17,7 @@ from gistpoint.sessions.records.model import Run, TextScope
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import Listed, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import step_number
-from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, Handler
+from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, Handler, readable
 from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
 from gistpoint.tui.tables import Column
 
@@ -117,7 +117,7 @@ def _print_problems(problems: list[Listed], paths: list[str], code: int) -> int:
     """
     for item in problems:
         shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
-        print(f"gistpoint: {visible_line(shown)}", file=sys.stderr)
+        print(f"gistpoint: {readable(shown)}", file=sys.stderr)
     named = [item for item in problems if item.name in paths]
     if any(not item.is_verdict for item in named):
         return MISTAKE

@@ -11,7 +11,6 @@ from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
-from gistpoint.core.running import RunContext
 from gistpoint.core.study.operations import ORGANISER, STUDY, Amended, StudyError, StudyOpened, StudyOperationKind
 from gistpoint.core.study.preregistration import preregistration_markdown
 from gistpoint.core.study.reading import FILE as STUDY_FILE
@@ -25,7 +24,8 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.founding import StudyTemplate, found
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, interruptible, print_json, print_text
+from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import build_entrypoint_runner
 from gistpoint.tui.study_opening import open_study
 
@@ -103,9 +103,9 @@ def check(options: argparse.Namespace) -> int:
     def make(task: Task) -> HelpGist:
         from gistpoint.core.assist.making_help import make_help
 
-        with ProgressLine() as progress, interruptible() as cancel:
+        with long_work(options, kept="The study is as it was.") as work:
             runner = build_entrypoint_runner(argparse.Namespace(sandbox=study.study.sandbox.demand or None))
-            return make_help(task, read_answer(task), runner, time.monotonic, run=RunContext(cancel, progress.making))
+            return make_help(task, read_answer(task), runner, time.monotonic, run=work.run)
 
     for finding in check_study(study, lambda asked: choose(asked, consented=False).name, make):
         findings.append(finding)

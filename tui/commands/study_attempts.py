@@ -37,7 +37,8 @@ from gistpoint.sessions.studies.portable import of_person
 from gistpoint.sessions.studies.pseudonyms import Pseudonyms, key_of
 from gistpoint.sessions.studies.public import public_data
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, make_folder, print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.commands.studies import FOLDER_HELP
 from gistpoint.tui.study_opening import open_study, require_unblinded
 
@@ -281,15 +282,20 @@ def export(options: argparse.Namespace) -> int:
     if options.person is None:
         require_unblinded(study, options.dir, unblind=options.unblind)
     exporters = {name: study_exporter(name, public=options.public) for name in options.to}
-    data = _loaded(study).data
-    if options.person is not None:
-        data = of_person(data, options.person)
-    given = _given(study, data, options)
     out, written = path_of(options.output), list[str]()
-    for name, exporter in exporters.items():
-        for file, content in exporter(given):
-            _write(out / name / file, content)
-            written.append(f"{name}/{file}")
+    with long_work(options, kept="The same command writes every file again.", asks_token=False) as work:
+        work.progress.stage("reading the study")
+        data = load_study(study, work.progress.detail).data
+        if options.person is not None:
+            data = of_person(data, options.person)
+        given = _given(study, data, options)
+        make_folder(out)
+        work.progress.stage("writing tables")
+        for number, (name, exporter) in enumerate(exporters.items()):
+            work.progress.count(number, len(exporters), name)
+            for file, content in exporter(given):
+                _write(out / name / file, content)
+                written.append(f"{name}/{file}")
     _note_export(study, data, options)
     if options.json:
         values = {"simulated": study.study.simulated, "files": written, "problems": list(data.problems)}
@@ -326,6 +332,7 @@ def _write(path: Path, content: bytes) -> None:
 
 def _loaded(study: StudyFolder) -> LoadedStudy:
     with ProgressLine() as progress:
+        progress.stage("reading the study")
         return load_study(study, progress.detail)
 
 

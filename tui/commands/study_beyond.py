@@ -27,14 +27,8 @@ from gistpoint.sessions.studies.repairs import (
     record_reading,
 )
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import (
-    ProgressLine,
-    interruptible,
-    print_json,
-    print_table,
-    print_text,
-    require_terminal,
-)
+from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
+from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import add_isolation, build_equivalence_tester
 from gistpoint.tui.study_opening import open_study
 
@@ -63,17 +57,19 @@ def compare(options: argparse.Namespace) -> int:
     passing = _passing(folder)
     known = {found.attempt for found in equivalences(folder.ledger, passing)}
     wanted = [one for one in passing if options.again or one.id not in known]
-    with ProgressLine() as progress, interruptible() as cancel:
+    with long_work(options, kept="What was compared is kept: the same command goes on from there.") as work:
         tester = build_equivalence_tester(options) if wanted else None
         for number, one in enumerate(wanted, start=1):
             assert tester is not None
-            progress.count(f"{number} of {len(wanted)}: {one.id}")
+            work.progress.count(number - 1, len(wanted), one.id)
             try:
-                compare_attempt(folder, one, tester, run=RunContext(cancel=cancel))
+                compare_attempt(folder, one, tester, run=RunContext(cancel=work.cancel))
             except ModuleNotFoundError as error:
                 raise missing_extra(error) from error
             except UserError as error:
-                progress.line(f"{one.id}: {error}")
+                if work.cancel.cancelled:
+                    raise
+                work.progress.line(f"{one.id}: {error}")
     found = equivalences(folder.ledger, passing)
     counts = Counter(result.verdict for result in found)
     if options.json:

@@ -19,7 +19,7 @@ from gistpoint.core.analysis.running import (
     missing_extra,
     run_analyses,
 )
-from gistpoint.core.running import CancelToken, RunContext
+from gistpoint.core.running import RunContext
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.prose import markdown
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
@@ -27,7 +27,8 @@ from gistpoint.sessions.exports.study.report.results import SCHEMA, results
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import load_study
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
+from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.commands.studies import FOLDER_HELP
 from gistpoint.tui.study_opening import open_study, require_unblinded
 
@@ -96,8 +97,8 @@ def report(options: argparse.Namespace) -> int:
     made = _report(study, options)
     target = page_name(study.root, options.output, simulated=made.simulated)
     beside = _beside(target)
-    with ProgressLine() as progress:
-        progress.detail("drawing the figures")
+    with long_work(options, kept="The page was not written.", asks_token=False) as work:
+        work.progress.stage("drawing the figures")
         write_whole(target, (piece.encode("utf-8", "replace") for piece in page_pieces(made)))
     document = {"schema": SCHEMA, **results(made)}
     write_whole(beside["results"], [json.dumps(document, indent=1).encode() + b"\n"])
@@ -151,9 +152,11 @@ def _report(study: StudyFolder, options: argparse.Namespace) -> StudyReport:
     only: list[str] = getattr(options, "only", [])
     named = only or list(study.study.report.analyses)
     analyses = chosen([*named, PRIMARY] if named and not only else named)
-    with ProgressLine() as progress:
-        data: StudyData = load_study(study, progress.detail).data
-        run = RunContext(CancelToken(), lambda at: progress.detail(at.step))
+    with long_work(options, kept="Nothing was written.", asks_token=False) as work:
+        work.progress.stage("reading the study")
+        data: StudyData = load_study(study, work.progress.detail).data
+        work.progress.stage("analyses")
+        run = RunContext(work.cancel, lambda at: work.progress.count(at.done, at.total, at.step.partition(": ")[2]))
         return StudyReport(data, run_analyses(data, analyses, run))
 
 

@@ -26,7 +26,8 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.arguments import counted, number, whole
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.commands.output import ProgressLine, interruptible, make_folder, print_json, print_table, print_text
+from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text
+from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.commands.studies import FOLDER_HELP
 from gistpoint.tui.study_opening import open_study
 
@@ -83,7 +84,7 @@ def simulate(options: argparse.Namespace) -> int:
     study = open_study(options.dir)
     _require_empty(study, options.dir)
     seed = study.study.seed if options.seed is None else options.seed
-    with ProgressLine() as progress:
+    with ProgressLine(quiet=options.json) as progress:
         count = fill(root, behaviour, options.people, seed, run=RunContext(progress=progress.making))
     return _told(options, "gistpoint.study-simulate/1", count)
 
@@ -164,7 +165,7 @@ def demo(options: argparse.Namespace) -> int:
     part = root.with_name(f".{root.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        with ProgressLine() as progress:
+        with ProgressLine(quiet=options.json) as progress:
             run = RunContext(progress=progress.making)
             text = files(PACKAGE).joinpath("study.toml").read_text(encoding="utf-8")
             make_folder(part)
@@ -241,9 +242,8 @@ def _power(options: argparse.Namespace) -> int:
     )
     numbers = (options.people,) if options.people else PEOPLE
     designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
-    with ProgressLine() as progress, interruptible() as cancel:
-        run = RunContext(cancel, progress.making)
-        figures = [power_of(design, assumed, study.study.seed, run=run) for design in designs]
+    with long_work(options, kept="Nothing was written.") as work:
+        figures = [power_of(design, assumed, study.study.seed, run=work.run) for design in designs]
     told = PowerTold(
         what=designs[0].what,
         assumed=msgspec.to_builtins(assumed),

@@ -19,6 +19,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import make_folder, write_whole
+from gistpoint.tui.commands.progress import long_work
 
 if TYPE_CHECKING:
     from gistpoint.sessions.exports.tasks.exported import ExportedTask
@@ -56,7 +57,7 @@ def export(options: argparse.Namespace) -> int:
     tasks = tasks_of(options.tasks, TaskStore(locations.tasks, demo=locations.demo))
     target = Path(options.output)
     if options.to == "archive":
-        return _archive(tasks, target)
+        return _archive(tasks, target, options)
     from gistpoint.sessions.exports.tasks.exported import TaskExportSettings
     from gistpoint.sessions.exports.tasks.registry import task_exporter
 
@@ -71,12 +72,21 @@ def export(options: argparse.Namespace) -> int:
     )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} is there already.", hint="Name a new folder, or an empty one.")
-    for path, data in write([_exported(task) for task in tasks], settings):
-        place = target / PurePosixPath(path)
-        make_folder(place.parent)
-        write_whole(place, [data])
-        if data.startswith(b"#!/bin/sh"):
-            place.chmod(0o755)
+    make_folder(target)
+    begun = f"{target} is not whole: delete it and export again, or name another folder."
+    with long_work(options, kept=begun, asks_token=False) as work:
+        work.progress.stage("writing tasks")
+        exported = []
+        for number, task in enumerate(tasks):
+            work.progress.count(number, len(tasks), task.short_id)
+            exported.append(_exported(task))
+        for path, data in write(exported, settings):
+            work.progress.detail(path)
+            place = target / PurePosixPath(path)
+            make_folder(place.parent)
+            write_whole(place, [data])
+            if data.startswith(b"#!/bin/sh"):
+                place.chmod(0o755)
     print(target)
     return DONE
 
@@ -114,15 +124,17 @@ def _exported(task: Task) -> ExportedTask:
     return ExportedTask(task, answer, bundle(), expected_text(task, answer), f"pytest=={version('pytest')}")
 
 
-def _archive(tasks: Sequence[Task], target: Path) -> int:
+def _archive(tasks: Sequence[Task], target: Path, options: argparse.Namespace) -> int:
     if len(tasks) > 1 and not target.is_dir():
         if target.exists() or target.name.endswith(".tar.zst"):
             raise UserError(f"{target} is one file, and {len(tasks)} tasks are as many.", hint="Name a folder.")
         make_folder(target)
-    for task in tasks:
-        file = target / f"{task.short_id}.tar.zst" if target.is_dir() else target
-        with tempfile.TemporaryDirectory(prefix="gistpoint-export-") as scratch:
-            pack_task(task.folder, Path(scratch) / "task.tar.zst")
-            write_whole(file, [(Path(scratch) / "task.tar.zst").read_bytes()])
-        print(file)
+    with long_work(options, kept="The files that were named are whole.", asks_token=False) as work:
+        for number, task in enumerate(tasks):
+            work.progress.count(number, len(tasks), task.short_id)
+            file = target / f"{task.short_id}.tar.zst" if target.is_dir() else target
+            with tempfile.TemporaryDirectory(prefix="gistpoint-export-") as scratch:
+                pack_task(task.folder, Path(scratch) / "task.tar.zst")
+                write_whole(file, [(Path(scratch) / "task.tar.zst").read_bytes()])
+            print(file)
     return DONE

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gistpoint import __version__
-from gistpoint.core.errors import EnvironmentBuildError, SourceError, UserError
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError, UserError
 from gistpoint.core.generation.breakpoint.importing import (
     DATA_SET,
     RecordSources,
@@ -23,12 +23,12 @@ from gistpoint.core.generation.intake import Intake, NoTaskError, take_in, with_
 from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner
-from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.sessions.imports import ImportLedger, PendingRecord
 from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_table
+from gistpoint.tui.commands.output import cause, print_json, print_table
+from gistpoint.tui.commands.progress import LongWork, long_work
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
 MOST_BYTES = 512 << 20
@@ -75,14 +75,18 @@ def import_records(options: argparse.Namespace) -> int:
     ledger = ImportLedger(Locations.of_user().imports / f"{options.data_set}.json")
     if options.pending:
         return _listed(options, ledger)
-    if options.min_failing < 1:
-        raise UserError("--min-failing must be 1 or more.")
     sources = _sources(options.sources)
     records, outcomes = _records(options, ledger)
-    with ProgressLine() as progress:
-        importer = Importer(ledger, sources, options, progress, outcomes)
-        importer.all(records)
-    return _report(options, outcomes)
+    stopped: CancelledError | None = None
+    try:
+        with long_work(options, kept="The outcomes so far are kept: the same command goes on from there.") as work:
+            Importer(ledger, sources, options, work, outcomes).all(records)
+    except CancelledError as error:
+        stopped = error
+    code = _report(options, outcomes)
+    if stopped is not None:
+        raise stopped
+    return code
 
 
 @dataclass
@@ -92,7 +96,7 @@ class Importer:
     ledger: ImportLedger
     sources: RecordSources
     options: argparse.Namespace
-    progress: ProgressLine
+    work: LongWork
     outcomes: list[ImportOutcome]
     _runner: list[Runner] = field(default_factory=list)
 
@@ -110,7 +114,7 @@ class Importer:
             self._repository(group)
 
     def _repository(self, group: list[BreakpointRecord]) -> None:
-        self.progress.line(f"{group[0].place}: {len(group)} {'record' if len(group) == 1 else 'records'}")
+        self.work.progress.line(f"{group[0].place}: {len(group)} {'record' if len(group) == 1 else 'records'}")
         with tempfile.TemporaryDirectory(prefix="gistpoint-import-") as scratch:
             try:
                 spec = self.sources.spec_of(group[0])
@@ -131,9 +135,10 @@ class Importer:
     def _taken_in(self, spec: SourceSpec, scratch: Path) -> Intake:
         from gistpoint.sandbox.pools import SandboxHarness
 
-        runner, run = self._running(), RunContext(progress=self.progress.making)
+        runner, run = self._running(), self.work.run
         harness = SandboxHarness.on(runner.backend)
-        intake = take_in(harness.fetch(spec, scratch, run), runner, run=run)
+        repository = harness.fetch(spec, scratch, run)
+        intake = take_in(repository, runner, max_seconds=spec.max_suite_seconds, run=run)
         return with_test_map_if_it_ends(intake, harness.mapper(), run=run)
 
     def _running(self) -> Runner:
@@ -145,7 +150,7 @@ class Importer:
         try:
             made = import_record(
                 record, intake, self._running(), Locations.of_user().tasks, min_failing=self.options.min_failing,
-                provenance={"gistpoint": __version__}, run=RunContext(progress=self.progress.making),
+                provenance={"gistpoint": __version__}, run=self.work.run,
             )  # fmt: skip
         except (RefusedRecordError, NoTaskError) as refusal:
             self._refuse(record, refusal.reason.value, refusal.message)
@@ -180,7 +185,7 @@ class Importer:
     ) -> None:
         function = f"{record.path}::{record.function}"
         self.outcomes.append(ImportOutcome(record.line, function, outcome, reason, detail, task))
-        self.progress.line(f"  line {record.line}, {function}: {outcome}{f', {detail}' if detail else ''}")
+        self.work.progress.line(f"  line {record.line}, {function}: {outcome}{f', {detail}' if detail else ''}")
 
 
 def _sources(name: str | None) -> RecordSources:
@@ -189,7 +194,7 @@ def _sources(name: str | None) -> RecordSources:
     try:
         return read_sources(Path(name).read_text(encoding="utf-8"), Path(name).name)
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{name} can't be read: {error}.", hint="--sources takes a TOML file.") from error
+        raise UserError(f"{name} can't be read: {cause(error)}.", hint="--sources takes a TOML file.") from error
 
 
 def _records(options: argparse.Namespace, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import FetchingHarness
@@ -24,6 +24,7 @@ from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import (
     add_suite,
@@ -47,7 +48,8 @@ from gistpoint.tui.commands.model_options import (
     spent_json,
     terms_of_set,
 )
-from gistpoint.tui.commands.output import ProgressLine, orderly_end, print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.output import cause, print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.progress import long_work, orderly_end
 from gistpoint.tui.commands.watched_work import add_plain, watched
 from gistpoint.tui.object_graph import add_isolation, build_runner
 
@@ -59,7 +61,7 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
         "the id of the task."
     )
-    parser.add_argument("source", help="name==version, a folder, or git+URL@commit")
+    parser.add_argument("source", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
     parser.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
     parser.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
     parser.add_argument("--seed", type=whole, default=0, help="of the random pick (default: 0)")
@@ -95,7 +97,7 @@ def new(options: argparse.Namespace) -> int:
             run=run,
         )
 
-    made = watched(options, work)
+    made = watched(options, work, kept="No task was written. What was fetched and built is kept for the next call.")
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)
@@ -176,9 +178,11 @@ def generate(options: argparse.Namespace) -> int:
     harness = SandboxHarness.on(build_runner(options).backend)
     if options.list:
         return _listed(options, settings, batch, harness)
+    results: list[SourceResult] = []
+    stopped: UserError | None = None
     with orderly_end(), _workers(options) as workers:
 
-        def work(run: RunContext) -> list[SourceResult]:
+        def work(run: RunContext) -> None:
             for spec in batch.left_out:
                 run.note(f"{spec.source} is left out: {spec.stars} stars, at least {batch.min_stars} are wanted")
             made = pipeline.generate(
@@ -193,26 +197,31 @@ def generate(options: argparse.Namespace) -> int:
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=run,
             )
-            return list(made)
+            results.extend(made)
 
-        results = watched(options, work)
+        try:
+            watched(options, work, kept=_GOES_ON)
+        except CancelledError as error:
+            stopped = error
     if options.json:
         spent = {"spent": spent_json(options, settings, batch.taken)} if settings.model else {}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
         print_results(results, count)
         print_spent(options, settings, batch.taken)
-    for result in results:
-        if result.stopped is not None:
-            raise result.stopped
+    stopped = next((result.stopped for result in results if result.stopped is not None), stopped)
+    if stopped is not None:
+        raise CancelledError(f"Stopped. {_GOES_ON}") if isinstance(stopped, CancelledError) else stopped
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
+
+
+_GOES_ON = "What was made is kept: the same command goes on from there."
 
 
 def _listed(options: argparse.Namespace, settings: CampaignSettings, batch: Batch, harness: FetchingHarness) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
-    with ProgressLine() as progress:
-        run = RunContext(progress=progress.making)
-        results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=run))
+    with long_work(options, kept="What was learned of the libraries is kept.") as at_work:
+        results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
     if options.json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
         return DONE
@@ -283,16 +292,17 @@ def _batch(options: argparse.Namespace) -> Batch:
         )
     if not options.batch:
         return Batch(tuple(spec_of(options, source) for source in dict.fromkeys(options.sources)))
-    if options.extra or options.pytest_args or options.build_steps or options.exclude_newer:
+    longer = options.max_suite_seconds != MAX_SUITE_SECONDS
+    if options.extra or options.pytest_args or options.build_steps or options.exclude_newer or longer:
         raise UserError(
             "With --batch, the arguments of each source are in the file.",
-            hint="Write them there as pytest_args, extra_requirements, build_steps and exclude_newer.",
+            hint="Write them there: pytest_args, extra_requirements, build_steps, exclude_newer, max_suite_seconds.",
         )
     path = Path(options.batch)
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} can't be read: {error}.", hint="--batch takes a TOML file.") from error
+        raise UserError(f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file.") from error
     return read_batch(text, path.name)
 
 

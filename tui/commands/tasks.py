@@ -31,7 +31,8 @@ from gistpoint.tui.commands.arguments import TASK_HELP, whole
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import shown_difficulty
-from gistpoint.tui.commands.output import ProgressLine, print_json, print_records, print_text
+from gistpoint.tui.commands.output import print_json, print_records, print_text
+from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
 from gistpoint.tui.tables import Column, parse_query
@@ -136,7 +137,7 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
 
 def show_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint task show`."""
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--json", action="store_true", help="the public part as JSON")
     return show
 
@@ -156,7 +157,7 @@ def show(options: argparse.Namespace) -> int:
 
 def delete_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint task delete`."""
-    parser.add_argument("task", help="id or its beginning")
+    parser.add_argument("task", metavar="TASK", help="id or its beginning")
     parser.add_argument("--yes", action="store_true", help="ask nothing")
     return delete
 
@@ -187,7 +188,7 @@ def _agreed(question: str) -> bool:
 
 def check_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint task check`."""
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
     return check
@@ -198,12 +199,12 @@ def check(options: argparse.Namespace) -> int:
     task = _store().find(options.task)
     judge = build_services(options).judge_for(task)
     findings = []
-    with ProgressLine() as progress:
+    with ProgressLine(quiet=options.json) as progress:
         for finding in check_task(judge, read_answer(task), run=RunContext(progress=progress.making)):
             findings.append(finding)
             if not options.json:
                 word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
-                progress.line(f"{word:>8}  {finding.name}: {finding.detail}")
+                progress.line(f"{word:>8}  {finding.name}: {finding.detail}", stamped=False)
     good = all(finding.passed for finding in findings)
     if options.json:
         rows = [asdict(finding) for finding in findings]
@@ -222,7 +223,7 @@ def baseline_options(parser: argparse.ArgumentParser) -> Handler:
         "Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
         "the result beside the task's other baselines. Ids that differ between backends are shown."
     )
-    parser.add_argument("task", help=TASK_HELP)
+    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
     parser.add_argument("--runs", type=whole, default=RUNS, metavar="N", help="of the original, three or more")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
@@ -237,8 +238,8 @@ def baseline(options: argparse.Namespace) -> int:
     task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
     answer = read_answer(task)
     runner = build_runner(options, demo=is_our_demo(task, locations))
-    with ProgressLine() as progress:
-        made = record_baseline(task, answer, runner, runs=options.runs, run=RunContext(progress=progress.making))
+    with long_work(options, kept="Nothing was written.") as work:
+        made = record_baseline(task, answer, runner, runs=options.runs, run=work.run)
     write_baseline(task.folder, made)
     found = differences(answer, made)
     if options.json:

@@ -10,8 +10,8 @@ from typing import TypeVar
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import RunContext
-from gistpoint.core.text import plural
-from gistpoint.tui.commands.output import ProgressLine, interactive
+from gistpoint.tui.commands.output import interactive
+from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import build_services
 
 Result = TypeVar("Result")
@@ -22,15 +22,15 @@ def add_plain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="lines of text in a terminal too, in place of the screen")
 
 
-def watched(options: argparse.Namespace, work: Callable[[RunContext], Result]) -> Result:
+def watched(options: argparse.Namespace, work: Callable[[RunContext], Result], *, kept: str) -> Result:
     """Do the work and show its progress; return what it returns, and raise what it raises.
 
-    Without a terminal, and with `--plain`, the progress goes to standard error line by line. Who leaves the screen
-    stops the work: raises `CancelledError`, after the ids of the tasks that were kept are printed.
+    Without a terminal, and with `--plain`, the progress goes to standard error, and with `--json` nowhere. Who leaves
+    the screen or presses Ctrl+C stops the work: raises `CancelledError` with a sentence of what is `kept`.
     """
-    if options.plain or not interactive():
-        with ProgressLine() as progress:
-            return work(RunContext(progress=progress.making))
+    if options.plain or getattr(options, "json", False) or not interactive():
+        with long_work(options, kept=kept) as at_work:
+            return work(at_work.run)
     from gistpoint.tui.campaign_app import CampaignApp
 
     app = CampaignApp(Locations.of_user(), work, lambda: build_services(options))
@@ -44,9 +44,4 @@ def watched(options: argparse.Namespace, work: Callable[[RunContext], Result]) -
     try:
         return app.result()
     except CancelledError as error:
-        kept = app.view.shown.kept
-        for task in kept:
-            print(task.id)
-        goes_on = app.view.shown.campaign is not None  # a single task begins anew
-        told = f" What was made is kept ({plural(len(kept), 'task')}), and the same command goes on." if goes_on else ""
-        raise CancelledError(f"Stopped.{told}") from error
+        raise CancelledError(f"Stopped. {kept}") from error

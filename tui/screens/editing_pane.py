@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.getters import query_one
 from textual.message import Message
 from textual.widgets import ContentSwitcher
@@ -16,8 +19,9 @@ from gistpoint.core.errors import UserError
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
-from gistpoint.tui.widgets.function_editor import FunctionEditor
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.function_editor import CodeState, FunctionEditor
+from gistpoint.tui.widgets.plain import plain_line
 
 
 class EditingPane(Vertical):
@@ -25,12 +29,9 @@ class EditingPane(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.EDITOR)]
     EMPTY = ""
-    """The title without a buffer."""
-    WORDS = "F9 runs the tests on it"
-    """The title after the name of a buffer."""
+    """Stands in the editor while there is no buffer."""
 
     editor = query_one("#function-editor", FunctionEditor)
-    title = query_one("#editor-title", Plain)
     switcher = query_one("#editor-views", ContentSwitcher)
     diff = query_one("#editor-diff", DiffView)
 
@@ -50,8 +51,7 @@ class EditingPane(Vertical):
         super().__init__(id=id)
 
     def compose(self) -> ComposeResult:
-        """Lay out title, editor and diff."""
-        yield Plain(self.EMPTY, id="editor-title", classes="pane-title")
+        """Lay out editor and diff; their title and what is known of the code stand in the frame."""
         with ContentSwitcher(initial="function-editor", id="editor-views"):
             yield FunctionEditor(id="function-editor")
             yield DiffView(id="editor-diff")
@@ -74,6 +74,10 @@ class EditingPane(Vertical):
         """Return the functions that have buffers."""
         raise NotImplementedError
 
+    def first_line_of(self, name: str) -> int:
+        """Return the number of a buffer's first line in its file, from 1."""
+        return 1
+
     def words_of(self, name: str) -> str:
         """Return a buffer's name for display."""
         return name
@@ -90,27 +94,51 @@ class EditingPane(Vertical):
     @property
     def code(self) -> str:
         """The code as it is now."""
-        return self.editor.text
+        return self.editor.code
 
     def open(self, name: str) -> None:
         """Edit a function: its half-written code if there is any, else its first version."""
         if name != self.buffer:
             self.editor.flush()
             kept = self.kept(name)
-            self.editor.load_buffer(name, self.start_of(name) if kept is None else kept)
+            self._load(name, self.start_of(name) if kept is None else kept)
         self.editor.read_only = False
         self.show_writing()
-        self._draw_title()
+        self.draw_frame()
 
     def show_code(self, name: str, code: str) -> None:
         """Show code for a function that was written elsewhere."""
-        self.editor.load_buffer(name, code)
+        self._load(name, code)
         self.show_writing()
-        self._draw_title()
+        self.draw_frame()
 
-    def _draw_title(self) -> None:
-        start = "diff against the start" if self.switcher.current == "editor-diff" else self.WORDS
-        self.title.update(f"{self.words_of(self.buffer)}  {start}" if self.buffer else self.EMPTY)
+    def _load(self, name: str, code: str) -> None:
+        self.editor.placeholder = ""
+        self.editor.load_buffer(name, code, start=self.start_of(name), first_line=self.first_line_of(name))
+
+    @on(FunctionEditor.Checked)
+    def checked(self, message: FunctionEditor.Checked) -> None:
+        """Tell what is known of the code."""
+        message.stop()
+        self.draw_frame()
+
+    def draw_frame(self) -> None:
+        """Put the title, and what is known of the code, into the frame."""
+        if not self.buffer:
+            self.editor.placeholder = self.EMPTY
+            self.frame("Editor")
+        elif self.switcher.current == "editor-diff":
+            self.frame(_function(self.words_of(self.buffer)), "diff against the start · Alt+D goes back")
+        else:
+            self.frame(_function(self.words_of(self.buffer)), self.frame_note())
+
+    def frame(self, title: str, note: str | Content = "") -> None:
+        """Show a title and a note; a page that stands in another frame shows them there."""
+        framed(self, title, note)
+
+    def frame_note(self) -> Content:
+        """Return what is known of the code: lines added and removed, and whether it parses."""
+        return state_words(self.editor.state, self.editor.line_number_start)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the user's own editor where it is allowed and there is a terminal for it."""
@@ -133,6 +161,10 @@ class EditingPane(Vertical):
         """Keep each text that the other editor saves; called on a thread."""
         if self.keep is not None:
             self.keep(self.buffer, text)
+
+    def action_comment(self) -> None:
+        """Make the selected lines comments, or code again."""
+        self.editor.action_comment()
 
     def action_select_all(self) -> None:
         """Select the whole text."""
@@ -158,7 +190,7 @@ class EditingPane(Vertical):
             self.switcher.current = "editor-diff"
             self.diff.focus()
             self.post_message(self.Comfort("diff"))
-        self._draw_title()
+        self.draw_frame()
 
     def action_buffers(self) -> None:
         """Choose another buffer."""
@@ -173,3 +205,17 @@ class EditingPane(Vertical):
                 self.editor.focus()
 
         self.app.push_screen(PickDialog("Functions begun", [(name, self.words_of(name)) for name in names]), answered)
+
+
+def _function(name: str) -> str:
+    """Return the function of a buffer's name, `path::qualname`; other names as they are."""
+    return name.partition("::")[2] or name
+
+
+def state_words(state: CodeState, first_line: int = 1) -> Content:
+    """Return what is known of a text whose first line has that number, in a few words."""
+    changed = f"+{state.added} −{state.removed}  " if state.added or state.removed else ""
+    if state.fault is None:
+        return Content.assemble(plain_line(changed), ("✔ parses", "$text-success"))
+    fault = replace(state.fault, line=state.fault.line + first_line - 1) if state.fault.line else state.fault
+    return Content.assemble(plain_line(changed), plain_line(f"✘ {fault}").stylize("$text-error"))

@@ -1,6 +1,8 @@
-"""The remaining budgets, the clock with its current activity, and the isolation of the tests; always visible."""
+"""The task, the remaining budgets, the clock with its activity, and the isolation of the tests; always visible."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from textual.content import Content
 from textual.style import Style
@@ -21,9 +23,7 @@ GLYPHS = {
     ClockActivity.THINKING: "◌",
 }
 
-_MOST_PIPS = 16
-"""Larger budgets are drawn to scale."""
-
+_GAP = 2
 _LOW = 0.25
 """A budget with this share or less left is drawn as running out."""
 
@@ -35,27 +35,54 @@ def duration(ms: int) -> str:
     return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
 
 
-def pips(left: int, of: int, most: int = _MOST_PIPS) -> str:
-    """Return `of` pips, `left` of them full; at least one full while something is left."""
-    if of <= 0:
-        return ""
-    drawn = min(of, most)
-    full = min(drawn, -(-left * drawn // of))
-    return "●" * full + "○" * (drawn - full)
+def pips(left: int, of: int) -> str:
+    """Return one pip for each of `of`, `left` of them full."""
+    full = min(max(0, left), of)
+    return "●" * full + "○" * (of - full)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """How much of the line is drawn."""
+
+    title: int
+    """The least cells of a title that is cut."""
+    nouns: bool
+    pips: bool
+    activity: bool
+
+
+_FITS = (
+    _Fit(24, nouns=True, pips=True, activity=True),
+    _Fit(20, nouns=False, pips=True, activity=True),
+    _Fit(12, nouns=False, pips=True, activity=False),
+    _Fit(0, nouns=False, pips=True, activity=False),
+    _Fit(20, nouns=True, pips=False, activity=False),
+    _Fit(0, nouns=False, pips=False, activity=False),
+)
+"""From all of it to the least."""
 
 
 class BudgetBar(Widget):
-    """One line: tool uses, submissions, clock, isolation. If it is narrow, the pips are left out first."""
+    """One line: the title, tool uses and submissions left with a pip for each, clock, isolation.
+
+    If it is narrow, the title is cut first, then words are left out, then pips: there are all of them or none.
+    """
 
     DEFAULT_CSS = """
-    BudgetBar { height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 1; }
+    BudgetBar { dock: top; height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 1 0 0; }
     BudgetBar.-paused { background: $warning-muted; }
     BudgetBar.-unsandboxed { background: $error-muted; }
     BudgetBar:ansi { background: ansi_default; }
     """
+    ALLOW_SELECT = False
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self, title: str = "", *, name: str | None = None, id: str | None = None, classes: str | None = None
+    ) -> None:
+        """`title` is the name of the task."""
         super().__init__(name=name, id=id, classes=classes)
+        self.title = title
         self._state = AttemptState()
         self._clock = Clock()
         self._backend: BackendRecord | None = None
@@ -72,33 +99,37 @@ class BudgetBar(Widget):
         """Draw as much of the line as fits."""
         if self._backend is None:
             return Content("")
-        for most in (_MOST_PIPS, 8, 0):
-            content = self._line(self._backend, most, words=True)
-            if content.cell_length <= self.size.width:
-                return content
-        short = self._line(self._backend, 0, words=False)
-        if short.cell_length <= self.size.width or self._backend.isolated:
-            return short
-        return Content.assemble(self._badge(self._backend), " ", short).truncate(self.size.width, ellipsis=True)
+        width = self.content_size.width
+        badge = self._badge(self._backend)
+        for fit in _FITS:
+            left, right = self._budgets(fit), Content.assemble(self._time(fit), "  ", badge)
+            room = width - left.cell_length - right.cell_length - _GAP
+            title = plain_line(f" {self.title} ") if self.title and fit.title else Content("")
+            if room >= min(title.cell_length, fit.title):
+                title = title.truncate(room, ellipsis=True).stylize("bold $text-warning reverse")
+                return Content.assemble(title, left, " " * (room - title.cell_length + _GAP), right)
+        least = Content.assemble(self._budgets(_FITS[-1]), " ", self._time(_FITS[-1]))
+        return Content.assemble(badge, " ", least.truncate(max(0, width - badge.cell_length - 1)))
 
-    def _line(self, backend: BackendRecord, most: int, *, words: bool) -> Content:
-        state, clock = self._state, self._clock
-        gap = "   " if words else " "
+    def _budgets(self, fit: _Fit) -> Content:
         parts: list[str | Content | tuple[str, str | Style]] = []
-        for name, short, left, of in _budgets(state):
-            style = "bold $text-error" if left == 0 else "bold $text-warning" if left <= of * _LOW else "bold"
-            drawn = f" {pips(left, of, most)}" if most else ""
-            parts += [f"{name if words else short} ", (f"{left}/{of}", style), (drawn, style), gap]
-        parts += [(duration(clock.active), "bold")]
-        if state.budgets.time_limit_s is not None:
-            parts.append(self._time_left(state.budgets.time_limit_s * 1000 - clock.active))
-        activity = " ■ ended" if state.ended else f" {GLYPHS[clock.running]} {clock.running.value}"
-        parts += [
-            (activity, "bold reverse" if clock.running is ClockActivity.PAUSED and not state.ended else ""),
-            gap,
-            self._badge(backend),
-        ]
+        for sign, noun, left, of in _budgets(self._state):
+            low = "$text-error" if left == 0 else "$text-warning" if left <= of * _LOW else ""
+            word = f"{noun}{'' if left == 1 else 's'} left" if fit.nouns else "left"
+            parts += ["  ", f"{sign} ", (f"{left} {word}", f"bold {low}")]
+            if fit.pips:
+                parts += [" ", (pips(left, of), low or "$text-primary")]
         return Content.assemble(*parts)
+
+    def _time(self, fit: _Fit) -> Content:
+        state, clock = self._state, self._clock
+        paused = clock.running is ClockActivity.PAUSED and not state.ended
+        sign, word = ("■", "ended") if state.ended else (GLYPHS[clock.running], clock.running.value)
+        activity = f"{sign} {word} " if fit.activity or paused or state.ended else f"{sign} "
+        time = [(activity, "bold reverse" if paused else "$text-muted"), (duration(clock.active), "bold")]
+        if state.budgets.time_limit_s is not None:
+            time.append(self._time_left(state.budgets.time_limit_s * 1000 - clock.active))
+        return Content.assemble(*time)
 
     def _time_left(self, ms: int) -> tuple[str, str]:
         limit = self._state.budgets.time_limit_s or 0
@@ -106,7 +137,7 @@ class BudgetBar(Widget):
 
     def _badge(self, backend: BackendRecord) -> Content:
         if backend.isolated:
-            return Content.assemble(("▣ ", "$text-success"), plain_line(backend.name))
+            return Content.assemble(plain_line(backend.name), (" ✔", "$text-success"))
         return Content.styled(" ⚠ UNSANDBOXED ", "bold $text-error reverse")
 
     def _explanation(self, backend: BackendRecord) -> Content:
@@ -120,12 +151,11 @@ class BudgetBar(Widget):
 
 
 def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:
-    """Return name, short name, remainder and total of each budget that has a number."""
+    """Return sign, noun, remainder and total of each budget that has a number."""
     left, of = state.remaining, state.budgets
-    unit = state.of_kind.unit
-    found = [(f"{unit}s", f"{unit.split()[0]}s", left.tool_uses, of.tool_uses)]
+    found = [("◆", state.of_kind.unit, left.tool_uses, of.tool_uses)]
     if not state.of_kind.hands_in_once:
-        found.append(("submissions", "subm.", left.submissions, of.submissions))
+        found.append(("▶", "submission", left.submissions, of.submissions))
     if of.scores and left.scores is not None:
-        found.append(("scores", "scores", left.scores, of.scores))
+        found.append(("★", "score", left.scores, of.scores))
     return found

@@ -1,120 +1,90 @@
-"""The editor for a function, which protects odd characters, with a link to the user's own editor."""
+"""The editor for code: it lays lines out as Python wants them, says where Python refuses them, and forgets no edit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import cache
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style as RichStyle
-from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.document._document import EditResult, Location
+from textual.document._document_navigator import DocumentNavigator
+from textual.document._history import EditHistory
+from textual.document._wrapped_document import WrappedDocument
+from textual.geometry import Offset
+from textual.message import Message
+from textual.strip import Strip
 from textual.style import Style
 from textual.widgets.text_area import Selection, TextAreaTheme
 
-from gistpoint.core.text import visible
+from gistpoint.core.code.parsing import Fault
+from gistpoint.core.code.snippet import fault_of
+from gistpoint.core.diffs import compute
 from gistpoint.tui.external_editor import edited_externally
-from gistpoint.tui.widgets.plain import plain_line
+from gistpoint.tui.jobs import Jobs
+from gistpoint.tui.widgets.code_document import CodeDocument
+from gistpoint.tui.widgets.code_rows import CodeRow, RowStyles, draw
+from gistpoint.tui.widgets.python_typing import blanks_back, commented, level_of, moved, moved_back, new_line
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, STYLES
+from gistpoint.tui.widgets.text_seal import TextSeal, needs_seal
 from gistpoint.tui.widgets.writing_area import WritingArea
 
-_CANDIDATES = (
-    *range(0x300),
-    0x61C,
-    0x180E,
-    *range(0x2000, 0x2070),
-    *range(0xD800, 0xE000),
-    0xFEFF,
-    *range(0xFFF0, 0x10000),
-    *range(0xE0000, 0xE0080),
-)
-_SPAN = 0x1000
-_AREAS = (*range(0xF0000, 0xFF000, _SPAN), *range(0x100000, 0x10F000, _SPAN))
+PAUSE_SECONDS = 0.3
+"""Seconds after the last typed text was posted until it is checked."""
+_REST = 10
+"""A check that took long is followed by a pause of so many times its length."""
+_UNDONE = 2_000
+"""Steps that can be undone in a buffer."""
 
 
-@cache
-def _dangerous() -> str:
-    return "".join(chr(code) for code in _CANDIDATES if chr(code) == "\r" or visible(chr(code)) != chr(code))
+@dataclass(frozen=True, slots=True)
+class CodeState:
+    """What is known about a text: why Python refuses it, and the lines that were added to its start and removed."""
+
+    fault: Fault | None = None
+    added: int = 0
+    removed: int = 0
 
 
-@cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(_dangerous())}]")
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """A buffer out of sight."""
+
+    text: str
+    seal: TextSeal
+    history: EditHistory
+    selection: Selection
+    scroll: Offset
 
 
-class TextSeal:
-    """Protects characters that an editor would interpret or lose, by characters of a private-use area in their place.
-
-    An editor that splits lines at form feeds, or encodes lone surrogates, would change a text by loading it.
-    `close` and `open` are inverse for texts without characters of that area.
-    """
-
-    def __init__(self, text: str = "") -> None:
-        """Choose an area that `text` has no character of; carriage returns are kept if they end every line."""
-        regular = "\r" not in text or text.count("\r") == text.count("\r\n") == text.count("\n")
-        self._kept = "\r" if regular else ""
-        self.needed = bool(_pattern().search(text.replace("\r", "") if regular else text))
-        used = {ord(character) & ~(_SPAN - 1) for character in set(text) if ord(character) >= _AREAS[0]}
-        self._area = next((area for area in _AREAS if area not in used), _AREAS[-1])
-        self._close = {
-            ord(c): self._area + place for place, c in enumerate(_dangerous()) if not (c == "\r" and self._kept)
-        }
-        self._open = {sealed: raw for raw, sealed in self._close.items()}
-        self._show = {sealed: visible(chr(raw)) for raw, sealed in self._close.items()}
-
-    def close(self, text: str) -> str:
-        """Return `text` with every dangerous character replaced, character for character."""
-        return text.translate(self._close) if self.needed else text
-
-    def open(self, text: str) -> str:
-        """Return the original of a sealed text."""
-        return text.translate(self._open) if self.needed else text
-
-    def shown(self, text: str) -> str:
-        """Return a sealed text for display, character for character."""
-        return visible(text.translate(self._show) if self.needed else text)
-
-
-_KIND_OF_CAPTURE = {
-    "attribute": "decorator",
-    "boolean": "constant",
-    "comment": "comment",
-    "conditional": "keyword",
-    "constant.builtin": "constant",
-    "exception": "keyword",
-    "float": "number",
-    "function": "function",
-    "function.builtin": "builtin",
-    "include": "keyword",
-    "keyword": "keyword",
-    "keyword.function": "keyword",
-    "keyword.operator": "keyword",
-    "keyword.return": "keyword",
-    "method": "function",
-    "number": "number",
-    "repeat": "keyword",
-    "string": "string",
-    "string.escape": "constant",
-    "type.builtin": "builtin",
-    "type.class": "class",
-    "variable.builtin": "builtin",
-}
-"""Kinds of `syntax` by the captures of tree-sitter's query for Python."""
+def _fresh_history() -> EditHistory:
+    return EditHistory(max_checkpoints=_UNDONE, checkpoint_timer=2.0, checkpoint_max_characters=100)
 
 
 class FunctionEditor(WritingArea):
-    """Python code to edit, in a named buffer."""
+    """Python code to edit, in named buffers; each keeps its cursor and what can be undone in it.
+
+    Lines are not folded; a mark at the end of a row tells that its line goes on. Brackets and quotes are not closed
+    by themselves: who solves a task types them, as a model writes them.
+    """
 
     DEFAULT_CSS = """
     FunctionEditor { border: none; padding: 0; background: $background; }
     FunctionEditor:focus { border: none; }
     FunctionEditor { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    FunctionEditor > .function-editor--fault { color: $text-error; text-style: bold; }
+    FunctionEditor > .function-editor--more { color: $text-muted; }
     """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"function-editor--fault", "function-editor--more"}
     HELP = (
-        "Tab indents by four spaces, or all selected lines; Ctrl+Z undoes, Ctrl+Y redoes, "
-        "Esc and then Tab leaves the editor."
+        "Enter keeps the indent, and adds a level after a colon; Backspace takes one. Tab and Shift+Tab move the "
+        "selected lines, Ctrl+/ makes them comments. Ctrl+Z undoes, Ctrl+Y redoes, in each function by itself. Esc and "
+        "then Tab leaves the editor."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("shift+tab", "outdent", "Outdent", show=False, id="editor.outdent"),
@@ -128,6 +98,24 @@ class FunctionEditor(WritingArea):
             super().__init__(editor, text)
             self.buffer = buffer
 
+    class Checked(Message):
+        """The text in sight was checked."""
+
+        def __init__(self, editor: FunctionEditor, text: str) -> None:
+            super().__init__()
+            self.editor = editor
+            self.text = text
+
+        @property
+        def control(self) -> FunctionEditor:
+            """The editor."""
+            return self.editor
+
+    check: Callable[[str], Fault | None] = staticmethod(fault_of)
+    """Finds what Python refuses in a text; called on a thread."""
+    start: str | None = None
+    """The text with which the one in sight is compared; None for none."""
+
     def __init__(
         self,
         text: str = "",
@@ -138,33 +126,35 @@ class FunctionEditor(WritingArea):
         classes: str | None = None,
     ) -> None:
         self._seal = TextSeal(text)
+        self._state = CodeState()
+        self._strips: LRUCache[CodeRow, Strip] = LRUCache(512)
+        self._drawn_as: tuple[object, ...] = ()
+        self._looks: RowStyles | None = None
+        self._brackets: tuple[Location, ...] = ()
         super().__init__(
             self._seal.close(text),
-            language="python",
             soft_wrap=False,
             tab_behavior="indent",
             show_line_numbers=True,
+            max_checkpoints=_UNDONE,
             name=name,
             id=id,
             classes=classes,
         )
-        self.indent_width = 4
-        self.indent_type = "spaces"
         self._buffer = buffer
         self._told = text
+        self._left: dict[str, _Left] = {}
+        self._jobs = Jobs(self, "code")
+        self._seconds = 0.0
 
     def on_mount(self) -> None:
         """Colour the code like the code view, in every theme."""
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._recolour())
         self._recolour()
 
-    def _recolour(self) -> None:
-        kinds = ANSI_STYLES if self.app.native_ansi_color else STYLES
-        name = f"gistpoint {self.app.theme}"
-        styles = {kind: (self.visual_style + Style.parse(style)).rich_style for kind, style in kinds.items()}
-        bare = {kind: RichStyle(color=s.color, bold=s.bold, italic=s.italic) for kind, s in styles.items()}
-        self.register_theme(TextAreaTheme(name, syntax_styles={c: bare[k] for c, k in _KIND_OF_CAPTURE.items()}))
-        self.theme = name
+    def on_unmount(self) -> None:
+        """End the thread."""
+        self._jobs.stop()
 
     # The document holds the sealed text; text read from or given to the editor is unsealed.
 
@@ -178,54 +168,76 @@ class FunctionEditor(WritingArea):
         """The selected text to be copied, unsealed."""
         return self._seal.open(super().selected_text)
 
-    def get_line(self, line_index: int) -> Text:
-        """Return a line as it is drawn: control characters as glyphs."""
-        return Text(self._seal.shown(self.document.get_line(line_index)), end="", no_wrap=True)
+    def action_cut(self) -> None:
+        """Cut the selection, or the line, unsealed."""
+        super().action_cut()
+        if self._seal.needed:
+            self.app.copy_to_clipboard(self._seal.open(self.app.clipboard))
+
+    def _sealed(self, text: str) -> str:
+        text = re.sub(r"\r\n?", "\n", text)
+        if needs_seal(text) and not self._seal.needed:
+            self._seal = TextSeal(self.code + text)
+        return self._seal.close(text)
+
+    # Buffers
 
     @property
     def buffer(self) -> str:
         """The name of the edited function, `path::qualname`."""
         return self._buffer
 
-    def load_buffer(self, name: str, text: str) -> None:
-        """Post the unsaved text, then edit another text with an empty undo history."""
+    @property
+    def state(self) -> CodeState:
+        """What the last check found."""
+        return self._state
+
+    def load_buffer(self, name: str, text: str, *, start: str | None = None, first_line: int = 1) -> None:
+        """Post the unsaved text, then edit another; a buffer that was left comes back with its history.
+
+        If it comes back with another text, that is one more step that can be undone. `start` is the text with which
+        it is compared, `first_line` the number of its first line.
+        """
         self.flush()
-        self._buffer, self._told = name, text
-        self._seal = TextSeal(text)
-        self.load_text(self._seal.close(text))
-        self.history.clear()
-        self.border_title = plain_line(name)
+        if name != self._buffer or not name:
+            if self._buffer:
+                self._left[self._buffer] = self._leave()
+            self._begin(self._left.pop(name, None), text)
+        self._buffer = name
+        self._become(text)
+        self._told, self.start, self._state = text, start, CodeState()
+        self.line_number_start = first_line
+        self._check_after(0)
+
+    def _begin(self, kept: _Left | None, text: str) -> None:
+        self.history = _fresh_history()  # loading a text empties the history that is there
+        self._seal = TextSeal(text) if kept is None else kept.seal
+        self.load_text(self._seal.close(text) if kept is None else kept.text)
+        if kept is not None:
+            self.history, self.selection = kept.history, kept.selection
+            self.scroll_to(*kept.scroll, animate=False)
+
+    def _leave(self) -> _Left:
+        return _Left(self.text, self._seal, self.history, self.selection, self.scroll_offset)
+
+    def _become(self, text: str) -> None:
+        """Make the text another one, in one step that can be undone; the cursor stays in its line."""
+        if text == self.code:
+            return
+        if TextSeal(text).needed and not self._seal.needed:
+            self._seal = TextSeal(self.code + text)
+        row, column = self.cursor_location
+        self.replace(self._seal.close(text), self.document.start, self.document.end)
+        self.move_cursor((min(row, self.document.line_count - 1), column))
 
     def tell(self, text: str) -> None:
-        """Post the text with its buffer."""
+        """Post the text with its buffer, and check it when typing pauses."""
         self.post_message(self.Edited(self, self._buffer, text))
+        self._check_after(PAUSE_SECONDS)
 
     def action_leave(self) -> None:
         """Give the focus back, so that tab moves on."""
         self.screen.focus_next()
-
-    def on_key(self, event: events.Key) -> None:
-        """Indent the selected lines at tab; the base class would replace them with blanks."""
-        if event.key == "tab" and not self.selection.is_empty:
-            event.stop()
-            event.prevent_default()
-            rows = self._selected_rows()
-            lines = [self.document.get_line(row) for row in rows]
-            self.replace("\n".join(line and f"    {line}" for line in lines), (rows[0], 0), (rows[-1], len(lines[-1])))
-            self.selection = Selection((rows[0], 0), (rows[-1], len(self.document.get_line(rows[-1]))))
-
-    def _selected_rows(self) -> range:
-        """Return the selected lines; the last one only if some of it is selected."""
-        start, end = sorted((self.selection.start, self.selection.end))
-        return range(start[0], end[0] + (end[1] > 0 or start[0] == end[0]))
-
-    def action_outdent(self) -> None:
-        """Take up to four blanks from the start of each selected line."""
-        for row in self._selected_rows():
-            line = self.document.get_line(row)
-            blanks = min(4, len(line) - len(line.lstrip(" ")))
-            if blanks:
-                self.delete((row, 0), (row, blanks))
 
     def edit_in_external_editor(self, on_saved: Callable[[str], None] | None = None) -> bool:
         """Suspend the app, open the text in the user's editor, and take over what it saved; False if unchanged.
@@ -236,10 +248,190 @@ class FunctionEditor(WritingArea):
         self.flush()
         before = self.code
         after = edited_externally(self.app, before, suffix=".py", on_saved=on_saved)
-        if after == before:
-            return False
-        if TextSeal(after).needed and not self._seal.needed:
-            self._seal = TextSeal(before + after)
-        self.replace(self._seal.close(after), self.document.start, self.document.end)
+        self._become(after)
         self.flush()
-        return True
+        return after != before
+
+    # Checking
+
+    def _check_after(self, seconds: float) -> None:
+        text, start, check, begun = self._told, self.start, self.check, 0.0
+
+        def look(_job: object) -> CodeState:
+            nonlocal begun
+            begun = time.monotonic()
+            changed = compute(text if start is None else start, text, context=0)
+            return CodeState(check(text), changed.added, changed.removed)
+
+        def take(state: CodeState) -> None:
+            self._seconds = time.monotonic() - begun
+            self._state = state
+            self.refresh()
+            self.post_message(self.Checked(self, text))
+
+        self._jobs.do(look, take, key="check", delay=max(seconds, _REST * self._seconds if seconds else 0))
+
+    # Typing
+
+    def on_key(self, event: events.Key) -> None:
+        """Lay out a new line; indent at the cursor, or the selected lines."""
+        if event.key not in ("enter", "tab") or self.read_only:
+            return
+        event.stop()
+        event.prevent_default()
+        if event.key == "enter":
+            self._new_line()
+        elif self.selection.is_empty:
+            level, column = level_of(self.document.lines), self.cursor_location[1]
+            blanks = level if level == "\t" else " " * (len(level) - column % len(level))
+            self._replace_via_keyboard(blanks, *self.selection)
+        else:
+            self._change_lines(lambda lines: moved(lines, level_of(self.document.lines)))
+
+    def _new_line(self) -> None:
+        (top, left), (bottom, right) = sorted(self.selection)
+        lines = self.document.lines
+        if not self.selection.is_empty:
+            lines = [*lines[:top], lines[top][:left] + lines[bottom][right:], *lines[bottom + 1 :]]
+        new = new_line(lines, top, left)
+        self._replace_via_keyboard(new.text, (top, left - new.before), (bottom, right + new.after))
+        if new.back:
+            row = self.cursor_location[0] - 1
+            self.move_cursor((row, len(self.document.get_line(row))))
+
+    def action_delete_left(self) -> None:
+        """Delete the selection or a character; blanks before the text by a level."""
+        row, column = self.cursor_location
+        head = self.document.get_line(row)[:column]
+        blanks = blanks_back(head, level_of(self.document.lines)) if head and not head.strip() else 1
+        if self.selection.is_empty and blanks > 1:
+            self._delete_via_keyboard((row, column - blanks), (row, column))
+        else:
+            super().action_delete_left()
+
+    def action_outdent(self) -> None:
+        """Take a level from the selected lines."""
+        self._change_lines(lambda lines: moved_back(lines, level_of(self.document.lines)))
+
+    def action_comment(self) -> None:
+        """Make the selected lines comments, or code again."""
+        self._change_lines(commented)
+
+    def _change_lines(self, change: Callable[[Sequence[str]], list[str]]) -> None:
+        """Change the selected lines in one step; the last line counts only if some of it is selected."""
+        if self.read_only:
+            return
+        (start, end), alone = self.selection, self.selection.is_empty
+        top, bottom = sorted((start, end))
+        rows = range(top[0], bottom[0] + (alone or bottom[1] > 0))
+        lines = [self.document.get_line(row) for row in rows]
+        changed = change(lines)
+        if changed == lines:
+            return
+        self.replace("\n".join(changed), (rows[0], 0), (rows[-1], len(lines[-1])))
+        if alone:
+            column = start[1] + len(changed[0]) - len(lines[0])
+            self.selection = Selection.cursor((rows[0], max(0, column)))
+        else:
+            whole = Selection((rows[0], 0), (rows[-1], len(changed[-1])))
+            self.selection = whole if start < end else Selection(whole.end, whole.start)
+
+    # Textual hooks. A class that draws only what is in sight has to replace some of the private ones.
+
+    def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
+        """Insert what was typed or pasted, sealed."""
+        return super()._replace_via_keyboard(self._sealed(insert), start, end)
+
+    def _set_document(self, text: str, language: str | None) -> None:
+        """Textual's document asks for the colours of all lines after each key."""
+        self.document = self._python = CodeDocument(text)
+        self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self.move_cursor((0, 0))
+        self._rewrap_and_refresh_virtual_size()
+
+    def _build_highlight_map(self) -> None:
+        """Lines are coloured when they are drawn."""
+
+    def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
+        """Find the partner of the bracket at the cursor, else of that before it, as Python reads the text."""
+        row, column = search_from
+        for place in ((row, column), (row, column - 1)):
+            partner = self._python.partner(place) if place[1] >= 0 else None
+            if partner is not None:
+                self._brackets = (place, partner)
+                return partner
+        self._brackets = ()
+        return None
+
+    # Drawing
+
+    def _recolour(self) -> None:
+        kinds = ANSI_STYLES if self.app.native_ansi_color else STYLES
+        name = f"gistpoint {self.app.theme}"
+        styles = {kind: (self.visual_style + Style.parse(style)).rich_style for kind, style in kinds.items()}
+        bare = {kind: RichStyle(color=s.color, bold=s.bold, italic=s.italic) for kind, s in styles.items()}
+        self.register_theme(TextAreaTheme(name, syntax_styles=bare))
+        self.theme = name
+
+    def notify_style_update(self) -> None:
+        """Drop what was drawn in other colours."""
+        super().notify_style_update()
+        self._looks = None
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row; equal ones are drawn once."""
+        if self.placeholder and self.document.line_count == 1 and not self.document.get_line(0):
+            return super().render_line(y)
+        left, top = self.scroll_offset
+        width, gutter, looks = self.scrollable_content_region.width, self.gutter_width, self._styles_now()
+        if (left, width, gutter, looks) != self._drawn_as:
+            self._drawn_as = (left, width, gutter, looks)
+            self._strips.clear()
+        line = top + y
+        if line >= self.document.line_count:
+            return Strip.blank(self.size.width, looks.base)
+        row = self._row(line)
+        strip = self._strips.get(row)
+        if strip is None:
+            strip = draw(row, looks, left=left, width=width, gutter=gutter, console=self.app.console)
+            self._strips[row] = strip
+        return strip
+
+    def _row(self, line: int) -> CodeRow:
+        text = self._seal.shown(self.document.get_line(line))
+        selection = self.selection
+        (first, start), (last, end) = sorted(selection)
+        selected = None
+        if first <= line <= last and not selection.is_empty:
+            selected = (start if line == first else 0, end if line == last else len(text) + 1)
+        brackets = self._brackets if selection.is_empty and self.match_cursor_bracket else ()
+        fault = self._state.fault
+        return CodeRow(
+            text,
+            line + self.line_number_start,
+            tuple(self._python.spans(line)),
+            at_cursor=self.highlight_cursor_line and selection.end[0] == line,
+            fault=fault is not None and fault.line == line + 1,
+            selected=selected,
+            brackets=tuple(place[1] for place in brackets if place[0] == line),
+            cursor=selection.end[1] if selection.end[0] == line and self._draw_cursor else None,
+        )
+
+    def _styles_now(self) -> RowStyles:
+        if self._looks is None:
+            theme, part, none = self._theme, self.get_component_rich_style, RichStyle()
+            theme.apply_css(self)
+            self._looks = RowStyles(
+                base=theme.base_style or none,
+                line=(theme.base_style or none) + (theme.cursor_line_style or none),
+                gutter=theme.gutter_style or none,
+                line_gutter=theme.cursor_line_gutter_style or none,
+                fault=part("function-editor--fault"),
+                more=part("function-editor--more"),
+                selected=theme.selection_style or none,
+                bracket=theme.bracket_matching_style or none,
+                cursor=theme.cursor_style or none,
+                syntax=theme.syntax_styles,
+            )
+        return self._looks

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from rich.style import Style as RichStyle
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.style import Style
@@ -89,18 +89,20 @@ class KnowledgeTree(Tree[TreeEntry]):
         self.guide_depth = 2
         self._knowledge = Knowledge()
         self._suspects: frozenset[str] = frozenset()
-        self._cost = 1
+        self._use = "tool use"
+        self._pointed: TreeEntry | None = None
+        """What was clicked last."""
 
     def on_mount(self) -> None:
         """Show the known nodes."""
         self._fill_anew()
 
-    def update_from(self, knowledge: Knowledge, *, suspects: Collection[str] = (), cost: int = 1) -> None:
-        """Show the known nodes; `cost` is the number of tool uses of a call, shown if a node needs one."""
+    def update_from(self, knowledge: Knowledge, *, suspects: Collection[str] = (), use: str = "tool use") -> None:
+        """Show the known nodes; `use` is the unit of a call's price, shown if a node needs a call."""
         marked = frozenset(suspects)
-        if (knowledge, marked, cost) == (self._knowledge, self._suspects, self._cost) and self.root.children:
+        if (knowledge, marked, use) == (self._knowledge, self._suspects, self._use) and self.root.children:
             return
-        self._knowledge, self._suspects, self._cost = knowledge, marked, cost
+        self._knowledge, self._suspects, self._use = knowledge, marked, use
         if self.is_mounted:
             self._fill_anew()
 
@@ -169,13 +171,25 @@ class KnowledgeTree(Tree[TreeEntry]):
         """Draw a label; the node under the cursor shows the price of opening it."""
         label = super().render_label(node, base_style, style)
         if node.data is not None and self._known(node.data) is None and node is self.cursor_node:
-            price = Text(f"  −{self._cost} tool use", style=style + Style.parse("italic").rich_style)
+            price = Text(f"  −1 {self._use}", style=style + Style.parse("italic").rich_style)
             label = Text.assemble(label, price)
         return label
 
     def get_label_width(self, node: TreeNode[TreeEntry]) -> int:
         """Leave room for the price."""
         return super().get_label_width(node) + 14
+
+    async def _on_click(self, event: events.Click) -> None:
+        """Select at a click what is free; what costs is only pointed at by the first click on it."""
+        at = event.style.meta.get("line", -1)
+        node = self.get_node_at_line(at)
+        pointed, self._pointed = self._pointed, node.data if node is not None else None
+        spends = self._pointed is not None and self._known(self._pointed) is None
+        if spends and pointed != self._pointed and not event.style.meta.get("toggle"):
+            event.prevent_default()
+            if at == self.cursor_line and node is not None:
+                self.post_message(Tree.NodeHighlighted(node))  # whoever tells the price tells it
+            self.cursor_line = at
 
     @on(Tree.NodeSelected)
     def _selected(self, event: Tree.NodeSelected[TreeEntry]) -> None:
@@ -219,7 +233,7 @@ class KnowledgeTree(Tree[TreeEntry]):
         """Explain the node under the cursor."""
         place = event.node.data
         if place is not None:
-            free = "shown before: free" if self._known(place) else f"costs {self._cost} tool use"
+            free = "shown before: free" if self._known(place) else f"costs 1 {self._use}"
             self.tooltip = plain_line(f"{place.name or '/'} ({free})")
 
 

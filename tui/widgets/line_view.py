@@ -370,9 +370,12 @@ class LineView(LineCanvas):
         if not self.may_copy:
             self.app.notify("Copying is switched off in this study.")
             return
-        text = self.screen.get_selected_text() or self.lines[self.cursor_index]
-        self.app.copy_to_clipboard(text)
+        self.app.copy_to_clipboard(self.screen.get_selected_text() or self.copied_line())
         self.comfort("copy")
+
+    def copied_line(self) -> str:
+        """Return what is copied for the cursor's line: the raw line."""
+        return self.lines[self.cursor_index]
 
     def validate_cursor_line(self, line: int) -> int:
         """Keep the cursor within the text."""

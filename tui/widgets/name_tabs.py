@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
 
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.core.text import visible_line
+
+_BEFORE = "‹"
+"""Stands for the names before the first that is drawn."""
 
 
-class NameTab(Plain):
-    """One name; brackets, not colour alone, mark the current one."""
+class NameTabs(Widget):
+    """All names that fit, and always the current one, which stands in brackets."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"name-tabs--current"}
+    DEFAULT_CSS = """
+    NameTabs { height: 1; background: $surface; color: $text-muted; }
+    NameTabs > .name-tabs--current { color: $text-primary; text-style: bold; }
+    """
+    ALLOW_SELECT = False
+
+    current: reactive[str] = reactive("")
+    """The current name, by its key."""
 
     class Clicked(Message):
         """Asks for the clicked name."""
@@ -22,40 +39,41 @@ class NameTab(Plain):
             super().__init__()
             self.target = target
 
-    def __init__(self, target: str, words: str) -> None:
-        super().__init__(f" {words} ")
-        self.target, self._words = target, words
-
-    def draw(self, *, current: bool) -> None:
-        """Draw it as the current one or as another."""
-        self.update(f"[{self._words}]" if current else f" {self._words} ")
-        self.set_class(current, "-current")
-
-    def on_click(self, event: events.Click) -> None:
-        """Ask for the name."""
-        event.stop()
-        self.post_message(self.Clicked(self.target))
-
-
-class NameTabs(Horizontal):
-    """All the names."""
-
-    DEFAULT_CSS = """
-    NameTabs { height: 1; background: $surface; }
-    NameTab { width: auto; height: 1; color: $text-muted; }
-    NameTab.-current { color: $text-primary; text-style: bold; }
-    """
-
     def __init__(self, words: Mapping[str, str]) -> None:
         """`words` are the shown names by key."""
         super().__init__()
-        self._names = words
-
-    def compose(self) -> ComposeResult:
-        """Lay out the names."""
-        yield from (NameTab(target, words) for target, words in self._names.items())
+        self._names = {target: visible_line(name) for target, name in words.items()}
 
     def mark(self, target: str) -> None:
         """Mark the current name."""
-        for tab in self.query(NameTab):
-            tab.draw(current=tab.target == target)
+        self.current = target
+
+    @property
+    def _tabs(self) -> list[tuple[str, str]]:
+        """The names as they are drawn, by key: two blanks apart, in a narrow line one."""
+        wide = sum(cell_len(name) + 2 for name in self._names.values()) <= self.size.width
+        tabs = [
+            (key, f"[{name}]" if key == self.current else f" {name} " if wide else f" {name}")
+            for key, name in self._names.items()
+        ]
+        at = next((place for place, (key, _) in enumerate(tabs) if key == self.current), 0)
+        first = 0
+        while first < at and sum(cell_len(words) for _, words in tabs[first : at + 1]) + bool(first) > self.size.width:
+            first += 1
+        return [(tabs[first - 1][0], _BEFORE), *tabs[first:]] if first else tabs
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the names."""
+        ground = self.rich_style
+        current = ground + self.get_component_rich_style("name-tabs--current")
+        pieces = [Segment(words, current if key == self.current else ground) for key, words in self._tabs]
+        return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
+
+    def on_click(self, event: events.Click) -> None:
+        """Ask for the name that was clicked."""
+        event.stop()
+        at = 0
+        for key, words in self._tabs:
+            if at <= event.x < at + cell_len(words):
+                self.post_message(self.Clicked(key))
+            at += cell_len(words)

@@ -165,7 +165,8 @@ class Table(Fitted, RecordList, Generic[Row]):
     def _width_of(self, column: Column[Row]) -> int:
         if column.width or (column is self.columns[-1] and not self.SIDEWAYS):
             return column.width
-        widest = max((cell_len(visible_line(column.shown(row))) for row in self.shown), default=0)
+        texts = {column.shown(row) for row in self.shown}
+        widest = max((cell_len(visible_line(text)) for text in texts), default=0)
         return max(widest, cell_len(self._titled(column))) if self.HEAD else widest
 
     @property

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.reactive import reactive
 
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.line_view import Span
 from gistpoint.tui.widgets.terminal_text import TerminalLine, terminal_lines
+
+LEADS = "→"
+"""The sign of a line that leads somewhere."""
 
 
 class TextView(CodeView):
@@ -20,10 +26,18 @@ class TextView(CodeView):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "toggle_terminal", "Raw or as a terminal", show=False, id="text.terminal"),
+        Binding("enter", "open_place", "Open", show=False, id="text.place"),
     ]
 
     terminal: reactive[bool] = reactive(False, init=False, repaint=False)
     """Whether escape sequences and carriage returns are interpreted; only with `can_interpret`."""
+
+    class PlaceAsked(Message):
+        """Asks to open what the cursor's line names."""
+
+        def __init__(self, place: object) -> None:
+            super().__init__()
+            self.place = place
 
     class CursorMoved(CodeView.CursorMoved):
         """The cursor moved to another line."""
@@ -43,18 +57,46 @@ class TextView(CodeView):
         self.can_interpret = can_interpret
         """Whether `t` shows text as a terminal would: allowed for reviewers, while solvers see the raw text."""
         self._raw = ""
+        self._places: Mapping[int, object] = {}
         self._looks: list[TerminalLine] = []
         self.numbers = False
 
     def load(self, text: str, *, language: str | None = None, first_line: int = 1, title: str = "") -> None:
-        """Show `text`."""
-        self._raw = text
+        """Show `text`, in which no line leads anywhere yet."""
+        self._raw, self._places = text, {}
         super().load(self._shown(), language=language, first_line=first_line, title=title)
 
     @property
     def raw(self) -> str:
         """The raw text, however it is shown."""
         return self._raw
+
+    @property
+    def places(self) -> Mapping[int, object]:
+        """What lines (by index) lead to; they have a sign, and Enter or a double click asks for it."""
+        return self._places
+
+    @places.setter
+    def places(self, places: Mapping[int, object]) -> None:
+        self._places = places
+        self.marks = {line + self.first_line: LEADS for line in places}
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Let Enter mean what it means elsewhere on a line that leads nowhere."""
+        if action == "open_place":
+            return self.cursor_index in self._places
+        return super().check_action(action, parameters)
+
+    def action_open_place(self) -> None:
+        """Ask for what the cursor's line names."""
+        place = self._places.get(self.cursor_index)
+        if place is not None:
+            self.post_message(self.PlaceAsked(place))
+
+    def on_click(self, event: events.Click) -> None:
+        """Open what a line names at a double click."""
+        if event.chain == 2:
+            self.action_open_place()
 
     def append(self, text: str) -> None:
         """Add to the end; the view follows if its end was visible."""

@@ -120,7 +120,7 @@ def gist_error(
 def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
     fault = fault_in(gist)
     if fault:
-        return ErrorKind.SYNTAX, fault
+        return ErrorKind.SYNTAX, str(fault)
     if run is None:
         return ErrorKind.CRASH, "It was not run."
     if run.status is RunStatus.TIMED_OUT:

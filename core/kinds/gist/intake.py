@@ -87,6 +87,8 @@ class Examination:
     compared_files: tuple[str, ...] = ()
     runs: int = RUNS
     run: RunContext = UNATTENDED
+    max_seconds: float = MAX_SUITE_SECONDS
+    """Seconds above which a run of a command is too slow; a traced one may take three times as many."""
 
     @property
     def environment(self) -> EnvironmentPins:
@@ -219,7 +221,7 @@ class Examination:
             self.repository.tree,
             self.environment,
             entrypoint,
-            timeout_s=(MAX_SUITE_SECONDS + _GRACE_SECONDS) * (3 if trace else 1),
+            timeout_s=(self.max_seconds + _GRACE_SECONDS) * (3 if trace else 1),
             trace=trace,
             elsewhere=elsewhere,
             hash_seed=hash_seed,
@@ -230,8 +232,12 @@ class Examination:
 
     def _require_usable(self, run: OriginalRun) -> None:
         found = run.run
-        if found.status is RunStatus.TIMED_OUT or run.seconds > MAX_SUITE_SECONDS * (3 if run.trace else 1):
-            raise NoGistError(NoGist.TOO_SLOW, f"The command takes longer than {MAX_SUITE_SECONDS:g} s.")
+        if found.status is RunStatus.TIMED_OUT or run.seconds > self.max_seconds * (3 if run.trace else 1):
+            raise NoGistError(
+                NoGist.TOO_SLOW,
+                f"The command takes longer than {self.max_seconds:g} s.",
+                hint="Allow more with --max-suite-seconds.",
+            )
         failure = _failure_of(found)
         if run.network and (failure or found.status is not RunStatus.FINISHED):
             raise NoGistError(NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure)

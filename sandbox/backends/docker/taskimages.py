@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from gistpoint.core.pins import IMAGE_NAME, PASSED_ON, PLATFORMS, ImagePins, quoted
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.text import visible_line
 from gistpoint.sandbox.backends.docker.containers import OWNER, SHOWN, USER, WORK, remove, this_program
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, engine_errors
@@ -66,11 +67,11 @@ class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
     error: Text = ""
 
 
-def find_image(engine: Engine, reference: str, *, pull: bool = False) -> Image:
+def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunContext = UNATTENDED) -> Image:
     """Return the image that `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME` names.
 
     The digest of an image that came from no registry is its id. Raises `EngineError` with the command that would bring
-    it, or after `pull` with what prevented it.
+    it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are kept by the engine.
     """
     import docker.errors
 
@@ -89,7 +90,26 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False) -> Image:
             f"Get it with `{shlex.join(['docker', 'pull', reference])}`, or from a file with `docker load`.",
         )
     repository, colon, tag = name.rpartition(":") if ":" in posixpath.basename(name) else (name, "", "")
-    return images.pull(repository, tag=digest or (tag if colon else "latest"))
+    return _pulled(engine, repository, digest or (tag if colon else "latest"), run)
+
+
+def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image:
+    """Pull an image, and report how much of it is here."""
+    name = f"{repository}{'@' if tag.startswith('sha256:') else ':'}{tag}"
+    run = run.step(f"pulling {visible_line(name)} (MiB)")
+    here: dict[str, int] = {}
+    whole: dict[str, int] = {}
+    for event in engine.client.api.pull(repository, tag=tag, stream=True, decode=True):
+        run.check()
+        if told := event.get("error"):
+            raise EngineError(f"{quoted(name)} can't be pulled: {visible_line(str(told))}")
+        layer, status, detail = event.get("id", ""), event.get("status"), event.get("progressDetail") or {}
+        if status == "Downloading" and detail.get("total"):
+            here[layer], whole[layer] = detail.get("current", 0), detail["total"]
+        elif status in ("Download complete", "Pull complete"):
+            here[layer] = whole.get(layer, 0)
+        run.progress(RunProgress(done=sum(here.values()) >> 20, total=sum(whole.values()) >> 20))
+    return engine.client.images.get(name)
 
 
 def digest_in(image: Image, name: str) -> tuple[str, str]:

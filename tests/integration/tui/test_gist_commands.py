@@ -116,7 +116,7 @@ _made: dict[Path, str] = {}
 def task(home: Path, world: list[SourceSpec], capsys: Captured) -> str:
     """The id of the task of `test_total`, made once."""
     if home not in _made:
-        assert main(["gist", "new", "shop", "--entrypoint", TOTAL, "--tool", "trace", *SANDBOX]) == 0
+        assert main(["gist", "new", "shop==1", "--entrypoint", TOTAL, "--tool", "trace", *SANDBOX]) == 0
         _made[home] = capsys.readouterr().out.split()[0]
     return _made[home]
 
@@ -137,7 +137,7 @@ def scored(task: str, gist: Path, capsys: Captured) -> tuple[int, dict[str, Any]
 def test_settings_that_contradict_each_other_are_refused_before_anything_is_fetched(
     command: str, options: list[str], told: list[str], world: list[SourceSpec], capsys: Captured
 ) -> None:
-    assert main(["gist", "new", "shop", "--entrypoint", command, *options, *SANDBOX]) == 2
+    assert main(["gist", "new", "shop==1", "--entrypoint", command, *options, *SANDBOX]) == 2
     said = capsys.readouterr().err
     assert all(words in said for words in told), said
     assert not world
@@ -156,7 +156,7 @@ def test_a_task_is_made_with_what_the_solver_may_do(task: str, home: Path, capsy
 
 
 def test_a_refusal_tells_its_reason_and_makes_nothing(home: Path, world: list[SourceSpec], capsys: Captured) -> None:
-    source = ["gist", "new", "shop", "--with", "mock", "--pytest-args", "-p no:cacheprovider"]
+    source = ["gist", "new", "shop==1", "--with", "mock", "--pytest-args", "-p no:cacheprovider"]
     assert main([*source, "--entrypoint", "pytest tests/test_shop.py::test_wrong", *SANDBOX]) == 1
     told = capsys.readouterr()
     assert told.out.startswith("fails: ")
@@ -170,7 +170,7 @@ def test_a_refusal_tells_its_reason_and_makes_nothing(home: Path, world: list[So
 
 
 def test_tests_are_drawn_where_none_is_named(capsys: Captured) -> None:
-    assert main(["gist", "new", "shop", "--sample", "1", "--seed", "1", "--json", *SANDBOX]) == 0
+    assert main(["gist", "new", "shop==1", "--sample", "1", "--seed", "1", "--json", *SANDBOX]) == 0
     answer = json.loads(capsys.readouterr().out)
     drawn = {row["entrypoint"].rpartition("::")[2] for row in answer["made"]}
     assert len(drawn) == 1
@@ -180,13 +180,13 @@ def test_tests_are_drawn_where_none_is_named(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["new", "shop"], "There is nothing to make"),
-        (["new", "shop", "--entrypoint", "bin/make all"], "bin/make all"),
-        (["new", "shop", "--entrypoint", "python -m shop", "--env", "PATH=/x"], "PATH belongs to the run"),
-        (["new", "shop", "--entrypoint", "python -m shop", "--env", "SHOP"], "--env SHOP has no value"),
-        (["new", "shop", "--entrypoint", "python -m shop", "--stdin", "no-such-file"], "no-such-file can't be read"),
-        (["new", "shop", "--sample", "1", "--env", "SHOP=1"], "--stdin and --env are part"),
-        (["new", "shop", "--entrypoint", TOTAL, "--pytest-args", "'"], "--pytest-args can't be split"),
+        (["new", "shop==1"], "There is nothing to make"),
+        (["new", "shop==1", "--entrypoint", "bin/make all"], "bin/make all"),
+        (["new", "shop==1", "--entrypoint", "python -m shop", "--env", "PATH=/x"], "PATH belongs to the run"),
+        (["new", "shop==1", "--entrypoint", "python -m shop", "--env", "SHOP"], "--env SHOP has no value"),
+        (["new", "shop==1", "--entrypoint", "python -m shop", "--stdin", "no-such-file"], "no-such-file can't be read"),
+        (["new", "shop==1", "--sample", "1", "--env", "SHOP=1"], "--stdin and --env are part"),
+        (["new", "shop==1", "--entrypoint", TOTAL, "--pytest-args", "'"], "--pytest-args can't be split"),
         (["score", "no-such-task", "gist.py"], "no-such-task"),
         (["reference", "no-such-task"], "no-such-task"),
     ],
@@ -254,7 +254,7 @@ def test_a_reference_is_made_and_scores_as_it_says(task: str, home: Path, tmp_pa
 
 
 def test_a_task_that_is_there_with_other_settings_says_so(home: Path, capsys: Captured) -> None:
-    new = ["gist", "new", "shop", "--entrypoint", "python -m shop", *SANDBOX]
+    new = ["gist", "new", "shop==1", "--entrypoint", "python -m shop", *SANDBOX]
     assert main([*new, "--tool", "trace"]) == 0
     task = capsys.readouterr().out.split()[0]
     before = (home / "data" / "tasks" / task / "task.toml").read_bytes()

@@ -18,16 +18,17 @@ STATE = AttemptState(budgets=Budgets(16, 4, 600), remaining=Remaining(11, 1))
 
 async def test_the_bar_says_everything_at_each_width() -> None:
     for width in (160, 100, 80):
-        bar = BudgetBar()
+        bar = BudgetBar("Tickets that cost too much")
         app = Stage(bar)
         async with app.run_test(size=(width, 3)) as pilot:
             clock = Clock(reading=1000, exploring=64_000, running=ClockActivity.EDITING)
             bar.update_from(STATE, clock, backend=BackendRecord("plain", isolated=False))
             await pilot.pause()
             shown = rows(app)[0]
-            for part in ("11/16", "1/4", "1:05 (8:55 left)", "✎ editing", "UNSANDBOXED"):
+            for part in ("◆ 11", "▶ 1", "left", "●●●●●●●●●●●○○○○○", "●○○○", "✎", "1:05 (8:55 left)", "UNSANDBOXED"):
                 assert part in shown
-            assert ("●●●●●●●●●●●○○○○○" in shown) == (width == 160)
+            assert ("11 tool uses left" in shown) == (width == 160)
+            assert ("Tickets" in shown) == (width > 80)
 
 
 async def test_a_bar_with_hardly_any_room_still_says_unsandboxed() -> None:
@@ -55,7 +56,7 @@ async def test_an_attempt_that_is_over_is_ended_and_not_paused() -> None:
 def test_pips_and_durations() -> None:
     assert pips(1, 4) == "●○○○"
     assert pips(0, 4) == "○○○○"
-    assert pips(1, 100, 8) == "●○○○○○○○"
+    assert pips(2, 20) == "●●" + "○" * 18, "one a use, however many there are"
     assert pips(3, 0) == ""
     assert [duration(ms) for ms in (-5, 59_999, 60_000, 3_600_000)] == ["0:00", "0:59", "1:00", "1:00:00"]
 

@@ -5,7 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from screens.settling import text_of, until
 from shown_screen import Stage
+from textual import events
+from textual.pilot import Pilot
 
 from gistpoint.tui.external_editor import ExternalEditorError
 from gistpoint.tui.widgets.function_editor import FunctionEditor
@@ -41,7 +44,7 @@ async def test_edits_are_told_soon_and_at_once_on_request() -> None:
         assert app.heard == [("a.py::f", "xyz")]
 
 
-async def test_another_buffer_tells_the_first_and_forgets_its_history() -> None:
+async def test_another_buffer_tells_the_first_and_has_a_history_of_its_own() -> None:
     editor = FunctionEditor()
     app = Heard(editor)
     async with app.run_test() as pilot:
@@ -67,7 +70,6 @@ async def test_tab_indents_shift_tab_outdents_and_undo_undoes() -> None:
         assert editor.code == "x"
         await pilot.press("ctrl+z")
         assert editor.code == "    x"
-        assert editor.is_syntax_aware
 
 
 @pytest.mark.parametrize("keys", [["shift+down", "shift+down"], ["shift+down", "shift+down", "shift+end"]])
@@ -167,3 +169,147 @@ async def test_each_save_of_the_other_editor_is_told_while_it_is_open(
         await pilot.pause()
         assert saved == ["one\n", "two\n"]
         assert editor.code == "two\n"
+
+
+SPECIAL = {"enter", "tab", "shift+tab", "backspace", "home", "end", "up", "down", "left", "ctrl+z", "ctrl+y"}
+
+
+async def typed(pilot: Pilot[None], *keys: str) -> None:
+    for key in keys:
+        await (pilot.press(key) if key in SPECIAL else pilot.press(*key))
+    await pilot.pause()
+
+
+async def test_a_function_is_typed_without_a_blank_for_its_layout() -> None:
+    editor = FunctionEditor()
+    app = Heard(editor)
+    async with app.run_test() as pilot:
+        editor.load_buffer("a", "")
+        editor.focus()
+        keys = ["def f(x):", "enter", "if x:", "enter", "return [", "enter", "1,", "enter", "backspace", "]", "enter"]
+        await typed(pilot, *keys, "for y in x:", "enter", "pass", "enter", "backspace", "f(y)")
+        assert editor.code == (
+            "def f(x):\n    if x:\n        return [\n            1,\n        ]\n    for y in x:\n        pass\nf(y)"
+        )
+        await typed(pilot, "home", "home", "tab")
+        assert editor.code.endswith("\n    f(y)")
+        await typed(pilot, *["ctrl+z"] * 40)
+        assert editor.code == ""
+        await typed(pilot, *["ctrl+y"] * 40)
+        assert editor.code.endswith("\n    f(y)")
+
+
+async def test_home_goes_to_the_text_and_then_to_the_margin() -> None:
+    editor = FunctionEditor("    x = (1)")
+    async with Heard(editor).run_test() as pilot:
+        editor.focus()
+        await typed(pilot, "end", "home")
+        assert editor.cursor_location == (0, 4)
+        await typed(pilot, "home")
+        assert editor.cursor_location == (0, 0)
+
+
+async def test_lines_become_comments_and_code_again_in_one_step() -> None:
+    editor = FunctionEditor("    a\n\n      b\nc\n")
+    async with Heard(editor).run_test() as pilot:
+        editor.focus()
+        await pilot.press("shift+down", "shift+down", "shift+down")
+        editor.action_comment()
+        assert editor.code == "    # a\n\n    #   b\nc\n"
+        editor.action_comment()
+        assert editor.code == "    a\n\n      b\nc\n"
+        await pilot.press("ctrl+z", "ctrl+z")
+        assert editor.code == "    a\n\n      b\nc\n"
+
+
+async def test_the_pair_of_a_bracket_is_lit_beside_the_cursor() -> None:
+    editor = FunctionEditor("f(')', [1])")
+    async with Heard(editor).run_test() as pilot:
+        editor.focus()
+        await typed(pilot, "end")
+        assert set(editor._brackets) == {(0, 1), (0, 10)}
+        await typed(pilot, "left", "left")
+        assert set(editor._brackets) == {(0, 7), (0, 9)}
+        await typed(pilot, "home")
+        assert editor._brackets == ()
+
+
+async def test_each_function_has_its_own_history_and_place() -> None:
+    editor = FunctionEditor()
+    app = Heard(editor)
+    async with app.run_test() as pilot:
+        editor.load_buffer("a", "x\ny\n")
+        editor.focus()
+        await typed(pilot, "down", "1", "2")
+        editor.load_buffer("b", "z\n")
+        await typed(pilot, "3", "ctrl+z", "ctrl+z")
+        assert editor.code == "z\n"
+        editor.load_buffer("a", "x\n12y\n")
+        assert editor.cursor_location == (1, 2)
+        await typed(pilot, "ctrl+z")
+        assert editor.code == "x\ny\n"
+        await typed(pilot, "ctrl+y")
+        editor.load_buffer("a", "written elsewhere\n")
+        await typed(pilot, "ctrl+z")
+        assert editor.code == "x\n12y\n"
+        editor.load_buffer("b", "z\n")
+        await typed(pilot, "ctrl+y")
+        assert editor.code == "3z\n"
+
+
+async def test_what_python_refuses_is_marked_beside_its_line() -> None:
+    editor = FunctionEditor()
+    app = Heard(editor)
+    async with app.run_test() as pilot:
+        start = "    def f(self):\n        return 1\n"
+        editor.load_buffer("a", start, start=start, first_line=62)
+        editor.focus()
+        await until(pilot, lambda: editor.state.fault is None and "62  " in text_of(app), 60)
+        await typed(pilot, "down", "end", " +")
+        await until(pilot, lambda: editor.state.fault is not None, 60)
+        assert editor.state.fault is not None
+        assert (editor.state.fault.line, editor.state.added, editor.state.removed) == (2, 1, 1)
+        assert "63✘         return 1 +" in text_of(app)
+        await typed(pilot, " 1")
+        await until(pilot, lambda: editor.state.fault is None, 60)
+        assert "✘" not in text_of(app)
+
+
+@pytest.mark.parametrize("text", ["(" * 20_000, "-" * 100_000 + "1", "\0", "x = '" + "a" * 1_000_000, "(\n" * 20_000])
+async def test_no_text_hangs_the_editor(text: str) -> None:
+    editor = FunctionEditor()
+    app = Heard(editor)
+    async with app.run_test() as pilot:
+        editor.load_buffer("a", text)
+        editor.focus()
+        await typed(pilot, "end", "x", "enter", "y", "home", "ctrl+z")
+        await until(pilot, lambda: editor.state.fault is not None, 60)
+
+
+async def test_a_pasted_text_keeps_its_odd_characters() -> None:
+    editor = FunctionEditor("x")
+    app = Heard(editor)
+    async with app.run_test() as pilot:
+        editor.focus()
+        app.post_message(events.Paste("a = '\x0c\x1b'\r\nb\r"))
+        await pilot.pause()
+        assert editor.code == "a = '\x0c\x1b'\nb\nx"
+        await pilot.press("ctrl+a", "shift+ctrl+end")
+        editor.select_all()
+        await pilot.press("ctrl+x")
+        assert app.clipboard == "a = '\x0c\x1b'\nb\nx"
+        await pilot.press("ctrl+z")
+        assert editor.code == "a = '\x0c\x1b'\nb\nx"
+
+
+async def test_a_row_tells_that_its_line_goes_on() -> None:
+    editor = FunctionEditor("x = '" + "a" * 100 + "z'")
+    app = Heard(editor)
+    async with app.run_test(size=(40, 5)) as pilot:
+        editor.focus()
+        await pilot.pause()
+        assert text_of(app).split("\n")[0].endswith("a›")
+        await typed(pilot, "end")
+        row = text_of(app).split("\n")[0]
+        assert row[3] == "‹"
+        assert "z'" in row

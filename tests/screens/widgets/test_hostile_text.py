@@ -128,7 +128,7 @@ async def test_budget_bar() -> None:
         for text in HOSTILE:
             bar.update_from(AttemptState(), Clock(), backend=BackendRecord(text, text))
             await pilot.pause()
-            assert f"▣ {visible_line(text)}".rstrip() in rows(app)[0]
+            assert f"{visible_line(text)} ✔".strip() in rows(app)[0]
             assert isinstance(bar.tooltip, Content)
             assert visible_line(text) in bar.tooltip.plain
 

@@ -12,8 +12,9 @@ from typing import Any
 import docker.errors
 import pytest
 
-from gistpoint.core.errors import EnvironmentBuildError, SourceError
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError
 from gistpoint.core.pins import EnvironmentPins, ImagePins
+from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.docker import taskimages
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError
@@ -45,9 +46,14 @@ class PlayedEngine:
             raise docker.errors.ImageNotFound(name)
         return self._images[name]
 
-    def pull(self, repository: str, tag: str) -> PlayedImage:
+    def pull(self, repository: str, tag: str, *, stream: bool, decode: bool) -> Iterator[dict[str, Any]]:
         self.pulled.append((repository, tag))
-        return PlayedImage()
+        for current in (3 << 20, 5 << 20):
+            yield {"id": "a", "status": "Downloading", "progressDetail": {"current": current, "total": 8 << 20}}
+        yield {"id": "a", "status": "Download complete", "progressDetail": {}}
+        if tag == "gone":
+            yield {"error": "manifest unknown"}
+        self._images[f"{repository}{'@' if tag.startswith('sha256:') else ':'}{tag}"] = PlayedImage()
 
     def get_archive(self, container: str, path: str) -> tuple[Iterator[bytes], dict[str, str]]:
         below = {name: data for name, data in self.files.items() if f"{name}/".startswith(f"{path}/")}
@@ -96,6 +102,16 @@ def test_an_image_that_is_not_there_is_pulled_only_if_that_is_said() -> None:
         taskimages.find_image(engine_of(played), asked, pull=True)
     pulled = [("org/image", DIGEST), ("host:5000/org/image", "2"), ("host:5000/org/image", "latest")]
     assert played.pulled == pulled
+    reports: list[RunProgress] = []
+    taskimages.find_image(engine_of(played), "org/image:3", pull=True, run=RunContext(progress=reports.append))
+    assert reports[0].step == "pulling org/image:3 (MiB)"
+    assert [(at.done, at.total) for at in reports[1:]] == [(3, 8), (5, 8), (8, 8)]
+    with pytest.raises(EngineError, match="can't be pulled: manifest unknown"):
+        taskimages.find_image(engine_of(played), "org/image:gone", pull=True)
+    stopped = RunContext()
+    stopped.cancel.cancel()
+    with pytest.raises(CancelledError):
+        taskimages.find_image(engine_of(played), "org/image:4", pull=True, run=stopped)
     for odd in ("", "--all", "a b", "-x@sha256:0"):
         with pytest.raises(EngineError, match="names no image"):
             taskimages.find_image(engine_of(played), odd, pull=True)

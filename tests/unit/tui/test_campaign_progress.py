@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import io
+import re
 import signal
 import sys
 
+import pyte
 import pytest
 
+from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.generation.progress import CampaignProgress, KeptTask, TrialProgress
-from gistpoint.tui.commands.output import ProgressLine, campaign_parts, fitting, orderly_end
+from gistpoint.core.running import RunProgress
+from gistpoint.tui.commands.progress import ProgressLine, campaign_parts, long_work, orderly_end
 
+AS_TEXT = argparse.Namespace(json=False)
 REPORT = CampaignProgress(
     source="shop==1",
     wanted=10,
@@ -37,29 +43,64 @@ def test_the_line_says_what_is_tried_and_what_became_of_it() -> None:
     )
 
 
-@pytest.mark.parametrize("columns", [80, 40, 10])
-def test_the_line_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_terminal_gets_a_line_with_the_stage_the_count_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", terminal)
-    ProgressLine().making(REPORT)
-    shown = terminal.getvalue().rpartition("\x1b[2K")[2]
-    assert len(shown) < columns
-    assert shown.startswith("  3/10"[: columns - 4])
-    assert shown.endswith("…")
-    assert "\n" not in shown
+    with ProgressLine() as line:
+        line.making(RunProgress("running", 30, 120, step="suite of the [red]original[/red]\x1b[2J"))
+        line.making(REPORT)
+        line.making(RunProgress(note="kept: the first"))
+    screen = pyte.Screen(columns, 24)
+    pyte.Stream(screen).feed(terminal.getvalue().replace("\n", "\r\n"))
+    shown = "\n".join(screen.display)
+    assert "kept: the first" in shown
+    assert "✔ suite of the [red]original" in shown  # not markup
+    drawn = terminal.getvalue()
+    assert "\x1b[2J" not in drawn
+    assert "3/10 kept" in drawn
+    assert "0:00, 3:10 left" in drawn
 
 
-def test_what_fits_is_not_cut_and_control_characters_are_drawn() -> None:
-    assert fitting(["a", "b"], 4) == "a; b"
-    assert "\x1b" not in fitting(["a\x1b[2J"], 20)
+def test_a_program_that_reads_json_gets_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    with long_work(argparse.Namespace(json=True), kept="") as work:
+        work.run.step("a stage").progress(RunProgress("running", 1, 2))
+        work.run.note("a note")
+    assert capsys.readouterr() == ("", "")
+
+
+def interrupted(times: int, error: Exception | None = None, *, asks_token: bool = True) -> None:
+    """Press Ctrl+C so many times during work that says then what became of it."""
+    with long_work(AS_TEXT, kept="All is kept.", asks_token=asks_token):
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+        if error is not None:
+            raise error
+
+
+def test_ctrl_c_stops_and_tells_what_is_kept() -> None:
+    interrupted(1)  # the work had ended before it looked
+    git = UserError("git ended with the signal 2.")
+    for times, error, asks_token in ((1, git, True), (1, CancelledError("?"), True), (2, None, True), (1, None, False)):
+        with pytest.raises(CancelledError, match=r"^Stopped\. All is kept\.$"):
+            interrupted(times, error, asks_token=asks_token)
+    with pytest.raises(UserError, match="git ended"):
+        interrupted(0, git)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressLine() as line:
         line.making(REPORT)
         line.making(REPORT)
-    assert capsys.readouterr().err.count("3/10 kept") == 1
+        line.making(RunProgress("running", 1, 2, step="suite"))
+        line.making(RunProgress("running", 2, 2, step="suite"))
+    told = capsys.readouterr().err.splitlines()
+    assert [re.sub(r"^\d\d:\d\d:\d\d ", "", row)[:9] for row in told] == ["3/10 kept", "suite"]
 
 
 def test_a_termination_ends_as_an_exit_does() -> None:

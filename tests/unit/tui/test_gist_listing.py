@@ -104,7 +104,7 @@ def test_what_was_made_and_refused_before_a_stop_is_told(
         raise CancelledError("Stopped at your request.")
 
     monkeypatch.setattr(gist_making, "candidates", stopped)
-    assert printed(capsys, "gist", "new", "shop==1", "--sample", "5", code=1)["reasons"] == {"no_such_test": 1}
+    assert printed(capsys, "gist", "new", "shop==1", "--sample", "5", code=130)["reasons"] == {"no_such_test": 1}
 
 
 @pytest.fixture

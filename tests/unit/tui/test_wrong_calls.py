@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +79,50 @@ def test_the_newest_version_is_told_where_none_was_given(shelf: Shelf, capsys: C
             "gistpoint: lamp needs a version; the newest is lamp==1.10.",
             " ".join(["gistpoint", *command]).replace("lamp", "lamp==1.10"),
         ]
+
+
+def test_the_newest_version_is_taken_after_a_yes(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shelf.sdist("lamp", "1.10", {"lamp.py": "def light():\n    return 1\n"})
+    for answer, code, printed in (("y", 0, "lamp.py::light\n"), ("n", 2, "")):
+        asked = Terminal()
+        monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+        monkeypatch.setattr("sys.stderr", asked)
+        assert called("code", "lamp", "--names") == code
+        assert "The newest is lamp==1.10. Take it? [Y/n] " in asked.getvalue()
+        assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("gistpoint sol", ["solve "]),
+        ("gistpoint task ge", ["generate "]),
+        ("gistpoint task new --mi", ["--min-failing "]),
+        ("gistpoint task new --mode ", ["remove", "discovery"]),
+        ("gistpoint solve 4", ["{attempt} "]),
+        ("gistpoint attempt show 4", ["{attempt} "]),
+    ],
+)
+def test_tab_completes_commands_options_values_and_ids(typed: str, offered: list[str], tmp_path: Path) -> None:
+    attempt, answer = "4" * 20, tmp_path / "answer"
+    (tmp_path / "home/data/attempts" / attempt).mkdir(parents=True)
+    (tmp_path / "home/data/attempts" / attempt / "journal.jsonl").touch()
+    asked = {"COMP_LINE": typed, "COMP_POINT": str(len(typed)), "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n"}
+    done = subprocess.run(
+        [sys.executable, "-m", "gistpoint"],
+        env={**os.environ, **asked, "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert answer.read_text().splitlines() == [word.format(attempt=attempt) for word in offered]
+
+
+def test_every_shell_has_its_script(capsys: Captured) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert called("completion", shell) == 0
+        assert "_ARGCOMPLETE" in capsys.readouterr().out

@@ -41,8 +41,10 @@ from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.view_models import end_words
 from gistpoint.tui.widgets.budget_bar import BudgetBar
+from gistpoint.tui.widgets.frames import Framed, framed
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.name_tabs import NameTab, NameTabs
+from gistpoint.tui.widgets.markdown_text import MarkdownText
+from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -69,19 +71,29 @@ class ModelPane(StatePane):
         self._shown = 0
 
     def compose(self) -> ComposeResult:
-        """Lay out title and text."""
-        yield Plain("The model", classes="pane-title")
+        """Lay out the text."""
         yield TextView(id="model-words")
 
     def on_mount(self) -> None:
         """Fold long lines."""
         self.words.wrap = True
+        watch_frame(self, "model")
 
     def update_from(self, state: AttemptState) -> None:
         """Add the turns and the changes of hands that are new."""
         entries = spoken(state)
         self.words.append("".join(entries[self._shown :]))
         self._shown = len(entries)
+        usage, count = state.spent.usage, len(state.turns)
+        cost = f" · ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
+        note = f"{count} turn{'' if count == 1 else 's'} · {usage.tokens:,} tokens{cost}"
+        watch_frame(self, "model", state.header.model or "", note)
+
+
+def watch_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
+    """Give a pane its frame: its key and its name, or the words for what it shows, and a note."""
+    key = key_named(f"watch.{pane}")
+    return framed(widget, f"{shown_key(key.keys)} {words or key.description}", note)
 
 
 def spoken(state: AttemptState) -> list[str]:
@@ -172,7 +184,7 @@ class AttemptWatchScreen(Screen[None]):
         yield BudgetBar()
         keys = {name: key_named(f"watch.{name}") for name in WATCHED}
         yield NameTabs({name: f"{shown_key(key.keys)} {key.description}" for name, key in keys.items()})
-        brief = Vertical(TextView(id="brief-view"), id="brief")
+        brief = watch_frame(Vertical(MarkdownText(id="brief-view"), id="brief"), "brief", note="v shows its source")
         results = ResultsPane(self._start_of, lambda call_id: None)
         yield PaneArea(WATCHED, FilesPane(), (brief, CodePane(), results), ModelPane())
         yield Plain("", id="agent-said")
@@ -180,7 +192,6 @@ class AttemptWatchScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Read at once, and then again and again."""
-        self.query_one("#brief-view", TextView).wrap = True
         self.action_pane("results")
         self._poll()
         self.set_interval(POLL_S, self._poll)
@@ -208,13 +219,14 @@ class AttemptWatchScreen(Screen[None]):
         clock = state.clock
         if self._live and not state.ended:
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
+        self.bar.title = f"{state.header.mode} {state.header.task_id[:4]}".capitalize()
         self.bar.update_from(state, clock, backend=state.header.backend)
         self.said.update(self._words(state))
 
     def _draw(self, state: AttemptState) -> None:
         if not self._briefed and state.started:
             self._briefed = True
-            self.query_one("#brief-view", TextView).load(state.header.brief, language="markdown")
+            self.query_one("#brief-view", MarkdownText).show(state.header.brief)
         for pane in self.query(StatePane):
             pane.update_from(state)
         answered = [call for call in state.calls if call.text is not None]
@@ -226,7 +238,7 @@ class AttemptWatchScreen(Screen[None]):
         """Show the newest answer, unless an earlier one is being read."""
         answered = [call for call in state.calls if call.text is not None]
         if at_end:
-            self.results.show_call(answered[-1].call_id)
+            self.call_later(self.results.show_call, answered[-1].call_id)
         source = next((shown for call in reversed(answered) if (shown := shown_sources(call)) is not None), None)
         if source is not None:
             self.code.show(source)
@@ -262,8 +274,8 @@ class AttemptWatchScreen(Screen[None]):
         else:
             self.call_after_refresh(widget.focus)
 
-    @on(NameTab.Clicked)
-    def tab_clicked(self, message: NameTab.Clicked) -> None:
+    @on(NameTabs.Clicked)
+    def tab_clicked(self, message: NameTabs.Clicked) -> None:
         """Go to the clicked pane."""
         self.action_pane(message.target)
 

@@ -23,6 +23,7 @@ from gistpoint.tui.consent import WHAT_IT_MEANS
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
@@ -78,14 +79,42 @@ class Dialog(ModalScreen[Answer | None]):
 class ConfirmDialog(Dialog[bool]):
     """Asks a question; the answer is True, or False if it is refused or left."""
 
-    def __init__(self, title: str, text: str, *, yes: str, no: str = "Cancel", careful: bool = False) -> None:
-        """`careful` makes the refusal the default."""
+    def __init__(
+        self,
+        title: str,
+        text: str,
+        *,
+        yes: str,
+        no: str = "Cancel",
+        careful: bool = False,
+        shown: Sequence[Widget] = (),
+        drawer: bool = False,
+    ) -> None:
+        """`careful` makes the refusal the default; `shown` stands above the text.
+
+        A `drawer` lies at the bottom, over the whole width.
+        """
         super().__init__(title)
         self._text, self._yes, self._no, self._careful = text, yes, no, careful
+        self._above = shown
+        self.set_class(drawer, "-drawer")
 
     def body(self) -> list[Widget]:
-        """Return the question's text."""
-        return [Plain(self._text)]
+        """Return what is asked about, and the question's text."""
+        return [*self._above, Plain(self._text)]
+
+    def key_down(self) -> None:
+        """Scroll what is asked about."""
+        self._scroll(1)
+
+    def key_up(self) -> None:
+        """Scroll it back."""
+        self._scroll(-1)
+
+    def _scroll(self, by: int) -> None:
+        for widget in self._above:
+            for view in widget.query(LineView):
+                view.scroll_relative(y=by, animate=False)
 
     def buttons(self) -> list[Button]:
         """Return both answers."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.getters import query_one
 from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from gistpoint.core.attempts.state import AttemptState, Submission
-from gistpoint.core.code.parsing import fault_in
+from gistpoint.core.code.parsing import Fault, fault_in
 from gistpoint.core.kinds.gist.reference import undefined_names
 from gistpoint.core.kinds.gist.score import read_evidence
 from gistpoint.core.kinds.gist.state import gist_of
@@ -36,16 +38,15 @@ from gistpoint.tui.gist_marks import (
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.dialogs.ask import PickDialog
+from gistpoint.tui.screens.editing_pane import state_words
 from gistpoint.tui.screens.solve.kind import EditorPane
 from gistpoint.tui.view_models import shows_evidence
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import GistGutter
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.plain import Plain, plain_line
 
-PAUSE_SECONDS = 0.4
-"""Seconds after the last key until a text that does not parse is reported."""
 QUIET_SECONDS = 2.0
 """Seconds after the last key until a text is scored automatically, if scores have no limit."""
 
@@ -71,12 +72,14 @@ class GistPane(EditorPane):
     asked = ""
     """The text for which a score was last requested."""
     _typed_at = 0.0
+    _checked = ""
+    """The text that the editor has checked last."""
 
     def compose(self) -> ComposeResult:
-        """Lay out title, figures, gutter and editor, and the views that can replace the editor."""
-        yield Plain("", id="editor-title", classes="pane-title")
+        """Lay out figures, gutter and editor, and the views that can replace the editor."""
         yield Plain("", id="gist-figures", classes="pane-title")
         editor = FunctionEditor(id="function-editor")
+        editor.check = self._check
         with ContentSwitcher(initial="gist-writing", id="editor-views"):
             with Horizontal(id="gist-writing"):
                 yield GistGutter(editor)
@@ -90,13 +93,14 @@ class GistPane(EditorPane):
 
     def open_first(self) -> None:
         """Open the gist as it was left."""
-        self._scored = self._figures = self._looked_at = self._fault = ""
+        self._scored = self._figures = ""
+        self._undefined: tuple[str, tuple[tuple[int, str], ...]] = ("", ())
         self._marks: Marks = {}
         self._taken = len(self._state.calls)
-        self.editor.load_buffer(GIST_BUFFER, gist_of(self._state).now)
+        self._load(GIST_BUFFER, gist_of(self._state).now)
         self.beside.marks = {}
         self._take_evidence()
-        self._draw_title()
+        self.draw_frame()
 
     def update_from(self, state: AttemptState) -> None:
         """Take up a new state: a text that a tool wrote, and evidence."""
@@ -105,17 +109,12 @@ class GistPane(EditorPane):
         answered = [call for call in state.calls[self._taken :] if call.text is not None]
         self._taken += len(answered)
         if any(_writes(call.tool) for call in answered) and gist_of(state).now != self.code:
-            self.editor.load_buffer(GIST_BUFFER, gist_of(state).now)
+            self._load(GIST_BUFFER, gist_of(state).now)
         if scored:
             self._take_evidence()
-        self._draw_title()
+        self.draw_frame()
 
     # For EditorPane
-
-    @property
-    def code(self) -> str:
-        """The gist as it is now."""
-        return self.editor.code
 
     @property
     def changed(self) -> bool:
@@ -147,18 +146,19 @@ class GistPane(EditorPane):
         """Show the editor."""
         self.switcher.current = "gist-writing"
 
-    def _draw_title(self) -> None:
-        if self.switcher.current == "gist-original":
-            return
-        state, code = gist_of(self._state), self.code
-        lines = code.count("\n") + (not code.endswith("\n") and bool(code))
+    def draw_frame(self) -> None:
+        """Tell whether the text is saved, and what is known of it; the frame of an original line stays."""
         if self.switcher.current == "editor-diff":
-            kept = "diff against what the last step saved"
-        elif code == state.text:
-            kept = "saved by a step"
-        else:
-            kept = "kept as you type; the next call saves it by a step"
-        self.title.update(f"gist  {lines} {'line' if lines == 1 else 'lines'}, {kept}   F9 hands in")
+            self.frame("gist", "diff against what the last step saved · Alt+D goes back")
+        elif self.switcher.current != "gist-original":
+            self.frame("gist", self.frame_note())
+
+    def frame_note(self) -> Content:
+        """Return the size of the text, whether it is saved, and whether it parses."""
+        lines = self.editor.document.line_count - (not self.editor.document.get_line(-1))
+        kept = "saved by a step" if self.code == gist_of(self._state).text else "kept; the next call saves it by a step"
+        said = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
+        return Content.assemble(plain_line(said), state_words(replace(self.editor.state, added=0, removed=0)))
 
     # Scores
 
@@ -169,11 +169,24 @@ class GistPane(EditorPane):
 
     def _look(self) -> None:
         quiet = time.monotonic() - self._typed_at
-        if not self.scores_freely or quiet < PAUSE_SECONDS or self.editor.waits:
+        if not self.scores_freely or not self.live or quiet < QUIET_SECONDS or self._checked != self.code:
             return
-        text, fault = self.code, self.fault()
-        if not fault and self.live and quiet >= QUIET_SECONDS and text.strip() and text != self.asked:
+        text = self._checked
+        if self.editor.state.fault is None and text.strip() and text != self.asked:
             self.post_message(self.ScoreWanted(text))
+
+    def _check(self, text: str) -> Fault | None:
+        """Find what is wrong with a text, and what it has not defined; called on a thread."""
+        fault = fault_in(text)
+        if fault is None and self._scored:
+            self._undefined = text, undefined_names(text)
+        return fault
+
+    @on(FunctionEditor.Checked)
+    def gist_checked(self, message: FunctionEditor.Checked) -> None:
+        """Take up what was found."""
+        self._checked = message.text
+        self.draw_evidence()
 
     # Evidence
 
@@ -203,35 +216,34 @@ class GistPane(EditorPane):
         self.figures.set_class(bool(self._scored) and self.code != self._scored, "-stale")
 
     def _figures_now(self) -> str:
-        if self._fault:
-            return does_not_parse(self._fault)
+        fault = self.editor.state.fault
+        if fault is not None:
+            return does_not_parse(fault)
         if not self._scored:
             return "not scored yet: Alt+S scores it"
-        found = self.missing_lines()
+        found = self.missing_lines() if self._checked == self.code else []
         stale = "" if self.code == self._scored else "  (of an earlier text)"
         what = f"  {len(found)} to mend: Alt+N" if found else ""
         return f"{self._figures}{stale}{what}"
 
-    def fault(self) -> str:
-        """Return why the text is not a Python module, and show it above the text if scores may be shown."""
-        if self.code != self._looked_at:
-            self._looked_at = self.code
-            self._fault = fault_in(self.code)
-            self.draw_evidence()
-        return self._fault
+    def fault(self) -> Fault | None:
+        """Return why the text as it is now is not a Python module."""
+        return self.editor.state.fault if self._checked == self.code else fault_in(self.code)
 
     def missing_lines(self) -> list[MissingLine]:
         """Return the lines that lower the scores, if they may be shown."""
-        if not self.may_show:
+        if not self.may_show or not self._scored:
             return []
-        return missing_lines(self.beside.marks.values(), undefined_names(self.code)) if self._scored else []
+        if self._undefined[0] != self.code:
+            self._undefined = self.code, undefined_names(self.code)
+        return missing_lines(self.beside.marks.values(), self._undefined[1])
 
     @on(FunctionEditor.Edited)
     def text_edited(self) -> None:
         """Follow the text, and wait until typing has paused."""
         self._typed_at = time.monotonic()
         self.draw_evidence()
-        self._draw_title()
+        self.draw_frame()
 
     def action_lack(self) -> None:
         """Go to the next line that lowers a score, and show why."""
@@ -267,7 +279,7 @@ class GistPane(EditorPane):
         if self.switcher.current == "gist-original":
             self.show_writing()
             self.editor.focus()
-            self._draw_title()
+            self.draw_frame()
             return
         if not self.may_show:
             self.app.notify(_AFTER)
@@ -283,7 +295,7 @@ class GistPane(EditorPane):
         self.original.load(text, title=place.path)
         self.original.go_to(place.line)
         self.original.focus()
-        self.title.update(f"{place.path}:{place.line}   {words_of(evidence)}   Alt+O goes back")
+        self.frame(f"{place.path}:{place.line}", f"{words_of(evidence)} · Alt+O goes back")
         self.post_message(self.Comfort("original_line"))
 
 

@@ -24,18 +24,16 @@ from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.gist.gist_pane import GistPane
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.kind import CallQuestion, SolvingKind
-from gistpoint.tui.screens.solve.panes import PANES, CallAsked, PanePlace, SourceAsked, StatePane
+from gistpoint.tui.screens.solve.panes import PANES, CallAsked, PanePlace, SourceAsked, StatePane, pane_frame
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.view_models import LAST, price_words
-from gistpoint.tui.widgets.plain import Plain, plain_cell
+from gistpoint.tui.widgets.plain import plain_cell
 
 
 class TracePane(StatePane):
     """The trace that a call has shown: files in the order of first touch, their functions below; at first empty."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TRACE)]
-
-    title = query_one("#trace-title", Plain)
 
     def __init__(self) -> None:
         super().__init__(id="trace")
@@ -47,12 +45,15 @@ class TracePane(StatePane):
         return self.query_one("#trace-tree", Tree)
 
     def compose(self) -> ComposeResult:
-        """Lay out title and tree."""
-        yield Plain("Not traced yet: Enter asks for the trace of the command", id="trace-title", classes="pane-title")
+        """Lay out the tree."""
         tree: Tree[str] = Tree(plain_cell("trace"), "", id="trace-tree")
         tree.show_root = False
         tree.auto_expand = True
         yield tree
+
+    def on_mount(self) -> None:
+        """Say how to get a trace."""
+        pane_frame(self, "trace", note="not traced yet: Enter asks for the trace of the command")
 
     def update_from(self, state: AttemptState) -> None:
         """Show the latest trace; ● marks functions that were read."""
@@ -78,7 +79,8 @@ class TracePane(StatePane):
                 nodes[path] = tree.root.add(plain_cell(path), "", expand=True)
             nodes[path].add_leaf(plain_cell(f"○ {qualname}  :{line}"), f"{path}::{qualname}")
             count += 1
-        self.title.update(f"{count} functions in the order of first touch   Enter reads one   ● was read")
+        words = f"Trace  {count} functions in the order of first touch"
+        pane_frame(self, "trace", words, "● was read · Enter reads one")
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
         """Read the function at the cursor."""
@@ -113,8 +115,9 @@ class GistSolving(SolvingKind):
         """Stop a score under way, and save what was typed before the next call."""
 
         def keep() -> None:
-            self._editor.editor.flush()
-            self._controller.edited(GIST_BUFFER, self._editor.code)
+            if self._editor.is_attached:
+                self._editor.editor.flush()
+                self._controller.edited(GIST_BUFFER, self._editor.code)
             self._controller.after_writing(then)
 
         if self._controller.yielding:
@@ -164,21 +167,25 @@ class GistScreen(SolveScreen):
         if not self.busy and SCORE_GIST in self._attempt.offered():
             self.controller.call(SCORE_GIST, {"content": text}, yields=True)
 
-    def action_score(self) -> None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer scores where there are any before the hand-in, and automatic ones where they have no limit."""
+        if action in ("score", "live"):
+            free = self._attempt.state.budgets.scores is None
+            return SCORE_GIST in self._attempt.tools and (action == "score" or free)
+        return super().check_action(action, parameters)
+
+    async def action_score(self) -> None:
         """Score the gist as it is now."""
-        if SCORE_GIST not in self._attempt.tools:
-            self.app.notify("There is no score before the hand-in in this attempt.")
-            return
+        await self.area.make("editor")
         self.pane.editor.flush()
-        if self.pane.scores_freely and self.pane.fault():
-            self.app.notify(f"The gist {does_not_parse(self.pane.fault())}.", severity="warning")
+        fault = self.pane.fault() if self.pane.scores_freely else None
+        if fault is not None:
+            self.app.notify(f"The gist {does_not_parse(fault)}.", severity="warning")
             return
         self._score(self.pane.code)
 
-    def action_live(self) -> None:
+    async def action_live(self) -> None:
         """Switch automatic scores on or off."""
-        if not self.pane.scores_freely:
-            self.app.notify("Scores are counted in this attempt: Alt+S asks for one.")
-            return
+        await self.area.make("editor")
         self.pane.live = not self.pane.live
         self.app.notify("The gist is scored whenever you pause." if self.pane.live else "Alt+S scores the gist.")

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message_pump import MessagePump
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.model import is_gist
-from gistpoint.core.kinds.gist.state import GistState
-from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.running import RunContext, RunProgress
-from gistpoint.core.tasks.model import Task
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.settings import Judging
 from gistpoint.tui.screens.review.view import ReviewView
+
+if TYPE_CHECKING:
+    from gistpoint.core.tasks.model import Task
 
 HIDDEN = "What its lines are worth is hidden until your verdict."
 NO_TASK = "Its task is not here, so it can't be scored; the marks are those that the run recorded."
@@ -108,12 +107,17 @@ class GistScoring:
 
 def gist_task(loader: RunLoader) -> Task | None:
     """Return the task of a run if it is a gist task and in the store."""
+    from gistpoint.core.kinds.gist.model import is_gist
+
     task = loader.task.task
     return task if task is not None and is_gist(task) else None
 
 
 def writes_gist(loader: RunLoader) -> bool:
     """Whether a run writes a gist, according to its record and the stored tasks."""
+    from gistpoint.core.kinds.gist.state import GistState
+    from gistpoint.core.kinds.registry import blank_state
+
     document = loader.document
     if document is None:
         return False

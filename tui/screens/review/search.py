@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,14 +19,16 @@ from textual.widgets import Input
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.running import CancelToken
 from gistpoint.sessions.records.model import TextScope
-from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.searching import Hit, Query, search_document
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.settings import FoundHits, Wanted
 from gistpoint.tui.screens.review.view import ReviewView
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.sessions.runs.searching import Hit, Query
 
 KEPT = 20_000
 """The number of hits that are kept; more are only counted."""
@@ -172,7 +174,7 @@ _COLUMNS: tuple[Column[Hit], ...] = (
 )
 
 
-class HitList(Table[Hit]):
+class HitList(Table["Hit"]):
     """The hits of a search, one per row, in their order."""
 
     HEAD = 0
@@ -205,6 +207,8 @@ class Search(Container):
         self.hit: int | None = None
         """The hit that was shown last."""
         self._to_show: Hit | None = None
+        self._lit = False
+        """Whether the hits in the step in sight are marked."""
         self._goes_to_first = False
 
     def on_unmount(self) -> None:
@@ -242,10 +246,15 @@ class Search(Container):
     def _take(self, wanted: Wanted | None, hits: list[Hit]) -> None:
         self.wanted, self.hits, self.count, self.hit = wanted, hits, len(hits), None
         self._view.step_page.walks_hits = bool(hits)
+        if self._lit:
+            self._lit = False
+            self._view.step_page.search("")
         self.show_hits()
 
     def show_hits(self) -> None:
-        """Show the hits on their page, if it exists."""
+        """Show the hits along the course, and on their page if it exists."""
+        name = self._view.run_name
+        self._view.show_hits_along([hit.step for hit in self.hits if hit.run == name])
         page = self._view.pages.made.get("hits")
         if isinstance(page, HitList):
             page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
@@ -257,10 +266,19 @@ class Search(Container):
         self.count = batch.count
         self._view.step_page.walks_hits = bool(self.hits)
         self.show_hits()
+        self._light()
         if self._goes_to_first and self.hits:
             self._goes_to_first = False
             self._go_to_nearest()
         self._say_place(so_far=not batch.finished)
+
+    def _light(self) -> None:
+        """Mark the hits in the step in sight while the words are being typed."""
+        step, wanted, view = self._view.step, self.wanted, self._view.step_page
+        here = step is not None and any(hit.step == step.index and hit.run == self._view.run_name for hit in self.hits)
+        if here and wanted is not None and self.hit is None and not self._lit:
+            self._lit = True
+            view.search(wanted.pattern, regex=wanted.regex)
 
     def _say_place(self, *, so_far: bool = False) -> None:
         place = f"{self.hit + 1:,} of " if self.hit is not None else ""
@@ -328,6 +346,8 @@ class Search(Container):
     # In the thread
 
     def _search(self, job: Job, wanted: Wanted, document: RunDocument | None) -> _Batch:
+        from gistpoint.sessions.runs.searching import Query
+
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
         batch: list[Hit] = []
         count, handed = 0, time.monotonic()
@@ -344,6 +364,8 @@ class Search(Container):
 
 
 def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: CancelToken) -> Iterator[Hit]:
+    from gistpoint.sessions.runs.searching import search_document
+
     if wanted.runs:
         yield from hits_in_all(wanted.runs, query, cancel)
     elif document is not None:
@@ -353,6 +375,7 @@ def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: Ca
 def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Iterator[Hit]:
     """Yield the hits of runs by name; unreadable runs are skipped."""
     from gistpoint.sessions.runs.opening import open_run
+    from gistpoint.sessions.runs.searching import search_document
 
     for name in runs:
         cancel.check()

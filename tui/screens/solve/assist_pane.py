@@ -17,7 +17,7 @@ from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.controller import AttemptController
-from gistpoint.tui.screens.solve.panes import StatePane
+from gistpoint.tui.screens.solve.panes import StatePane, pane_frame
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
 from gistpoint.tui.widgets.writing_area import WritingLine
@@ -37,7 +37,6 @@ class AssistPane(StatePane):
 
     conversation = query_one("#assist-said", TextView)
     line = query_one("#assist-line", WritingLine)
-    heading = query_one("#assist-title", Plain)
     seen = query_one("#assist-seen", Plain)
 
     def __init__(self, assistant: Assistant, controller: AttemptController, editor: EditingPane) -> None:
@@ -50,8 +49,7 @@ class AssistPane(StatePane):
         self._asked = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the title, the conversation, the line to type in, and what the assistant has seen."""
-        yield Plain("", id="assist-title", classes="pane-title")
+        """Lay out the conversation, the line to type in, and what the assistant has seen."""
         yield TextView(id="assist-said")
         yield WritingLine(placeholder="Ask, and press Enter", id="assist-line")
         yield Plain("", id="assist-seen")
@@ -76,9 +74,8 @@ class AssistPane(StatePane):
         """Show a new state."""
         self._state = state
         left, limits = self._assistant.left, self._assistant.settings
-        self.heading.update(
-            f"Chat   {left.messages} of {limits.messages} messages left   sees what you have seen, nothing else"
-        )
+        words = f"Chat  {left.messages} of {limits.messages} messages left"
+        pane_frame(self, "assist", words, "sees what you have seen, nothing else")
         if state.exchanges != self._shown:
             self._shown = state.exchanges
             self.conversation.load("\n".join(map(self._words, state.exchanges)), language="markdown")

@@ -13,6 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
 from textual.message import Message
 from textual.suggester import Suggester
+from textual.widget import Widget
 from textual.widgets import Input
 
 from gistpoint.core.attempts.engine import Attempt
@@ -24,6 +25,10 @@ from gistpoint.tui.screens.solve.panes import CallAsked, SubmitAsked
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingLine
+
+SEARCH = "search_code"
+_CALL, _PATTERN = "❯ ", "search ❯ "
+_PLACEHOLDER = "a tool call, such as search_code total — Tab completes, ↑ repeats"
 
 
 class KnownNames(Suggester):
@@ -69,14 +74,18 @@ class Console(Vertical):
         self._said = ""
         self._asked = ""
         """The call that a question suggests; it is in the line until something is typed."""
+        self.searching = False
+        """Whether the line is a pattern to search the repository for."""
+        self._before: Widget | None = None
+        """What had the focus before a search."""
 
     def compose(self) -> ComposeResult:
         """Lay out hint and line."""
         yield Plain("", id="console-hint")
         with Horizontal(id="console-row"):
-            yield Plain("❯ ", id="console-prompt")
+            yield Plain(_CALL, id="console-prompt")
             yield WritingLine(
-                placeholder="a tool call, such as search_code total — Tab completes, ↑ repeats",
+                placeholder=_PLACEHOLDER,
                 id="console-line",
                 compact=True,
                 suggester=KnownNames(self._attempt),
@@ -87,6 +96,37 @@ class Console(Vertical):
         for call in self._attempt.state.calls:
             self._history.append(spelled(call.tool, {k: str(v) for k, v in call.arguments.items()}))
         self._place = len(self._history)
+
+    def search(self) -> None:
+        """Take a pattern for the search of the repository; Esc takes calls again."""
+        if all(tool.name != SEARCH for tool in self._attempt.offered()):
+            self.app.notify("The repository can't be searched now.", severity="warning")
+            return
+        self.line.value = ""
+        self._take(patterns=True)
+        if self.screen.focused is not self.line:
+            self._before = self.screen.focused
+        self.line.focus()
+        self.explain_line("")
+
+    def _take(self, *, patterns: bool) -> None:
+        """Take patterns or calls."""
+        self.searching = patterns
+        self.query_one("#console-prompt", Plain).update(_PATTERN if patterns else _CALL)
+        self.line.placeholder = "a regular expression, in all .py files" if patterns else _PLACEHOLDER
+        self.line.suggester = None if patterns else KnownNames(self._attempt)
+
+    def _search_for(self, pattern: str) -> None:
+        self.line.value = ""
+        self._end_search()
+        self.post_message(CallAsked(SEARCH, {"pattern": pattern}))
+
+    def _end_search(self) -> None:
+        """Take calls again, and give the focus back."""
+        self._take(patterns=False)
+        if self._before is not None and self._before.is_attached:
+            self._before.focus()
+        self._before = None
 
     def say(self, text: str) -> None:
         """Show a line above the console: prices and progress."""
@@ -103,7 +143,14 @@ class Console(Vertical):
     def explain(self, event: Input.Changed) -> None:
         """Show the price of the line, or how its tool is called."""
         event.stop()
-        value = event.value.strip()
+        self.explain_line(event.value.strip())
+
+    def explain_line(self, value: str) -> None:
+        """Show the price of a line."""
+        if self.searching:
+            tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
+            self.say(f"Search the repository: {self._price(tool)}. Esc ends")
+            return
         if not value:
             self.say("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
             return
@@ -136,6 +183,9 @@ class Console(Vertical):
         value = event.value.strip()
         if not value:
             return
+        if self.searching:
+            self._search_for(event.value)
+            return
         named = next((tool for tool in self._attempt.offered() if tool.name == value.split(" ")[0]), None)
         if named is not None and named.submits:
             self.line.value = ""
@@ -164,6 +214,9 @@ class Console(Vertical):
 
     def action_complete(self) -> None:
         """Complete the common start of all candidates, and show them."""
+        if self.searching:
+            self.app.bell()
+            return
         value = self.line.value
         found = lines_from(self._attempt, value)
         if not found:
@@ -178,15 +231,18 @@ class Console(Vertical):
 
     def action_recall(self, by: int) -> None:
         """Recall an earlier line."""
+        self._take(patterns=False)
         self._place = min(len(self._history), max(0, self._place + by))
         self.line.value = self._history[self._place] if self._place < len(self._history) else ""
         self.line.cursor_position = len(self.line.value)
 
     def on_key(self, event: events.Key) -> None:
-        """Empty the line at Escape."""
-        if event.key == "escape" and self.line.value:
+        """Empty the line at Escape, and end a search."""
+        if event.key == "escape" and (self.line.value or self.searching):
             event.stop()
             self.line.value = ""
+            self._end_search()
+            self.explain_line("")
 
 
 def _common_start(lines: list[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -53,10 +54,19 @@ class CallBegun(Message):
         self.words = words
 
 
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """The tests of a run that have failed so far."""
+
+    count: int = 0
+    first: str = ""
+    """The id of the first."""
+
+
 class CallProgressed(Message):
     """A run of tests has made progress."""
 
-    def __init__(self, progress: RunProgress, failed: int) -> None:
+    def __init__(self, progress: RunProgress, failed: Failing) -> None:
         super().__init__()
         self.progress = progress
         self.failed = failed
@@ -113,7 +123,7 @@ class AttemptController:
         self._calls_before = 0
         self._yields = False
         self._waiting: Callable[[], None] | None = None
-        self._failing = 0
+        self._failing = Failing()
         self._progress_at = 0.0
         self._comforts: dict[str, int] = {}
         self._closed = False
@@ -220,7 +230,7 @@ class AttemptController:
         state = self.attempt.state
         self._calls_before = len(state.calls) - (state.pending is not None)
         self._tool, self._yields = tool, yields
-        self._failing, self._progress_at = 0, 0.0
+        self._failing, self._progress_at = Failing(), 0.0
 
         def body(job: Job) -> Message:
             try:
@@ -233,7 +243,7 @@ class AttemptController:
 
     def _progressed(self, progress: RunProgress) -> None:
         if progress.latest is not None and progress.latest.outcome in (Outcome.FAILED, Outcome.ERROR):
-            self._failing += 1
+            self._failing = Failing(self._failing.count + 1, self._failing.first or progress.latest.id)
         now = time.monotonic()
         if now - self._progress_at >= BATCH_SECONDS or progress.done == progress.total:
             self._progress_at = now

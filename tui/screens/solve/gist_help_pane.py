@@ -5,9 +5,8 @@ from __future__ import annotations
 from textual.app import ComposeResult
 
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.tui.screens.solve.panes import StatePane
+from gistpoint.tui.screens.solve.panes import StatePane, pane_frame
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.plain import Plain
 
 
 class GistHelpPane(StatePane):
@@ -18,12 +17,12 @@ class GistHelpPane(StatePane):
         self._gist = gist
 
     def compose(self) -> ComposeResult:
-        """Lay out the title and the text."""
-        yield Plain("Gist of the first failing test, made of the code as it is: it has the fault", classes="pane-title")
+        """Lay out the text."""
         yield CodeView(id="gist-help-view")
 
     def on_mount(self) -> None:
         """Show the gist."""
+        pane_frame(self, "gist_help", "Gist of the first failing test", "made of the code as it is: it has the fault")
         self.query_one("#gist-help-view", CodeView).load(self._gist, language="python")
 
     def update_from(self, state: AttemptState) -> None:

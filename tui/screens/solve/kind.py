@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
+from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
@@ -16,6 +17,7 @@ from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
 from gistpoint.tui.view_models import allowed, price_words
+from gistpoint.tui.widgets.frames import framed
 
 
 class EditorPane(EditingPane):
@@ -25,6 +27,7 @@ class EditorPane(EditingPane):
 
     def __init__(self, task: Task, state: AttemptState) -> None:
         super().__init__()
+        framed(self)
         self._attempted, self._state = task, state
         self._start = kind_of(task).start(task)
 
@@ -41,10 +44,14 @@ class EditorPane(EditingPane):
             self.open(list(buffers)[-1])
         else:
             self.editor.read_only = True
+            self.draw_frame()
 
     def update_from(self, state: AttemptState) -> None:
-        """Show a new state."""
+        """Take up a new state, and the function's place in its file when a call has shown it."""
+        answered = len(state.calls) != len(self._state.calls)
         self._state = state
+        if answered and self.buffer:
+            self.editor.line_number_start = self.first_line_of(self.buffer)
 
     def take(self, name: str) -> bool:
         """Edit a function that was shown and may be changed; return whether it was opened."""
@@ -74,6 +81,11 @@ class EditorPane(EditingPane):
         shown = shown_function(self._state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
 
+    def first_line_of(self, name: str) -> int:
+        """Return the number of a function's first line, as it was shown."""
+        shown = shown_function(self._state, name)
+        return shown.first_line if shown is not None else 1
+
     def kept(self, name: str) -> str | None:
         """Return a function's half-written code."""
         return self._state.buffers.get(name)
@@ -97,6 +109,8 @@ class CallQuestion:
     arguments: Mapping[str, str]
     careful: bool = True
     """Whether no is the default answer."""
+    change: tuple[str, str] | None = None
+    """What changes by it: the text before, and after."""
 
 
 class SolvingKind:
@@ -131,7 +145,8 @@ class SolvingKind:
 
     def ready(self, then: Callable[[], None]) -> None:
         """Keep what was typed, then continue with a call."""
-        self.editor.editor.flush()
+        if self.editor.is_attached:
+            self.editor.editor.flush()
         then()
 
     def warning(self, tool: Tool, price: Price) -> str:
@@ -161,7 +176,10 @@ class SolvingKind:
         last = self.warning(tool, price)
         text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{stays}"
         title = "Submit and run the tests?"
-        return CallQuestion(title, f"{text}\n\n{last}" if last else text, tool, arguments, careful=bool(last))
+        before, after = self.editor.start_of(self.editor.buffer), self.editor.code
+        change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
+        words = f"{text}\n\n{last}" if last else text
+        return CallQuestion(title, words, tool, arguments, careful=bool(last), change=change)
 
     def _refuse(self, notice: str) -> None:
         self.editor.app.notify(notice, severity="warning")

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from asyncio import Lock
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.getters import query_one
+from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher
 
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.kinds.registry import render_brief
-from gistpoint.core.tasks.model import Task
-from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
+from gistpoint.tui.keys import KEYS, key_named, shown_key
+from gistpoint.tui.widgets.frames import PANE, Framed, framed
 from gistpoint.tui.widgets.name_tabs import NameTabs
-from gistpoint.tui.widgets.text_view import TextView
+from gistpoint.tui.widgets.splitter import Splits
 
 WIDE, VERY_WIDE = 110, 150
-"""Widths in cells from which the files stay visible, and the editor as well."""
+"""Widths in cells from which the files stay visible, and an editor in use as well."""
+HIGH = 36
+"""The height in cells from which results stay visible below what is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,89 +96,130 @@ class BriefRead(Message):
     """The solver has read the brief."""
 
 
-class BriefPane(Vertical):
-    """The brief exactly as a model gets it, with long lines folded; in a study it is read before all else."""
+class PaneArea(Splits):
+    """Files, the panes to read, and the editor, side by side if there is room; results below what is read.
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BRIEF)]
+    A pane is mounted when it is first shown.
+    """
 
-    def __init__(self, task: Task) -> None:
-        super().__init__(id="brief")
-        self._brief = render_brief(task)
-        self.first = False
-        """Whether it has yet to be read."""
+    def __init__(
+        self,
+        panes: Mapping[str, PanePlace],
+        files: Widget,
+        read: Sequence[Widget],
+        editor: Widget,
+        *,
+        first: str = "",
+        made: Callable[[Widget], None] = lambda _: None,
+    ) -> None:
+        """`read` are the panes to read, results last; `first` is the one that is shown first.
 
-    def compose(self) -> ComposeResult:
-        """Lay out the text."""
-        yield TextView(id="brief-view")
-
-    def on_mount(self) -> None:
-        """Show the brief."""
-        view = self.query_one("#brief-view", TextView)
-        view.wrap = True
-        view.load(self._brief, language="markdown")
-
-    def action_read(self) -> None:
-        """Say that the brief was read."""
-        self.post_message(BriefRead())
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer it while it was not."""
-        return self.first if action == "read" else super().check_action(action, parameters)
-
-
-class PaneArea(Horizontal):
-    """Files, the panes to read, and the editor, side by side if there is room."""
-
-    reading = query_one("#reading", ContentSwitcher)
-
-    def __init__(self, panes: Mapping[str, PanePlace], files: Widget, read: Iterable[Widget], editor: Widget) -> None:
-        """`read` are the panes of which one is shown at a time."""
+        Without `first` all are mounted at once. `made` is called with each pane that is mounted later.
+        """
         super().__init__(id="work")
         self._panes = panes
         self._files, self._read, self._editor = files, read, editor
+        self._made = made
+        self._first = first
         self._region = "reading"
+        self._upper = first or next(pane for pane, place in panes.items() if place.region == "reading")
+        self._column = Splits(
+            *(widget for widget in read if not first or widget.id == self.id_of(first)), vertical=True, id="reading"
+        )
+        self._mounting = Lock()
+        self.current = self._upper
+        """The pane that is read."""
+        self.editing = not first
+        """Whether the editor stays in sight beside what is read."""
         self.brief_alone = False
         """Whether nothing but the brief is shown."""
 
+    def id_of(self, pane: str) -> str:
+        """Return the id of a pane's widget."""
+        return self._panes[pane].id or pane
+
     def compose(self) -> ComposeResult:
         """Lay out the regions."""
-        yield self._files
-        with ContentSwitcher(initial="brief", id="reading"):
-            yield from self._read
-        yield self._editor
+        if not self._first or self.app.size.width >= WIDE:
+            yield self._files
+        yield self._column
+        if not self._first:
+            yield self._editor
+
+    async def make(self, pane: str) -> None:
+        """Mount a pane that was not shown yet."""
+        region = self._panes[pane].region
+        if region == "files":
+            await self._mount(self._files, self, self._column)
+        elif region == "editor":
+            await self._mount(self._editor, self)
+        elif region == "reading":
+            widget = next(widget for widget in self._read if widget.id == self.id_of(pane))
+            last = widget is self._read[-1]
+            await self._mount(widget, self._column, None if last else self._column.children[0])
+
+    async def _mount(self, widget: Widget, into: Widget, before: Widget | None = None) -> None:
+        async with self._mounting:  # two may ask for a pane at once, and both need it whole
+            if not widget.is_attached:
+                widget.display = False
+                await into.mount(widget, before=before)
+                self._made(widget)
 
     def show(self, pane: str) -> None:
-        """Show a pane."""
+        """Show a pane that is mounted."""
         place = self._panes[pane]
         if place.region == "reading":
-            self.reading.current = place.id or pane
+            self.current = pane
+            if self.id_of(pane) != self._read[-1].id:
+                self._upper = pane
+        if place.region == "editor":
+            self.editing = True
         if place.region:
             self._region = place.region
-            self._arrange()
+            self.lay_out()
 
     def show_alone(self, *, brief: bool) -> None:
         """Show the brief and nothing else, or all that fits."""
         self.brief_alone = brief
-        self._arrange()
+        self.lay_out()
 
-    def _arrange(self) -> None:
-        """Show as many regions as fit, always including the focused one."""
-        width = self.app.size.width
-        wide, very_wide = width >= WIDE, width >= VERY_WIDE
-        if self.brief_alone:
-            wide = very_wide = False
+    def lay_out(self) -> None:
+        """Show as many panes as fit, always including the one that was shown last."""
+        size = self.app.size
+        wide, very_wide = size.width >= WIDE and not self.brief_alone, size.width >= VERY_WIDE and not self.brief_alone
         self._files.display = wide or self._region == "files"
-        self._editor.display = very_wide or self._region == "editor"
-        self.reading.display = very_wide or self._region == "reading" or (wide and self._region == "files")
+        beside = very_wide and self.editing
+        self._editor.display = beside or self._region == "editor"
+        self._column.display = very_wide or self._region == "reading" or (wide and self._region == "files")
+        both = wide and size.height >= HIGH
+        results = self._read[-1]
+        for widget in self._read:
+            shown = self._upper if both and widget is not results else self.current
+            widget.display = widget.id == self.id_of(shown) or (both and widget is results)
         self.set_class(wide, "-wide")
-        self.set_class(very_wide, "-very-wide")
+        self.set_class(beside, "-very-wide")
+        self._column.fit()
+        self.fit()
 
     def on_resize(self) -> None:
-        """Arrange the regions for another width."""
-        self._arrange()
+        """Arrange the regions for another size."""
+        self.lay_out()
+
+
+def pane_key(pane: str) -> str:
+    """Return the key of a pane as people read it; empty if it has none."""
+    return next((shown_key(key.keys.split(",")[0]) for key in KEYS if key.id == f"pane.{pane}"), "")
+
+
+def pane_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
+    """Give a pane its frame: its key and its name, or the words for what it shows, and a note."""
+    key = key_named(f"pane.{pane}")
+    if not widget.has_class(PANE):
+        widget.tooltip = key.tooltip
+    return framed(widget, f"{pane_key(pane)} {words or key.description}", note)
 
 
 def pane_tabs(panes: Iterable[str]) -> NameTabs:
-    """Return the names of panes with their keys, in one line."""
-    keys = {pane: key_named(f"pane.{pane}") for pane in panes}
-    return NameTabs({pane: f"{shown_key(key.keys.split(',')[0])} {key.description}" for pane, key in keys.items()})
+    """Return the names of panes with their keys, in one line; the console is always in sight."""
+    names = {pane: key_named(f"pane.{pane}").description for pane in panes if pane != "console"}
+    return NameTabs({pane: f"{pane_key(pane)} {name}" for pane, name in names.items()})

@@ -13,12 +13,11 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import Shown, definitions_named, enclosing, functions_in, shown_file, shown_function, stale
 from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
-from gistpoint.tui.screens.solve.panes import CallAsked, FunctionAsked, SourceAsked, StatePane
+from gistpoint.tui.screens.solve.panes import CallAsked, FunctionAsked, SourceAsked, StatePane, pane_frame
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
-from gistpoint.tui.widgets.plain import Plain
 
-EMPTY = "Nothing was read yet. Choose a file on the left (F3), or type read_file in the console (F5)."
+EMPTY = "Nothing was read yet: choose a file (F3), or search (S)"
 
 
 class FilesPane(StatePane):
@@ -35,14 +34,21 @@ class FilesPane(StatePane):
         self._state = AttemptState()
 
     def compose(self) -> ComposeResult:
-        """Lay out title and tree."""
-        yield Plain(f"● shown  ○ not yet: 1 {self._use}", classes="pane-title")
+        """Lay out the tree."""
         yield KnowledgeTree(id="known")
+
+    def on_mount(self) -> None:
+        """Show what is known."""
+        self.update_from(self._state)
 
     def update_from(self, state: AttemptState) -> None:
         """Show the known files and functions."""
         self._state = state
-        self.tree_view.update_from(state.knowledge, suspects=[suspect.name for suspect in state.suspects])
+        known = state.knowledge
+        self.tree_view.update_from(known, suspects=[suspect.name for suspect in state.suspects], use=self._use)
+        files = sum(kind == "file" for kind in known.entries.values())
+        note = f"{len(known.files)} of {files} known files read" if files else f"○ not shown yet: 1 {self._use}"
+        pane_frame(self, "files", note=note)
 
     @on(KnowledgeTree.ListFolder)
     def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
@@ -95,7 +101,6 @@ class CodePane(StatePane):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CODE)]
 
     view = query_one("#code-view", CodeView)
-    title = query_one("#code-title", Plain)
 
     def __init__(self) -> None:
         super().__init__(id="code")
@@ -104,9 +109,13 @@ class CodePane(StatePane):
         self._places: dict[str, int] = {}
 
     def compose(self) -> ComposeResult:
-        """Lay out title and view."""
-        yield Plain(EMPTY, id="code-title", classes="pane-title")
+        """Lay out the view."""
         yield CodeView(id="code-view")
+
+    def on_mount(self) -> None:
+        """Fold long lines."""
+        self.view.wrap = True
+        pane_frame(self, "code", note=EMPTY)
 
     @property
     def shown(self) -> Shown | None:
@@ -149,9 +158,15 @@ class CodePane(StatePane):
             return
         last = self._shown.first_line + self.view.line_count - 1
         old = stale(self._state, self._shown)
-        note = f"⟲ {old}, . reads it again  " if old else ""
-        self.title.update(f"{note}{self._shown.name}  lines {self._shown.first_line}-{last}".replace("\n", " "))
-        self.title.set_class(bool(old), "-stale")
+        lines = f"lines {self._shown.first_line}-{last}" if self._shown.function else f"{last} lines"
+        note = f"⟲ {old}: . reads it again" if old else f"line {self.view.cursor_line} of {last}"
+        pane_frame(self, "code", f"{self._shown.name}  {lines}", note)
+        self.set_class(bool(old), "-stale")
+
+    @on(CodeView.CursorMoved)
+    def cursor_moved(self) -> None:
+        """Say where the cursor is."""
+        self._draw_title()
 
     def _draw_marks(self) -> None:
         if self._shown is None:
@@ -197,7 +212,8 @@ class CodePane(StatePane):
 
     def _pick(self, title: str, names: list[str]) -> None:
         choices = [
-            (name, f"{'●' if shown_function(self._state, name) else '○ costs 1 tool use:'} {name}") for name in names
+            (name, f"{'●' if shown_function(self._state, name) else f'○ 1 {self._state.of_kind.unit}:'} {name}")
+            for name in names
         ]
 
         def answered(name: str | None) -> None:

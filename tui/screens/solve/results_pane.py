@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, TypeVar, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Horizontal
 from textual.getters import query_one
-from textual.widgets import ContentSwitcher, OptionList
+from textual.widget import Widget
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.attempts.bench import Judged
@@ -18,24 +20,28 @@ from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.kinds.repair.judgement import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.solve.panes import StatePane
-from gistpoint.tui.view_models import call_words, shows_evidence, submission_words
+from gistpoint.tui.places import Place, places_in_answer
+from gistpoint.tui.screens.solve.panes import StatePane, pane_frame
+from gistpoint.tui.view_models import asked_words, call_words, shows_evidence, submission_words
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
-from gistpoint.tui.widgets.plain import Plain, plain_line
+from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
 PAGES = {"answer": "Answer", "tests": "Tests", "changes": "Diff"}
+_FOCUS = {"answer": "#answer", "tests": "#tests ResultTable", "changes": "#changes DiffPane"}
+BESIDE = 90
+"""The width in cells from which an answer stands beside the list of calls."""
+PLACES_NOTE = "→ Enter opens: free if shown, else 1 use"
+Made = TypeVar("Made", bound=Widget)
 
 
 class ResultsPane(StatePane):
-    """A list of calls, and the pages of the chosen one."""
+    """A list of calls, and the pages of the chosen one; the list is short while the answer is read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.RESULTS)]
 
     calls = query_one("#calls", OptionList)
-    pages = query_one("#result-pages", ContentSwitcher)
-    title = query_one("#result-title", Plain)
     answer = query_one("#answer", TextView)
 
     def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judged | None]) -> None:
@@ -44,19 +50,24 @@ class ResultsPane(StatePane):
         self._start_of, self._judgement_of = start_of, judgement_of
         self._state = AttemptState()
         self._drawn: tuple[AttemptCall, ...] = ()
+        self._chosen: AttemptCall | None = None
+        self.page = "answer"
+        """The page of the chosen call that is shown."""
 
     def compose(self) -> ComposeResult:
-        """Lay out list, title and pages."""
-        yield OptionList(id="calls", compact=True)
-        yield Plain("No call was made yet.", id="result-title", classes="pane-title")
-        with ContentSwitcher(initial="answer", id="result-pages"):
+        """Lay out list and answer; the other pages are made when they are first shown."""
+        with Horizontal(id="result-parts"):
+            yield OptionList(id="calls", compact=True)
             yield TextView(id="answer")
-            yield OutcomeTable(id="tests")
-            yield DiffView(id="changes")
 
     def on_mount(self) -> None:
         """Fold long lines of answers."""
         self.answer.wrap = True
+        pane_frame(self, "results", note="no call was made yet")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the answer beside the list if there is room, else below."""
+        self.set_class(event.size.width >= BESIDE, "-beside")
 
     def update_from(self, state: AttemptState) -> None:
         """Show a new state; only calls that changed are drawn again."""
@@ -72,68 +83,107 @@ class ResultsPane(StatePane):
                 self.calls.add_option(Option(label))
         self._drawn = state.calls
 
-    def show_call(self, call_id: str) -> None:
-        """Choose a call."""
-        for number, call in enumerate(self._drawn):
-            if call.call_id == call_id:
-                if self.calls.highlighted == number:
-                    self._show(call)
-                self.calls.highlighted = number
+    async def show_call(self, call_id: str) -> None:
+        """Choose a call, and show its answer."""
+        number = next((n for n, call in enumerate(self._drawn) if call.call_id == call_id), None)
+        if number is None:
+            return
+        if self.calls.highlighted != number:
+            self.calls.highlighted = number
+        await self._show(self._drawn[number])
 
     @on(OptionList.OptionHighlighted)
-    def highlight(self, event: OptionList.OptionHighlighted) -> None:
+    async def highlight(self, event: OptionList.OptionHighlighted) -> None:
         """Show the answer of the call under the cursor."""
         event.stop()
         if event.option_index < len(self._drawn):
-            self._show(self._drawn[event.option_index])
+            await self._show(self._drawn[event.option_index])
 
     @on(OptionList.OptionSelected)
     def read(self, event: OptionList.OptionSelected) -> None:
-        """Focus the answer at Enter."""
+        """Focus the answer at Enter, at its first line that leads somewhere."""
         event.stop()
-        self.answer.focus()
+        self._page_widget().focus()
+        if self.page == "answer":
+            self.read_hits()
 
-    def _show(self, call: AttemptCall) -> None:
-        self.answer.load(call.text if call.text is not None else "No answer yet.")
-        submission = next((s for s in self._state.submissions if s.call_id == call.call_id), None)
-        self._fill_evidence(submission)
-        available = self._available(submission)
-        if self.pages.current not in available:
-            self.pages.current = "answer"
-        self._draw_title(call, submission)
+    def read_hits(self) -> None:
+        """Go to the first line of the answer that names a place."""
+        places = self.answer.places
+        if places:
+            named = [line for line, place in places.items() if isinstance(place, Place) and place.line]
+            self.answer.go_to(min(named or places) + self.answer.first_line)
+            self.answer.focus()
 
-    def _available(self, submission: Submission | None) -> list[str]:
-        if submission is None or submission.replacement is NOTHING_REPLACED:
+    def _page_widget(self) -> Widget:
+        return self.query_one(_FOCUS[self.page])
+
+    async def _show(self, call: AttemptCall) -> None:
+        if call != self._chosen:
+            self._chosen = call
+            self.answer.load(call.text if call.text is not None else "No answer yet.")
+            self.answer.places = places_in_answer(call)
+        await self._turn_to(self.page)
+
+    def _submission(self) -> Submission | None:
+        call_id = self._chosen.call_id if self._chosen is not None else ""
+        found = next((s for s in self._state.submissions if s.call_id == call_id), None)
+        return None if found is None or found.replacement is NOTHING_REPLACED else found
+
+    def _available(self) -> list[str]:
+        submission = self._submission()
+        if submission is None:
             return ["answer"]
         return ["answer", *(["tests"] if shows_evidence(self._state) and submission.status else []), "changes"]
 
-    def _fill_evidence(self, submission: Submission | None) -> None:
-        if submission is None or submission.replacement is NOTHING_REPLACED:
-            return
-        replacement = submission.replacement
-        start = self._start_of(replacement.name)
-        self.query_one("#changes", DiffView).load(at_left_margin(start), at_left_margin(replacement.code))
-        if shows_evidence(self._state):
-            judgement = self._judgement_of(submission.call_id)
-            self.query_one("#tests", OutcomeTable).show_results(results_of(submission, judgement))
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer other pages where there are any."""
+        return len(self._available()) > 1 if action == "page" else super().check_action(action, parameters)
 
-    def _draw_title(self, call: AttemptCall, submission: Submission | None) -> None:
-        pages = self._available(submission)
-        tabs = "  ".join(f"[{PAGES[p]}]" if p == self.pages.current else PAGES[p] for p in pages)
-        words = submission_words(submission) if submission is not None else call_words(call)
-        self.title.update(f"{words}   {tabs}" if len(pages) > 1 else words)
-
-    def action_page(self, by: int) -> None:
+    async def action_page(self, by: int) -> None:
         """Turn to another page of the chosen result."""
-        at = self.calls.highlighted
-        if at is None or at >= len(self._drawn):
+        pages = self._available()
+        at = pages.index(self.page) if self.page in pages else 0
+        await self._turn_to(pages[(at + by) % len(pages)])
+
+    async def _turn_to(self, page: str) -> None:
+        """Show a page, made if need be; the answer if the chosen call has no such page."""
+        page = page if page in self._available() else "answer"
+        submission = self._submission()
+        if page == "tests" and submission is not None:
+            table = await self._made(OutcomeTable, "tests")
+            table.show_results(results_of(submission, self._judgement_of(submission.call_id)))
+        elif page == "changes" and submission is not None:
+            replacement = submission.replacement
+            before, after = (at_left_margin(code) for code in (self._start_of(replacement.name), replacement.code))
+            (await self._made(DiffView, "changes")).load(f"{before.rstrip()}\n", f"{after.rstrip()}\n")
+        had_focus = page != self.page and self._page_widget().has_focus
+        self.page = page
+        for name in PAGES:
+            for widget in self.query(f"#{name}"):
+                widget.display = name == page
+        if had_focus:
+            self._page_widget().focus()
+        self._draw_frame()
+
+    async def _made(self, kind: Callable[..., Made], id: str) -> Made:
+        found = self.query(f"#{id}")
+        if found:
+            return cast("Made", found.first())
+        widget = kind(id=id)
+        await self.query_one("#result-parts").mount(widget)
+        return widget
+
+    def _draw_frame(self) -> None:
+        call, submission = self._chosen, self._submission()
+        if call is None:
             return
-        call = self._drawn[at]
-        submission = next((s for s in self._state.submissions if s.call_id == call.call_id), None)
-        pages = self._available(submission)
-        current = pages.index(self.pages.current) if self.pages.current in pages else 0
-        self.pages.current = pages[(current + by) % len(pages)]
-        self._draw_title(call, submission)
+        self.refresh_bindings()
+        pages = self._available()
+        tabs = "  ".join(f"[{PAGES[p]}]" if p == self.page else PAGES[p] for p in pages) if len(pages) > 1 else ""
+        words = submission_words(submission) if submission is not None else asked_words(call)
+        note = f"[ ] {tabs}" if tabs else PLACES_NOTE if self.answer.places else ""
+        pane_frame(self, "results", f"Results {call.number} of {len(self._drawn)}  {words}", note)
 
 
 def results_of(submission: Submission, judgement: Judged | None) -> list[TestResult]:

@@ -9,25 +9,26 @@ from typing import Any, ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import ContentSwitcher, Tree
+from textual.widgets import Tree
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.ports import TimeSource
-from gistpoint.core.tools.declaration import RefusalError
+from gistpoint.core.tools.declaration import RefusalError, Tool
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, shown_sources
-from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, TextDialog, show_error
+from gistpoint.tui.places import Place, call_for, shown_at
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, show_error
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.aids import add_aids
 from gistpoint.tui.screens.solve.assist_pane import AssistPane
-from gistpoint.tui.screens.solve.console import Console
+from gistpoint.tui.screens.solve.brief_pane import BriefPane
+from gistpoint.tui.screens.solve.console import SEARCH, Console
 from gistpoint.tui.screens.solve.controller import (
     AttemptController,
     CallBegun,
@@ -39,8 +40,8 @@ from gistpoint.tui.screens.solve.controller import (
 )
 from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
 from gistpoint.tui.screens.solve.kind import CallQuestion, EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.notes_pane import NotesPane
 from gistpoint.tui.screens.solve.panes import (
-    BriefPane,
     BriefRead,
     CallAsked,
     FunctionAsked,
@@ -53,16 +54,20 @@ from gistpoint.tui.screens.solve.panes import (
 )
 from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
-from gistpoint.tui.screens.solve.status import IdleAnswer, IdleQuestion, RunLine
+from gistpoint.tui.screens.solve.status import CANCEL_HINT, SPENT_HINT, IdleAnswer, IdleQuestion, RunLine
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms, brief_is_first
-from gistpoint.tui.view_models import allowed, price_words, shows_evidence
+from gistpoint.tui.titles import title_of
+from gistpoint.tui.view_models import allowed, price_words, score_rule, shows_evidence
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.find_bar import find_in
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_view import LineView
-from gistpoint.tui.widgets.name_tabs import NameTab, NameTabs
+from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.text_view import TextView
 from gistpoint.tui.widgets.writing_area import Pasted, WritingArea, WritingLine
 
 FLUSH_SECONDS = 1.0
@@ -85,18 +90,13 @@ class SolveScreen(Screen[How]):
         KeyScope.EDITOR,
         KeyScope.RESULTS,
     )
+    ALLOW_IN_MAXIMIZED_VIEW = "BudgetBar, FindBar, IdleQuestion, RunLine, Console, KeyBar"
     KIND: ClassVar[type[SolvingKind]] = SolvingKind
     """The part that depends on the kind of the task."""
 
     bar = query_one(BudgetBar)
     tabs = query_one(NameTabs)
     area = query_one(PaneArea)
-    reading = query_one("#reading", ContentSwitcher)
-    code = query_one(CodePane)
-    editor = query_one(EditorPane)
-    results = query_one(ResultsPane)
-    notes = query_one("#notes", WritingArea)
-    idle_question = query_one(IdleQuestion)
     run_line = query_one(RunLine)
     console = query_one(Console)
 
@@ -117,51 +117,57 @@ class SolveScreen(Screen[How]):
         self._terms = terms
         add_aids(self.kind, self.controller, terms)
         self._brief_first = terms.brief_first and brief_is_first(attempt.state)
+        self.code = CodePane()
+        self.results = ResultsPane(self.editor.start_of, self.controller.judgement_of)
+        self.notes_pane = NotesPane(attempt.state.notes)
         self._pane = ""
         """The pane that has the focus."""
+        self._place: Place | None = None
+        """The place that was asked for last, and costs a call."""
         self._asked_from: Widget | None = None
         """The widget that had the focus when the call under way began."""
         self._typed_in: Widget | None = None
         """The widget that the user has typed into since then."""
         self._stopped = False
 
+    @property
+    def editor(self) -> EditorPane:
+        """The pane in which the solver writes; it is mounted when it is first shown."""
+        return self.kind.editor
+
+    @property
+    def notes(self) -> WritingArea:
+        """The notes, once they are shown."""
+        return self.notes_pane.area
+
     def compose(self) -> ComposeResult:
         """Lay out budgets, panes and console."""
-        yield BudgetBar()
+        yield BudgetBar(title_of(self._attempt.task))
         yield pane_tabs(self.kind.panes)
-        notes = WritingArea(
-            self._attempt.state.notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept"
-        )
-        read = (
-            BriefPane(self._attempt.task),
-            CodePane(),
-            ResultsPane(self.kind.editor.start_of, self.controller.judgement_of),
-            *self.kind.own_panes,
-            Vertical(notes, id="notes-pane"),
-        )
-        yield PaneArea(self.kind.panes, FilesPane(self._attempt.state.of_kind.unit), read, self.kind.editor)
-        yield Plain("Read what is asked: your time runs. F9 when you have, and the tools open.", id="brief-first")
-        yield IdleQuestion()
+        read = (BriefPane(self._attempt.task), self.code, *self.kind.own_panes, self.notes_pane, self.results)
+        files = FilesPane(self._attempt.state.of_kind.unit)
+        yield PaneArea(self.kind.panes, files, read, self.editor, first="brief", made=self._made)
+        if self._brief_first:
+            yield Plain("Read what is asked: your time runs. F9 when you have, and the tools open.", id="brief-first")
         yield RunLine()
         yield Console(self._attempt)
         yield KeyBar()
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Show the attempt so far, return to the solver's last pane, and continue the call that was under way."""
         self.run_line.display = False
         self._show_locked()
         self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened
+        self._allow(self)
         self._draw()
-        for area in (*self.query(WritingArea), *self.query(WritingLine)):
-            area.may_paste = allowed(self._attempt.state, "paste")
-        for view in self.query(LineView):
-            view.may_copy = allowed(self._attempt.state, "copy")
-        self._show_last_source()
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
         shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
-        self.action_pane("brief" if self._brief_first else next(shown, "brief"))  # a model looks at no pane
+        pane = "brief" if self._brief_first else next(shown, "brief")  # a model looks at no pane
+        if any(shown_sources(call) is not None for call in state.calls):
+            await self._show_pane("code")
+        await self.action_pane(pane)
         if state.pause is not None and state.pause.reason == PauseReason.QUESTIONNAIRE:
             self._ask_after_brief()
         elif state.pause is not None:
@@ -171,6 +177,27 @@ class SolveScreen(Screen[How]):
         if self._play is not None:
             self.controller.play(*self._play)
             self.console.say("▶ A recorded attempt is played, through the real tools and tests. Ctrl+L leaves it.")
+
+    def _made(self, pane: Widget) -> None:
+        """Show the attempt so far in a pane that was just mounted."""
+        self._allow(pane)
+        if isinstance(pane, StatePane | EditorPane):
+            pane.update_from(self._attempt.state)
+        if pane is self.code:
+            shown = (shown_sources(call) for call in reversed(self._attempt.state.calls))
+            last = next((source for source in shown if source is not None), None)
+            if last is not None:
+                self.code.show(last)
+        elif pane is self.results and self._attempt.state.calls:
+            self.call_later(self.results.show_call, self._attempt.state.calls[-1].call_id)
+
+    def _allow(self, part: Widget) -> None:
+        """Switch off in a part of the screen what a study switches off."""
+        state = self._attempt.state
+        for area in (*part.query(WritingArea), *part.query(WritingLine)):
+            area.may_paste = allowed(state, "paste")
+        for view in part.query(LineView):
+            view.may_copy = allowed(state, "copy")
 
     def _second(self) -> None:
         self.controller.flush()
@@ -185,7 +212,9 @@ class SolveScreen(Screen[How]):
         state = self._attempt.state
         for pane in self.query(StatePane):
             pane.update_from(state)
-        self.editor.update_from(state)
+        if self.editor.is_attached:
+            self.editor.update_from(state)
+        self.area.editing = self.area.editing or bool(state.buffers)
         self._draw_clock()
 
     def _draw_clock(self) -> None:
@@ -193,13 +222,11 @@ class SolveScreen(Screen[How]):
         state = self._attempt.state
         clock = state.clock.at(self._time.mono_ms(), self._time.utc_ms())
         self.bar.update_from(state, clock, backend=self._attempt.backend)
-        self.idle_question.update_from(state.doubt, clock)
-
-    def _show_last_source(self) -> None:
-        shown = (shown_sources(call) for call in reversed(self._attempt.state.calls))
-        last = next((source for source in shown if source is not None), None)
-        if last is not None:
-            self.code.show(last)
+        question = self.query(IdleQuestion)
+        if question:
+            question.first().update_from(state.doubt, clock)
+        elif state.doubt:
+            self.mount(IdleQuestion(state.doubt, clock), before=self.run_line)
 
     @on(StateChanged)
     def state_changed(self) -> None:
@@ -209,7 +236,7 @@ class SolveScreen(Screen[How]):
             tool = self.controller.tool
             runs = tool is not None and tool.runs_code
             if runs and not self.run_line.display:
-                self.run_line.begin("… the code of the recorded call runs", hint="")
+                self.run_line.begin("the code of the recorded call runs", hint="")
             elif not runs:
                 self.run_line.end()
         pending = self._attempt.state.pending
@@ -235,54 +262,80 @@ class SolveScreen(Screen[How]):
         self._brief_first = False
         self._show_locked()
         self._interruptions.input_happened()
-        self.action_pane("files")
+        self.call_later(self.action_pane, "files")
 
     def _show_locked(self) -> None:
         """Show the brief alone while it was not read, else everything."""
         locked = self._brief_first
-        self.query_one(BriefPane).first = locked
-        self.query_one("#brief-first").display = locked
+        brief = self.query_one(BriefPane)
+        brief.first = locked
+        if brief.is_mounted:
+            brief.draw_frame()
+        for line in self.query("#brief-first"):
+            line.display = locked
         self.tabs.display = self.console.display = not locked
         self.area.show_alone(brief=locked)
         self.refresh_bindings()
 
     # Panes
 
-    def action_pane(self, pane: str) -> None:
+    async def action_pane(self, pane: str) -> None:
         """Show a pane and focus it at once, as the next key is meant for it."""
-        self._show_pane(pane)
+        await self._show_pane(pane)
         widget = self.query_one(self.kind.panes[pane].focus, Widget)
         if widget.focusable:
             self.set_focus(widget)
         else:
             self.call_after_refresh(widget.focus)
 
-    def _show_pane(self, pane: str) -> None:
+    async def _show_pane(self, pane: str) -> None:
         """Show a pane and leave the focus where it is."""
+        if self.maximized is not None:
+            self.minimize()
+        await self.area.make(pane)
+        if pane == "assist":
+            await self.area.make("editor")  # the assistant sees it
         self.area.show(pane)
+        if pane != "console":
+            self.tabs.mark(pane)
         if pane == "editor":
             self.editor.show_writing()
 
-    @on(NameTab.Clicked)
-    def tab_clicked(self, message: NameTab.Clicked) -> None:
+    @on(NameTabs.Clicked)
+    async def tab_clicked(self, message: NameTabs.Clicked) -> None:
         """Go to the clicked pane."""
-        self.action_pane(message.target)
+        await self.action_pane(message.target)
+
+    @property
+    def _view(self) -> CodeView | None:
+        """The text that is meant: that of the focus, else the one that is read, else the code."""
+        focused = self.focused
+        if isinstance(focused, CodeView):
+            return focused
+        shown = [view for view in self.area.query(CodeView) if view.is_on_screen]
+        return next((view for view in shown if view.id == "code-view"), next(iter(shown), None))
 
     def action_find(self) -> None:
-        """Search in the text that has the focus, else in the code."""
+        """Search in the text that has the focus, else in the one that is read."""
+        view = self._view
         if not allowed(self._attempt.state, "search"):
             self.notify("Searching in what was shown is switched off in this study.")
-            return
-        view = self.focused if isinstance(self.focused, CodeView) else self.code.view
+        elif view is not None:
+            find_in(view)
 
-        def answered(words: str | None) -> None:
-            if words is None:
-                return
-            count = view.search(words)
-            if words:
-                self.console.say(f"{count} found; n and N go through them" if count else f"Not found: {words}")
+    def action_wrap(self) -> None:
+        """Fold the long lines of the text that is read, or scroll them."""
+        view = self._view
+        if view is not None:
+            view.action_toggle_wrap()
 
-        self.app.push_screen(TextDialog("Find in this text", placeholder="text, upper or lower case"), answered)
+    def action_rule(self) -> None:
+        """Say how the score is reckoned."""
+        self.notify(score_rule(self._attempt.task.mode), title="The score", timeout=20)
+
+    def action_search(self) -> None:
+        """Ask for a pattern to search the repository for."""
+        self.console.search()
 
     def action_copy_text(self) -> None:
         """Copy what the mouse has selected, if the study allows it."""
@@ -298,7 +351,8 @@ class SolveScreen(Screen[How]):
         pane = pane_around(event.widget, self.kind.panes)
         if pane and pane != self._pane:
             self._pane = pane
-            self.tabs.mark(pane)
+            if pane != "console":
+                self.tabs.mark(pane)
             self.controller.view(self.kind.panes[pane].event)
 
     @on(LineView.Comfort)
@@ -326,8 +380,10 @@ class SolveScreen(Screen[How]):
         """Record that text was pasted."""
         self.controller.pasted(message.text, outside=message.outside)
 
-    def action_insert_code(self) -> None:
+    async def action_insert_code(self) -> None:
         """Put the code of the assistant's newest answer into the editor."""
+        await self.area.make("assist")
+        await self.area.make("editor")
         self.query_one(AssistPane).insert()
 
     # Calls
@@ -355,8 +411,9 @@ class SolveScreen(Screen[How]):
             self.controller.call(tool, arguments)
 
     @on(SubmitAsked)
-    def action_submit(self) -> None:
-        """Submit the editor's content, after a question that names the price."""
+    async def action_submit(self) -> None:
+        """Submit the editor's content, after a question that shows what changes and names the price."""
+        await self.area.make("editor")
         self.kind.ready(partial(self._when_free, self._submit))
 
     def _submit(self) -> None:
@@ -370,7 +427,15 @@ class SolveScreen(Screen[How]):
                 self._when_free(partial(self.controller.call, question.tool, question.arguments))
 
         yes = "Submit" if question.tool.submits else "Spend it"
-        dialog = ConfirmDialog(question.title, question.text, yes=yes, careful=question.careful)
+        changes = []
+        if question.change is not None:
+            diff = DiffView(classes="dialog-changes")
+            diff.can_focus_children = False  # the keys stay on the answers; arrows scroll it all the same
+            diff.load(*question.change)
+            changes = [diff]
+        dialog = ConfirmDialog(
+            question.title, question.text, yes=yes, careful=question.careful, shown=changes, drawer=True
+        )
         self.app.push_screen(dialog, answered)
 
     def _when_free(self, do: Callable[[], None]) -> None:
@@ -389,23 +454,25 @@ class SolveScreen(Screen[How]):
         self.console.remember(words)
         self.console.say(f"… {words}")
         if message.tool is not None and message.tool.runs_code and not self.kind.unobtrusive(message.tool):
-            self.run_line.begin(f"… {words}")
+            self.run_line.begin(words, hint=SPENT_HINT if message.tool.submits else CANCEL_HINT)
         self.refresh_bindings()
 
     @on(CallProgressed)
     def progressed(self, message: CallProgressed) -> None:
         """Show the progress of the tests; failures only if more than the answer may be shown."""
         evidence = shows_evidence(self._attempt.state)
-        self.run_line.progress(message.progress, message.failed if evidence else None)
+        self.run_line.show(message.progress, message.failed if evidence else None)
 
     @on(CallFinished)
-    def finished(self, message: CallFinished) -> None:
+    async def finished(self, message: CallFinished) -> None:
         """Show the answer in its pane."""
+        if self._stopped:
+            return
         self.run_line.end()
         self.refresh_bindings()
         self._draw()
         if message.result is not None:
-            self._show_answer(message.result.call_id, moves=not self._writes())
+            await self._show_answer(message.result.call_id, moves=not self._writes())
         self._leave_if_over()
         self.controller.came_back()
 
@@ -416,27 +483,34 @@ class SolveScreen(Screen[How]):
             return False
         return area is not self._asked_from or area is self._typed_in or area.waits
 
-    def _show_answer(self, call_id: str, *, moves: bool = True) -> None:
+    async def _show_answer(self, call_id: str, *, moves: bool = True) -> None:
         """Show an answer; only with `moves` in a pane other than the current one."""
         call = call_of(self._attempt.state, call_id)
         if call is None:
             return
-        self.results.show_call(call_id)
         place = self.kind.in_place.get(call.tool)
         if place == "":
             return
-        lines = (call.text or "").split("\n")
-        self.console.say(f"{'✘ ' if call.refused else ''}{lines[0]}  {lines[-1]}")
+        asked, self._place = self._place, None
+        await self.area.make("results")
+        await self.results.show_call(call_id)
+        first = (call.text or "").split("\n")[0]
+        self.console.say(f"{'✘ ' if call.refused else ''}{first}")
         shown = shown_sources(call)
         if shown is not None:
-            self.code.show(shown)
+            await self.area.make("code")
+            wanted = asked is not None and asked.path == shown.path
+            self.code.show(shown, line=asked.line or None if wanted and asked is not None else None)
         if not moves or (place == self._pane and not call.refused):
+            self.area.lay_out()
             return
         pane = "results" if shown is None else "code"
         if self.focused is self.console.line:
-            self._show_pane(pane)
+            await self._show_pane(pane)
         else:
-            self.action_pane(pane)
+            await self.action_pane(pane)
+            if call.tool == SEARCH:
+                self.results.read_hits()
 
     @on(CallFailed)
     def failed(self, message: CallFailed) -> None:
@@ -449,18 +523,21 @@ class SolveScreen(Screen[How]):
         show_error(self.app, message.error)
 
     @on(StepPlayed)
-    def step_played(self, message: StepPlayed) -> None:
+    async def step_played(self, message: StepPlayed) -> None:
         """Show a step of a recorded attempt."""
+        if self._stopped:
+            return
         self._draw()
         state = self._attempt.state
         if message.result is not None:
             submission = state.submissions[-1:]
             if submission and submission[0].call_id == message.result.call_id:
+                await self._show_pane("editor")
                 self.editor.show_submitted(submission[0])
-            self._show_answer(message.result.call_id)
+            await self._show_answer(message.result.call_id)
         elif message.step["kind"] == "note":
+            await self.action_pane("notes")
             self.notes.text = state.notes
-            self.action_pane("notes")
         self._leave_if_over()
 
     def _leave_if_over(self) -> None:
@@ -473,17 +550,49 @@ class SolveScreen(Screen[How]):
     # Requests of panes about files and functions
 
     @on(SourceAsked)
-    def source_asked(self, message: SourceAsked) -> None:
+    async def source_asked(self, message: SourceAsked) -> None:
         """Show a known source free of charge, or read it."""
+        await self.area.make("code")
         if self.code.go_to(message.name):
-            self.action_pane("code")
+            await self.action_pane("code")
+
+    @on(TextView.PlaceAsked)
+    async def place_asked(self, message: TextView.PlaceAsked) -> None:
+        """Go to a place that was shown free of charge; any other costs a call, when it is asked for again."""
+        place = message.place
+        if not isinstance(place, Place):
+            return
+        state = self._attempt.state
+        found = shown_at(state, place)
+        tool, arguments = call_for(place)
+        if found is not None:
+            shown, line = found
+            await self.area.make("code")
+            self.code.show(shown, line=line)
+            self.code.view.comfort("reopen")
+            await self.action_pane("code")
+        elif place.folder and place.path in state.knowledge.listed:
+            await self.action_pane("files")
+        elif self._place == place:
+            self.ask(tool, arguments)
+        else:
+            offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
+            if offered is None:
+                self.notify(f"{tool} can't be called now.", severity="warning")
+                return
+            self._place = place
+            self.console.say(f"{place.name}: not shown yet, {self._price(offered)}. Enter again asks for it")
+
+    def _price(self, tool: Tool) -> str:
+        return price_words(self._attempt.price(tool), self._attempt.state)
 
     @on(FunctionAsked)
-    def function_asked(self, message: FunctionAsked) -> None:
+    async def function_asked(self, message: FunctionAsked) -> None:
         """Edit a function, or mark it."""
         if message.what == "edit":
+            await self.area.make("editor")
             if self.editor.take(message.name):
-                self.action_pane("editor")
+                await self.action_pane("editor")
         elif self.kind.has_suspects:
             self.controller.suspect(message.name)
         else:
@@ -495,8 +604,7 @@ class SolveScreen(Screen[How]):
         place = self.query_one(FilesPane).tree_view.place
         tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
         if self._pane == "files" and place is not None and tool is not None:
-            words = price_words(self._attempt.price(tool), self._attempt.state)
-            self.console.say(f"{place.name or 'the repository'}: what was not shown yet {words}")
+            self.console.say(f"{place.name or 'the repository'}: what was not shown yet {self._price(tool)}")
 
     # The attempt
 
@@ -539,7 +647,7 @@ class SolveScreen(Screen[How]):
             return self.is_mounted and self.controller.cancellable
         if action == "idle":
             return bool(self._attempt.state.doubt)
-        if action in ("pane", "submit") and self._brief_first:
+        if action in ("pane", "submit", "search") and self._brief_first:
             return False
         if action == "insert_code":
             return self._terms.assistant is not None
@@ -584,10 +692,11 @@ class SolveScreen(Screen[How]):
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded afterwards."""
         if not self._stopped:
-            self.editor.editor.flush()
-            if self.editor.changed:
-                self.controller.edited(self.editor.buffer, self.editor.code)
-            if self.notes.waits:
+            if self.editor.is_attached:
+                self.editor.editor.flush()
+                if self.editor.changed:
+                    self.controller.edited(self.editor.buffer, self.editor.code)
+            if self.notes_pane.is_attached and self.notes.waits:
                 self.controller.noted(self.notes.text)
             self.on_unmount()
 

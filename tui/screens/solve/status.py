@@ -2,53 +2,91 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.getters import query_one
 from textual.message import Message
-from textual.widgets import ProgressBar
+from textual.timer import Timer
+from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import Clock, Doubt
 from gistpoint.core.running import RunProgress
 from gistpoint.tui.keys import key_named, shown_key
+from gistpoint.tui.screens.solve.controller import Failing
 from gistpoint.tui.view_models import duration
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.charts import gauge
+from gistpoint.tui.widgets.plain import Plain, plain_line
 
-CANCEL_HINT = "   Esc cancels"
+CANCEL_HINT, SPENT_HINT = "Esc cancels", "Esc cancels (the submission is spent)"
+_BAR = 20
 
 
-class RunLine(Horizontal):
-    """The progress of the code that a call runs; hidden while none runs."""
+class RunLine(Widget):
+    """The progress of the code that a call runs, in one line; hidden while none runs.
 
-    bar = query_one(ProgressBar)
-    words = query_one("#run-words", Plain)
+    What failed is drawn only if it may be shown; what does not fit is left out, the way to cancel last.
+    """
 
-    def compose(self) -> ComposeResult:
-        """Lay out words and bar."""
-        yield Plain("", id="run-words")
-        yield ProgressBar(show_eta=False, show_percentage=False)
+    ALLOW_SELECT = False
 
-    _hint = ""
+    def __init__(self) -> None:
+        super().__init__(id="run-line")
+        self._words = self._hint = ""
+        self._progress: RunProgress | None = None
+        self._failed: Failing | None = None
+        self._since = 0.0
+        self._ticking: Timer | None = None
 
     def begin(self, words: str, *, hint: str = CANCEL_HINT) -> None:
         """Show that code of unknown length runs, and how to cancel it."""
         self.display = True
-        self._hint = hint
-        self.words.update(f"{words}{hint}")
-        self.bar.update(total=None, progress=0)
+        self._words, self._hint = words, hint
+        self._progress = self._failed = None
+        self._since = monotonic()
+        if self._ticking is None:
+            self._ticking = self.set_interval(1.0, self.refresh)
+        self._ticking.resume()
+        self.refresh()
 
-    def progress(self, progress: RunProgress, failed: int | None) -> None:
+    def show(self, progress: RunProgress, failed: Failing | None) -> None:
         """Show the progress of a run; `failed` only if it may be shown."""
-        found = f", {failed} failed so far" if failed is not None else ""
-        count = f" {progress.done} of {progress.total}" if progress.total else ""
-        self.words.update(f"… {progress.phase}{count}{found}{self._hint}")
-        if progress.total:
-            self.bar.update(total=progress.total, progress=progress.done)
+        self._progress, self._failed = progress, failed
+        self.refresh()
 
     def end(self) -> None:
         """Hide the line."""
         self.display = False
+        if self._ticking is not None:
+            self._ticking.pause()
+
+    def render(self) -> Content:
+        """Draw as much as fits."""
+        progress, failed = self._progress, self._failed
+        elapsed = duration(round((monotonic() - self._since) * 1000))
+        parts: list[Content] = []
+        if progress is None or not progress.total:
+            parts.append(plain_line(f"… {progress.phase if progress is not None else self._words}"))
+        else:
+            count = f" {progress.done} of {progress.total}"
+            parts.append(Content.assemble((gauge(progress.done, progress.total, _BAR), "$text-success"), count))
+        if failed is not None and progress is not None and progress.total:
+            passed = progress.done - failed.count
+            signs = Content.assemble((f"✔ {passed}", "$text-success"), "  ", (f"✘ {failed.count}", "$text-error"))
+            parts.append(signs)
+        parts.append(plain_line(elapsed))
+        if failed is not None and failed.first:
+            parts.append(plain_line(f"first: {failed.first}"))
+        hint = Content.styled(self._hint, "bold")
+        width = self.content_size.width
+        line = Content("  ").join(parts)
+        room = width - hint.cell_length - 2
+        if line.cell_length > room:
+            line = line.truncate(max(0, room), ellipsis=True)
+        return Content.assemble(line, " " * max(2, width - line.cell_length - hint.cell_length), hint)
 
 
 class IdleAnswer(Plain):
@@ -81,14 +119,23 @@ class IdleQuestion(Horizontal):
 
     words = query_one("#idle-words", Plain)
 
+    def __init__(self, doubt: Doubt, clock: Clock) -> None:
+        super().__init__()
+        self._first = (doubt, clock)
+
     def compose(self) -> ComposeResult:
         """Lay out the question and both answers."""
         yield Plain("", id="idle-words")
         yield IdleAnswer("worked")
         yield IdleAnswer("away")
 
+    def on_mount(self) -> None:
+        """Ask."""
+        self.update_from(*self._first)
+
     def update_from(self, doubt: Doubt, clock: Clock) -> None:
         """Show how much time is in question."""
+        self._first = (doubt, clock)
         self.display = bool(doubt)
-        if doubt:
+        if doubt and self.is_mounted:
             self.words.update(f"Nothing was pressed for {duration(doubt.total_ms(clock))}. Were you working?")

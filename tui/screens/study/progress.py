@@ -8,6 +8,7 @@ from typing import ClassVar, TypeAlias
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.screen import Screen
 
 from gistpoint.core.study.declaration import Study
@@ -15,14 +16,19 @@ from gistpoint.core.study.progress import StudyProgress, TaskCoverage
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.study_progress import columns, head_words, need_words, row_words, work_words
+from gistpoint.tui.study_progress import columns, need_words, people_rows, row_words, work_words
+from gistpoint.tui.widgets.charts import Bar, bars
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.plain import Plain, plain_line
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 SHOWN = 5
 """How many of those who are at work are listed."""
+_BARS = 50
+"""Cells of the chart of people."""
 POLL_S = 5.0
 """Participants write into the folder from other machines; it is read again so often."""
 Found: TypeAlias = tuple[StudyProgress, str]
@@ -54,10 +60,10 @@ class ProgressScreen(Screen[None]):
         self._progress: StudyProgress | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the head, the table and what is needed."""
-        yield Plain("", id="study-state")
-        yield Plain("", id="study-people")
-        yield CoverageTable(self._study, hidden=self._hidden)
+        """Lay out the people, the tasks and what is needed."""
+        yield HeaderBar("Progress", self._study.id)
+        yield framed(Plain("", id="study-people"), "People")
+        yield framed(CoverageTable(self._study, hidden=self._hidden), "Tasks", "Enter lists the attempts of one")
         yield Plain("", id="study-need")
         yield KeyBar()
 
@@ -82,12 +88,15 @@ class ProgressScreen(Screen[None]):
             table.renew(self._progress.tasks)
         else:
             table.show(self._progress.tasks)
-        self.query_one("#study-state", Plain).update(state)
+        framed(table, f"Tasks ({len(table.records)})", "Enter lists the attempts of one")
+        self.query_one(HeaderBar).show(words=state)
         at_work = self._progress.at_work
-        lines = [head_words(self._progress.people), *(f"at work  {work_words(one)}" for one in at_work[:SHOWN])]
+        lines = [f"at work  {work_words(one)}" for one in at_work[:SHOWN]]
         if len(at_work) > SHOWN:
             lines.append(f"and {len(at_work) - SHOWN} more, as `gistpoint study progress {self._command} --json` tells")
-        self.query_one("#study-people", Plain).update("\n".join(lines))
+        shown = [Bar(name, number, str(number)) for name, number in people_rows(self._progress.people)]
+        people = Content("\n").join([bars(shown, _BARS), *map(plain_line, lines)])
+        self.query_one("#study-people", Plain).update(people)
         words = need_words(self._progress)
         commands = f"gistpoint review {self._command}; gistpoint study correct, exclude, include, export"
         self.query_one("#study-need", Plain).update(f"{words}\n{commands}")

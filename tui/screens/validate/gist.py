@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import ContentSwitcher
 
+from gistpoint.core.code.parsing import fault_in
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.gist.answer import GistAnswer, gist_answer
 from gistpoint.core.kinds.gist.check import ScoreTrial
@@ -57,7 +58,9 @@ class GistPage(TaskPage, EditingPane):
         """Lay out the scored view, which the editor may replace."""
         with ContentSwitcher(initial="scored", id="editor-views"):
             yield ScoredGist(id="scored")
-            yield FunctionEditor(id="function-editor")
+            editor = FunctionEditor(id="function-editor")
+            editor.check = fault_in
+            yield editor
             yield DiffView(id="editor-diff")
 
     def fill(self, showing: Showing) -> None:
@@ -79,7 +82,7 @@ class GistPage(TaskPage, EditingPane):
                 self.switcher.current = "scored"
                 self.focus()
         self._draw_scored()
-        self._draw_title()
+        self.draw_frame()
 
     @property
     def reference(self) -> str:
@@ -105,15 +108,16 @@ class GistPage(TaskPage, EditingPane):
         marks = marks_of(verdict.lines) if verdict is not None else {}
         view.show(text, marks, figures=figures(score) if score is not None else "", tree=self._dossier.corrupted)
 
-    def _draw_title(self) -> None:
+    def draw_frame(self) -> None:
+        """Tell what is shown, and which keys lead on."""
         if self.switcher.current == "function-editor":
-            self.about = "your own gist · F9 scores it, Alt+E goes back, Alt+D compares"
+            self.about = f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
         elif self.switcher.current == "editor-diff":
             self.about = "your own gist against the reference · Alt+D goes back"
         elif self._showing and self._showing != self.reference:
             self.about = "your own gist, as it was scored · Alt+E goes on with it"
         else:
-            self.about = f"{reference_words(self._answer)} · r scores, Alt+E writes"
+            self.about = reference_words(self._answer)
         self.post_message(PageTold())
 
     # For EditingPane
@@ -157,7 +161,7 @@ class GistPage(TaskPage, EditingPane):
             self._showing = self.reference
             self.switcher.current = "scored"
             self._draw_scored()
-        self._draw_title()
+        self.draw_frame()
         self.focus()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from textual import on
+from textual.content import Content
 from textual.widget import Widget
 
 from gistpoint.core.generation.dossier import Dossier
@@ -21,8 +22,8 @@ from gistpoint.tui.screens.validate.overview import Known, trial_line
 from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.markdown_text import MarkdownText
 from gistpoint.tui.widgets.pages import Pages
-from gistpoint.tui.widgets.text_view import TextView
 
 MOST_IDS = 30
 
@@ -68,7 +69,6 @@ class FixPage(TaskPage, EditingPane):
     """
 
     EMPTY = "Open a task to try a fix."
-    WORDS = "F9 runs the suite on it"
     changes = False
 
     def __init__(self) -> None:
@@ -108,6 +108,12 @@ class FixPage(TaskPage, EditingPane):
         """Return all corrupted functions."""
         return list(self._starts)
 
+    def frame(self, title: str, note: str | Content = "") -> None:
+        """Say it in the frame of the pages."""
+        said = [title, note if isinstance(note, str) else note.plain, "F9 runs the suite on it" * bool(self.buffer)]
+        self.about = " · ".join(filter(None, said))
+        self.post_message(PageTold())
+
     def words_of(self, name: str) -> str:
         """Return the function."""
         return name.partition("/")[2]
@@ -123,15 +129,15 @@ class OverviewPage(TaskPage, LineList):
         self.show(lines, keep_place=not showing.first)
 
 
-class BriefPage(TaskPage, TextView):
+class BriefPage(TaskPage, MarkdownText):
     """The brief, as a solver gets it."""
 
+    about = "v shows it byte for byte"
     changes = False
 
     def fill(self, showing: Showing) -> None:
         """Show a task."""
-        self.wrap = True
-        self.load(showing.dossier.brief, language="markdown")
+        self.show(showing.dossier.brief)
 
 
 class DiffPage(TaskPage, DiffView):

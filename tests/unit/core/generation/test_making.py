@@ -56,6 +56,17 @@ def test_a_suite_with_other_ids_in_every_run_is_refused_with_what_to_leave_out(t
     assert refused.value.hint.endswith("--deselect tests/test_prices.py::test_day")
 
 
+def test_a_suite_may_take_as_long_as_was_allowed(tmp_path: Path) -> None:
+    class Slow(FakeRunner):
+        def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
+            return replace(super().run(request, run=run), seconds=70.0)
+
+    with pytest.raises(NoTaskError, match=r"longer than 60 s\.") as refused:
+        take_in(repository(tmp_path), Slow(CHECKS))
+    assert "--max-suite-seconds" in refused.value.hint
+    assert take_in(repository(tmp_path), Slow(CHECKS), max_seconds=70.0).seconds == 70.0
+
+
 def written(intake: Intake, into: Path) -> Task:
     runner = FakeRunner(CHECKS)
     proof = prove(intake, (removal_target(intake.repository.tree, DISCOUNT),), runner, min_failing=1)

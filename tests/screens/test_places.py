@@ -1,0 +1,82 @@
+"""Lines that name a place lead there, free if it was shown, else at a price that is said first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from screens.driving import LARGE, SMALL, Driver, solving
+
+from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.places import Place, places_in_text
+from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
+
+TRACEBACK = """Traceback (most recent call last):
+  File "shop/prices.py", line 6, in discount
+    return 1 / 0
+shop/stock/shelf.py:3: in room
+E   ZeroDivisionError: 10:30 is no place
+FAILED tests/test_prices.py::TestAll::test_total[a-1] - x
+see https://example.org:80/a.py and /etc/passwd.py:1"""
+
+
+def test_tracebacks_and_names_of_tests_name_places() -> None:
+    assert places_in_text(TRACEBACK) == {
+        1: Place("shop/prices.py", 6),
+        3: Place("shop/stock/shelf.py", 3),
+        5: Place("tests/test_prices.py", qualname="TestAll.test_total"),
+    }
+
+
+async def searched(driver: Driver, pattern: str) -> None:
+    await driver.press("S")
+    await driver.until(lambda: "Search the repository: costs 1 tool use" in driver.text())
+    await driver.type(pattern)
+    await driver.press("enter")
+    await driver.until(lambda: driver.solve.focused is driver.solve.results.answer)
+
+
+async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was_shown(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=SMALL) as driver:
+        await searched(driver, "def total")
+        assert driver.state.calls[-1].arguments == {"pattern": "def total"}, "no quotes are needed"
+        assert "→" in driver.text()
+        await driver.press("enter")
+        await driver.until(lambda: "shop/prices.py:19: not shown yet, costs 1 tool use" in driver.text())
+        assert driver.state.remaining.tool_uses == 15
+        await driver.press("enter")
+        await driver.until(lambda: driver.solve.code.is_attached and driver.solve.focused is driver.solve.code.view)
+        assert (driver.solve.code.view.cursor_line, driver.state.remaining.tool_uses) == (19, 14)
+        driver.solve.code.view.go_to(1)
+        await driver.press("f7", "up", "enter", "enter")
+        await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
+        assert (driver.solve.code.view.cursor_line, driver.state.remaining.tool_uses) == (19, 14)
+
+
+async def test_the_key_of_the_search_is_a_letter_where_letters_are_typed(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f8", "S")
+        assert driver.solve.notes.text == "S"
+        await driver.press("f5", "S")
+        assert driver.solve.console.line.value == "S"
+        await driver.press("escape", "f2", "S", "escape")
+        assert driver.solve.focused is driver.solve.query_one("#brief-view"), "Esc leads back"
+        assert driver.state.calls == ()
+
+
+async def test_the_lines_of_the_brief_lead_to_its_tests(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        view = driver.solve.query_one("#brief-view")
+        line = next(line for line, place in view.places.items() if place.qualname == "test_total")  # type: ignore[attr-defined]
+        view.go_to(line + 1)  # type: ignore[attr-defined]
+        await driver.press("enter", "enter")
+        await driver.until(lambda: "tests/test_prices.py::test_total" in driver.state.knowledge.sources)
+
+
+async def test_a_single_click_spends_nothing(tmp_path: Path) -> None:
+    async with solving(tmp_path, size=LARGE) as driver:
+        tree = driver.solve.query_one(KnowledgeTree)
+        await driver.pilot.click(tree, offset=(5, 0))
+        await driver.until(lambda: "costs 1 tool use" in driver.text())
+        assert driver.state.calls == ()
+        await driver.pilot.click(tree, offset=(5, 0))
+        await driver.until(lambda: "" in driver.state.knowledge.listed)

@@ -1,0 +1,220 @@
+"""Long work of a command: its stages, counts and times on standard error, and Ctrl+C, which stops it without loss."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from signal import SIGINT, SIGTERM, signal
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.running import CancelToken, RunContext, RunProgress
+from gistpoint.core.text import visible_line
+from gistpoint.tui.commands.output import duration
+
+if TYPE_CHECKING:
+    from gistpoint.core.generation.progress import CampaignProgress
+    from gistpoint.tui.commands.progress_bar import ProgressBar
+
+_LOGGED_S = 30.0
+"""Seconds between two lines about the same stage where there is no terminal."""
+
+
+class ProgressLine:
+    """A context that shows the progress of long work: a bar in a terminal, elsewhere lines with the time of day."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        """`quiet` shows nothing: the output is for a program, which gets one document at the end."""
+        self._quiet = quiet
+        self._bar: ProgressBar | None = None
+        self._stage = ""
+        self._began = time.monotonic()
+        self._logged_at = float("-inf")
+        self.stopping = False
+        """Whether the work is being stopped: a stage that ends now is not done."""
+
+    def __enter__(self) -> ProgressLine:
+        if not self._quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+            from gistpoint.tui.commands.progress_bar import ProgressBar
+
+            self._bar = ProgressBar()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._end_stage()
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def making(self, progress: RunProgress) -> None:
+        """Show the progress of a long operation."""
+        from gistpoint.core.generation.progress import CampaignProgress
+
+        if isinstance(progress, CampaignProgress):
+            self._campaign(progress)
+        elif progress.note:
+            self.line(progress.note)
+        else:
+            if progress.step:
+                self.stage(progress.step)
+            if progress.total:
+                self.count(progress.done, progress.total)
+            elif progress.phase:
+                self.detail(progress.phase)
+
+    def stage(self, name: str) -> None:
+        """Begin a stage, unless it is the one that goes on; the one before it has ended."""
+        if name == self._stage:
+            return
+        self._end_stage()
+        self._stage, self._began = name, time.monotonic()
+        if self._bar is not None:
+            self._bar.show(name, anew=True)
+        else:
+            self.line(name)
+
+    def count(self, done: int, total: int, words: str = "") -> None:
+        """Show how much of the stage is done; `words` say what is at work."""
+        if self._bar is not None:
+            self._bar.show(self._titled(words), done, total)
+        elif self._is_time_to_log():
+            self.line(f"  {done} of {total}{f', {words}' if words else ''}")
+
+    def detail(self, text: str) -> None:
+        """Show what is at work, until the next detail; nothing without a terminal."""
+        if self._bar is not None:
+            self._bar.show(self._titled(text))
+
+    def line(self, text: str, *, stamped: bool = True) -> None:
+        """Print a line that stays; `stamped` puts the time of day before it where there is no terminal."""
+        if self._bar is not None:
+            self._bar.line(visible_line(text))
+        elif not self._quiet:
+            at = f"{datetime.now():%H:%M:%S} " if stamped else ""
+            print(f"{at}{visible_line(text)}", file=sys.stderr, flush=True)
+
+    def _campaign(self, progress: CampaignProgress) -> None:
+        parts = campaign_parts(progress)
+        if self._bar is not None:
+            self.stage("trying functions")
+            kept, _, tried = parts[0].partition(" of ")
+            words = visible_line("; ".join([*parts[2:3], tried, *parts[3:]]))
+            self._bar.show(words, len(progress.kept), progress.wanted, count=kept, left_s=progress.remaining)
+        elif self._is_time_to_log():
+            self.line("; ".join(parts))
+
+    def _titled(self, text: str) -> str:
+        return visible_line(": ".join(filter(None, (self._stage, text))))
+
+    def _end_stage(self) -> None:
+        if self._stage and self._bar is not None and not self.stopping:
+            self.line(f"✔ {self._stage}  {duration(round(1000 * (time.monotonic() - self._began)))}")
+        self._stage = ""
+
+    def _is_time_to_log(self) -> bool:
+        now = time.monotonic()
+        if self._quiet or now - max(self._logged_at, self._began if self._stage else 0.0) < _LOGGED_S:
+            return False
+        self._logged_at = now
+        return True
+
+
+def campaign_parts(progress: CampaignProgress) -> list[str]:
+    """Return what is known of a campaign, the most important first."""
+    parts = [f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"]
+    left = "" if progress.remaining is None else f", about {duration(round(1000 * progress.remaining))} left"
+    parts.append(f"{duration(round(1000 * progress.elapsed))}{left}")
+    for trial in progress.trials:
+        function = trial.function.partition("::")[2]
+        number = f", try {trial.attempt}" if trial.attempt else ""
+        latest = f", before it: {_words(trial.latest)}" if trial.latest else ""
+        parts.append(f"{function}{number}{f' ({trial.family})' if trial.family else ''}{latest}")
+    parts.append(f"{progress.tests_per_second:.0f} tests/s")
+    parts += [f"{count} {_words(reason)}" for reason, count in progress.dropped.items()]
+    return parts
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class LongWork:
+    """Work that a person waits for: where its progress is shown, and the token that Ctrl+C sets."""
+
+    progress: ProgressLine
+    cancel: CancelToken
+
+    @property
+    def run(self) -> RunContext:
+        """The context of operations that report and can be cancelled."""
+        return RunContext(self.cancel, self.progress.making)
+
+
+@contextmanager
+def long_work(options: argparse.Namespace, *, kept: str, asks_token: bool = True) -> Iterator[LongWork]:
+    """Show the work's progress, none with `--json`, and stop it on Ctrl+C.
+
+    The first Ctrl+C sets the token, and the second ends the work where it stands; work that does not ask for the token
+    ends at the first. Raises `CancelledError` then, with a sentence of what is `kept` and how to go on.
+    """
+    stopped = CancelledError(f"Stopped. {kept}".strip())
+    with ProgressLine(quiet=getattr(options, "json", False)) as progress:
+        try:
+            if not asks_token:
+                yield LongWork(progress, CancelToken())
+                return
+            with interruptible(progress) as cancel:
+                try:
+                    yield LongWork(progress, cancel)
+                except UserError as error:  # what the same Ctrl+C ended, such as git, failed for no other reason
+                    if cancel.cancelled:
+                        raise stopped from error
+                    raise
+        except KeyboardInterrupt as error:
+            raise stopped from error
+
+
+@contextmanager
+def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]:
+    """Turn the first Ctrl+C into a cancel, and say so; the second ends the program as ever."""
+    cancel = CancelToken()
+
+    def stop(*_: object) -> None:
+        cancel.cancel()
+        signal(SIGINT, before)
+        if progress is not None:
+            progress.stopping = True
+            told = "Stopping, without loss. Ctrl+C again ends at once."
+            Thread(target=progress.line, args=(told,), daemon=True).start()  # a handler must not write itself
+
+    before = signal(SIGINT, stop)
+    try:
+        yield cancel
+    finally:
+        signal(SIGINT, before)
+
+
+@contextmanager
+def orderly_end() -> Iterator[None]:
+    """Let SIGTERM end the program as an exit does, so that processes and folders are put away first."""
+
+    def stop(*_: object) -> None:
+        raise SystemExit(128 + SIGTERM)
+
+    before = signal(SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal(SIGTERM, before)

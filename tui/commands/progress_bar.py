@@ -1,0 +1,78 @@
+"""The line of a terminal that shows what is at work: its name, a bar, a count, and how long it takes."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.table import Column
+from rich.text import Text
+
+from gistpoint.tui.commands.output import duration
+
+_BAR = 12
+"""Cells of the bar."""
+_NARROW, _WIDE = 60, 100
+"""Cells from which there is room for the bar, and for the key that stops."""
+
+
+class ProgressBar:
+    """One line at the bottom of standard error, drawn several times a second."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True, highlight=False)
+        name = TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True))
+        columns: list[ProgressColumn] = [
+            SpinnerColumn("dots" if console.encoding.startswith("utf") else "line"),
+            name,
+            *([BarColumn(bar_width=_BAR)] if console.width >= _NARROW else []),
+            TextColumn("{task.fields[count]}", markup=False, table_column=Column(no_wrap=True)),
+            _Times(table_column=Column(no_wrap=True)),
+        ]
+        if console.width >= _WIDE:
+            columns.append(TextColumn("Ctrl+C stops", style="dim"))
+        self._progress = Progress(
+            *columns, console=console, transient=True, expand=True, redirect_stdout=sys.stdout.isatty()
+        )
+        self._task = self._progress.add_task("", total=None, visible=False, count="", left_s=None)
+        self._progress.start()
+
+    def show(
+        self,
+        name: str,
+        done: int = 0,
+        total: int | None = None,
+        *,
+        count: str = "",
+        left_s: float | None = None,
+        anew: bool = False,
+    ) -> None:
+        """Show what is at work; `anew` begins to count the time. Without `total` the bar only moves."""
+        if anew:
+            self._progress.reset(self._task, total=total, description=name)
+        if not count and total:
+            count = f"{done}/{total}"
+        self._progress.update(
+            self._task, description=name, completed=done, total=total, visible=True, count=count, left_s=left_s
+        )
+
+    def line(self, text: str) -> None:
+        """Print a line above it, which stays."""
+        self._progress.console.print(Text(text), soft_wrap=True)
+
+    def close(self) -> None:
+        """Remove it."""
+        self._progress.stop()
+
+
+class _Times(ProgressColumn):
+    """How long it takes, and how long it will take, from its own report or from the pace of the count."""
+
+    def render(self, task: Task) -> Text:
+        """Return the times in words."""
+        left: float | None = task.fields.get("left_s")
+        if left is None:
+            left = task.time_remaining
+        passed = duration(round(1000 * (task.elapsed or 0)))
+        return Text(passed if left is None else f"{passed}, {duration(round(1000 * left))} left")

@@ -1,0 +1,133 @@
+"""The places in the repository that the lines of an answer, of a brief or of a traceback name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gistpoint.core.attempts.knowledge import traced_functions
+from gistpoint.core.attempts.state import AttemptCall, AttemptState
+from gistpoint.core.tools.declaration import Revealed
+from gistpoint.tui.known import Shown, shown_file, shown_function
+
+_ROW = re.compile(r" *(\d+): ")
+"""A line that a search has found."""
+_LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d+)(?::|\b)")
+_FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d+)')
+_TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
+_LONGEST = 2_000
+"""Longer lines name no place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file, one of its lines or functions, or a folder."""
+
+    path: str
+    line: int = 0
+    """From 1; 0 for none."""
+    qualname: str = ""
+    folder: bool = False
+
+    @property
+    def function(self) -> str:
+        """The function as `path::qualname`; empty for none."""
+        return f"{self.path}::{self.qualname}" if self.qualname else ""
+
+    @property
+    def name(self) -> str:
+        """Its name on the screen."""
+        return self.function or (f"{self.path}:{self.line}" if self.line else self.path)
+
+
+def places_in_answer(call: AttemptCall) -> dict[int, Place]:
+    """Return the places that an answer names, by line from 0: from its data if it has any, else from its words."""
+    text, revealed = call.text or "", call.revealed
+    if revealed.files or revealed.sources:
+        return {}
+    if revealed.listed:
+        return _entries(revealed)
+    if revealed.functions:
+        return {
+            number: Place(name.partition("::")[0], start, name.partition("::")[2])
+            for number, (name, start, _) in enumerate(revealed.functions, 1)
+        }
+    traced = list(traced_functions(text, revealed))
+    if traced:
+        return _traced(text, traced)
+    if revealed.entries:
+        return _hits(text, revealed)
+    return places_in_text(text)
+
+
+def places_in_text(text: str) -> dict[int, Place]:
+    """Return the places that are named in a text by `path:line`, by a traceback or by the id of a test."""
+    found: dict[int, Place] = {}
+    for number, line in enumerate(text.split("\n")):
+        if len(line) > _LONGEST or ".py" not in line:
+            continue
+        if match := _LINE.search(line) or _FILE.search(line):
+            found[number] = Place(match[1], int(match[2]))
+        elif match := _TEST.search(line):
+            found[number] = Place(match[1], qualname=match[2].replace("::", "."))
+    return found
+
+
+def _entries(revealed: Revealed) -> dict[int, Place]:
+    return {number: Place(path, folder=kind == "dir") for number, (path, kind) in enumerate(revealed.entries, 1)}
+
+
+def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, Place]:
+    found: dict[int, Place] = {}
+    rows = iter(enumerate(text.split("\n")))
+    for path, line, qualname in traced:
+        for number, row in rows:
+            if f"{path}:{line}" in row:
+                found[number] = Place(path, line, qualname)
+                break
+    return found
+
+
+def _hits(text: str, revealed: Revealed) -> dict[int, Place]:
+    """Return the places of the matching lines of a search, which stand below the paths of its data."""
+    found: dict[int, Place] = {}
+    paths = {path for path, _ in revealed.entries}
+    path = ""
+    for number, line in enumerate(text.split("\n")):
+        if line in paths:
+            path = line
+            found[number] = Place(path)
+        elif path and (match := _ROW.match(line)):
+            found[number] = Place(path, int(match[1]))
+    return found
+
+
+def shown_at(state: AttemptState, place: Place) -> tuple[Shown, int] | None:
+    """Return the text that was shown of a place, with the line to go to; None if nothing was."""
+    whole = shown_file(state, place.path)
+    if place.qualname:
+        alone = shown_function(state, place.function)
+        if alone is not None:
+            within = whole is not None and whole.call_id == alone.call_id
+            return (whole if within and whole is not None else alone), place.line or alone.first_line
+    if whole is not None:
+        return whole, place.line or 1
+    known = state.knowledge.functions
+    around = [
+        name for name, at in known.items() if name.startswith(f"{place.path}::") and at.start <= place.line <= at.end
+    ]
+    for name in sorted(around, key=lambda name: known[name].end - known[name].start):
+        shown = shown_function(state, name)
+        if shown is not None:
+            return shown, place.line
+    return None
+
+
+def call_for(place: Place) -> tuple[str, Mapping[str, str]]:
+    """Return the call that shows a place, as tool and arguments."""
+    if place.folder:
+        return "list_directory", {"path": place.path}
+    if place.qualname:
+        return "read_function", {"function_name": place.qualname, "file_path": place.path}
+    return "read_file", {"file_path": place.path}

@@ -1,0 +1,178 @@
+"""Markdown to read as text: headings, lists and code are drawn as what they are, word for word."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.reactive import reactive
+from textual.selection import Selection
+from textual.worker import get_current_worker
+
+from gistpoint.tui.widgets.line_view import Span
+from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
+from gistpoint.tui.widgets.text_lines import TextLines
+from gistpoint.tui.widgets.text_view import TextView
+
+_FENCE = re.compile(r"(`{3,}|~{3,})\s*([\w+-]*)\s*$")
+_HEADING = re.compile(r"(#{1,6}) +(.*)")
+_ITEM = re.compile(r"(\s*)[-*+] +(.*)")
+_INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
+_CODE = "  "
+"""What stands before a line of code in the place of its fences."""
+_HEADINGS = ("bold underline $text-primary", "bold $text-primary")
+_LOOKS = {"code": "$text-accent", "bold": "bold"}
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLine:
+    """A line as it is drawn."""
+
+    text: str
+    source: int
+    """The line of the source, from 0."""
+    style: str = ""
+    looks: tuple[tuple[int, int, str], ...] = ()
+    """Start, end and look of parts of it."""
+    code: bool = False
+
+
+def drawn_lines(source: str) -> list[DrawnLine]:
+    """Return the lines of a Markdown text without the marks that only say how they are meant."""
+    found: list[DrawnLine] = []
+    fence = ""
+    for number, line in enumerate(source.split("\n")):
+        opening = _FENCE.match(line)
+        if fence:
+            if line.strip() == fence:
+                fence = ""
+            else:
+                found.append(DrawnLine(f"{_CODE}{line}", number, code=True))
+        elif opening:
+            fence = opening[1]
+        elif heading := _HEADING.match(line):
+            found.append(DrawnLine(heading[2], number, style=_HEADINGS[min(len(heading[1]), len(_HEADINGS)) - 1]))
+        else:
+            item = _ITEM.match(line)
+            found.append(_inline(f"{item[1]}• {item[2]}" if item else line, number))
+    return found
+
+
+def _inline(line: str, number: int) -> DrawnLine:
+    text, looks, at = "", list[tuple[int, int, str]](), 0
+    for match in _INLINE.finditer(line):
+        text += line[at : match.start()]
+        words = match[1] or match[2]
+        looks.append((len(text), len(text) + len(words), "code" if match[1] else "bold"))
+        text += words
+        at = match.end()
+    return DrawnLine(text + line[at:], number, looks=tuple(looks))
+
+
+class MarkdownText(TextView):
+    """The text; copying lines gives their source."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("home", "first_row", "Top", show=False, id="markdown.top"),
+        Binding("end", "last_row", "Bottom", show=False, id="markdown.bottom"),
+        Binding("v", "toggle_source", "Source", show=False, id="markdown.source"),
+    ]
+
+    as_source: reactive[bool] = reactive(False, init=False, repaint=False)
+    """Whether the source is shown, byte for byte."""
+
+    class CursorMoved(TextView.CursorMoved):
+        """The cursor moved to another line."""
+
+    class Comfort(TextView.Comfort):
+        """Something that costs no budget was used, see `LineView.Comfort`."""
+
+    class _BlocksColoured(Message):
+        """The tokens of all blocks were found."""
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._drawn: list[DrawnLine] = []
+        self._blocks: dict[int, LineTokens] = {}
+
+    def show(self, source: str) -> None:
+        """Show a Markdown text."""
+        self._drawn = drawn_lines(source)
+        self._blocks = {}
+        self.wrap = True
+        self.load(source)
+        self.run_worker(self._colour_blocks, thread=True, group="blocks", exit_on_error=False)
+
+    def _shown(self) -> str:
+        return self.raw if self.as_source else "\n".join(line.text for line in self._drawn)
+
+    def watch_as_source(self) -> None:
+        """Show the same text the other way."""
+        self.load(self.raw, language="markdown" if self.as_source else None)
+
+    def action_toggle_source(self) -> None:
+        """Switch between the text and its source."""
+        self.as_source = not self.as_source
+
+    # Drawing
+
+    def line_style(self, line: int) -> str:
+        """Return the style of a heading."""
+        return "" if self.as_source or line >= len(self._drawn) else self._drawn[line].style
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]:
+        """Return what is marked within a line, below matches."""
+        looks = () if self.as_source or line >= len(self._drawn) else self._drawn[line].looks
+        marked = [
+            (max(first, start), min(last, end), self.overlay(_LOOKS[look]))
+            for first, last, look in looks
+            if last > start and first < end
+        ]
+        return marked + super().spans(line, start, end)
+
+    def line_tokens(self, line: int) -> LineTokens | None:
+        """Return the tokens of a line of code."""
+        return super().line_tokens(line) if self.as_source else self._blocks.get(line)
+
+    def _colour_blocks(self) -> None:
+        """Find the tokens of each block of code on its own: an open quote in one ends with it."""
+        worker, drawn = get_current_worker(), self._drawn
+        block: list[int] = []
+        for number in range(len(drawn) + 1):
+            if number < len(drawn) and drawn[number].code:
+                block.append(number)
+            elif block:
+                lines = TextLines("\n".join(drawn[at].text for at in block))
+                tokens = [
+                    line for chunk in tokens_by_line(lines, "python", lambda: worker.is_cancelled) for line in chunk
+                ]
+                self._blocks.update(zip(block, tokens, strict=False))
+                block = []
+        self.post_message(self._BlocksColoured())
+
+    def on_markdown_text__blocks_coloured(self, message: _BlocksColoured) -> None:
+        """Draw the colours."""
+        message.stop()
+        self.redraw()
+
+    # Copying
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the words selected within a line, or the source of several lines."""
+        last = len(self.rows) - 1
+        rows = (selection.start.y if selection.start else 0, selection.end.y if selection.end else last)
+        first, end = (self.rows.at(min(row, last))[0] for row in rows)
+        if self.as_source or first == end:
+            return super().get_selection(selection)
+        return self._source(first, end), "\n"
+
+    def copied_line(self) -> str:
+        """Return the source of the cursor's line."""
+        return super().copied_line() if self.as_source else self._source(self.cursor_index, self.cursor_index)
+
+    def _source(self, first: int, last: int) -> str:
+        lines = self.raw.split("\n")
+        return "\n".join(lines[self._drawn[first].source : self._drawn[last].source + 1])
