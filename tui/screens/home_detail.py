@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
@@ -10,6 +11,7 @@ from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_rows import (
     STYLES,
     AttemptEntry,
+    HomeRows,
     TaskRow,
     budget_words,
     cut,
@@ -18,7 +20,7 @@ from gistpoint.tui.home_rows import (
     unit_of,
     who,
 )
-from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, LineList, folded, line
+from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, folded, line
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import duration, used_words, when
 
@@ -140,22 +142,25 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
     return [*found, *score_lines(state), *time_lines(state, width, "Time")]
 
 
-def text_lines(text: str, width: int) -> list[Line]:
-    """Return words that stand where there is nothing to choose."""
-    return folded(text, width, indent=" ")
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What stands beside a list: the title and the note of its frame, and its lines."""
+
+    title: str
+    note: str
+    lines: list[Line]
 
 
-class Detail(LineList):
-    """The chosen task or attempt; Enter on the line of an attempt opens that."""
-
-    def __init__(self) -> None:
-        super().__init__(id="home-detail")
-
-    def ground(self, index: int) -> str:
-        """Show the cursor only while the keys act here."""
-        return super().ground(index) if self.has_focus else ""
-
-    @property
-    def chosen(self) -> str:
-        """The id of the attempt under the cursor; empty on any other line."""
-        return self.lines[self.cursor].link if self.cursor < len(self.lines) else ""
+def described(
+    rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
+) -> Described:
+    """Return what is told of the chosen row; without one, why there is none: `filtered` says that others are hidden."""
+    if isinstance(chosen, AttemptEntry):
+        return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
+    new_here = rows.complete and not any(row.mine for row in rows.tasks)
+    lines = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
+    if chosen is not None:
+        lines += task_lines(chosen, now_ms, width)
+        return Described(chosen.title, f"{chosen.task.short_id} · y copies", lines)
+    told = "No row fits the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
+    return Described("", "", [*lines, *folded(told, width, indent=" ")])
