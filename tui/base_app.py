@@ -205,10 +205,10 @@ class BaseApp(App[object]):
 
     def _heed_signals(self) -> None:
         """Leave in order, with all that is typed kept, when the terminal is closed or the machine shuts down."""
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             with suppress(RuntimeError, ValueError):  # the loop of another thread than the first
-                loop.add_signal_handler(number, lambda number=number: self.exit(return_code=128 + number))
+                leave = partial(self.exit, return_code=128 + number)
+                asyncio.get_running_loop().add_signal_handler(number, leave)
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""

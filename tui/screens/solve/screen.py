@@ -692,11 +692,11 @@ class SolveScreen(Screen[How]):
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded afterwards."""
         if not self._stopped:
-            if self.editor.is_attached:
+            if self.editor.is_mounted:
                 self.editor.editor.flush()
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
-            if self.notes_pane.is_attached and self.notes.waits:
+            if self.notes_pane.is_mounted and self.notes.waits:
                 self.controller.noted(self.notes.text)
             self.on_unmount()
 
