@@ -69,6 +69,7 @@ def test_what_was_typed_a_moment_before_the_terminal_was_closed_is_there(start: 
         terminal.wait_for(r"16( tool uses)? left")
         terminal.press("f6")
         terminal.wait_for("✔ parses")
+        terminal.settle()
         bottom(terminal, before)
         terminal.type(typed)
         terminal.wait_for(before + typed)
