@@ -26,6 +26,7 @@ from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_file, shown_function, shown_sources
+from gistpoint.tui.places import Place, shown_at
 from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
 from gistpoint.tui.screens.solve.panes import (
     PANES,
@@ -41,7 +42,9 @@ from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.view_models import end_words
 from gistpoint.tui.widgets.budget_bar import BudgetBar
+from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.markdown_text import MarkdownText
 from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
@@ -69,13 +72,13 @@ class ModelPane(StatePane):
         self._shown = 0
 
     def compose(self) -> ComposeResult:
-        """Lay out title and text."""
-        yield Plain("The model", classes="pane-title")
+        """Lay out the text."""
         yield TextView(id="model-words")
 
     def on_mount(self) -> None:
         """Fold long lines."""
         self.words.wrap = True
+        framed(self, "F6 Model")
 
     def update_from(self, state: AttemptState) -> None:
         """Add the turns and the changes of hands that are new."""
@@ -172,7 +175,7 @@ class AttemptWatchScreen(Screen[None]):
         yield BudgetBar()
         keys = {name: key_named(f"watch.{name}") for name in WATCHED}
         yield NameTabs({name: f"{shown_key(key.keys)} {key.description}" for name, key in keys.items()})
-        brief = Vertical(TextView(id="brief-view"), id="brief")
+        brief = framed(Vertical(MarkdownText(id="brief-view"), id="brief"), "F2 Brief")
         results = ResultsPane(self._start_of, lambda call_id: None)
         yield PaneArea(WATCHED, FilesPane(), (brief, CodePane(), results), ModelPane())
         yield Plain("", id="agent-said")
@@ -180,7 +183,6 @@ class AttemptWatchScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Read at once, and then again and again."""
-        self.query_one("#brief-view", TextView).wrap = True
         self.action_pane("results")
         self._poll()
         self.set_interval(POLL_S, self._poll)
@@ -214,7 +216,7 @@ class AttemptWatchScreen(Screen[None]):
     def _draw(self, state: AttemptState) -> None:
         if not self._briefed and state.started:
             self._briefed = True
-            self.query_one("#brief-view", TextView).load(state.header.brief, language="markdown")
+            self.query_one("#brief-view", MarkdownText).show(state.header.brief)
         for pane in self.query(StatePane):
             pane.update_from(state)
         answered = [call for call in state.calls if call.text is not None]
@@ -282,6 +284,16 @@ class AttemptWatchScreen(Screen[None]):
             self._refuse()
         else:
             self.code.show(shown)
+            self.action_pane("code")
+
+    @on(TextView.PlaceAsked)
+    def show_place(self, message: TextView.PlaceAsked) -> None:
+        """Show what a line names, if a result has shown it."""
+        found = shown_at(self._follower.state, message.place) if isinstance(message.place, Place) else None
+        if found is None:
+            self._refuse()
+        else:
+            self.code.show(found[0], line=found[1])
             self.action_pane("code")
 
     @on(CallAsked)
