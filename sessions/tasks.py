@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_task, demo_tasks
-from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.locations import Locations, path_of
@@ -68,9 +68,12 @@ class TaskStore:
             return read_task(next(iter(found.values())).folder)
         if found:
             raise TaskError(f"{name} is the beginning of {len(found)} tasks' ids.", hint="Give more of the id.")
-        if self._demo is not None and name in {demo.name for demo in demo_tasks()}:
+        named = [demo.name for demo in demo_tasks()] if self._demo is not None else []
+        if self._demo is not None and name in named:
             return demo_task(name, self._demo)
-        raise TaskError(f"There is no task {name!r}.", hint="`gistpoint task list` shows all tasks.")
+        raise TaskError(
+            f"There is no task {name!r}.{did_you_mean(name, named)}", hint="`gistpoint task list` shows all tasks."
+        )
 
     def remove(self, task: Task) -> None:
         """Delete a task of the first folder. Raises `TaskError` for a task elsewhere."""

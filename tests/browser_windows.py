@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ import pyte
 from playwright.async_api import Browser, Page, WebSocket, async_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-UNTIL_S = 120.0
+UNTIL_S = 400.0
 MAIL = "http://mail.example/"
 """Another site, on which somebody finds their link."""
 _PASTE = """text => {
@@ -33,8 +34,9 @@ class BrowserWindow:
         """All addresses that were asked for."""
         self.complaints: list[str] = []
         """Errors of scripts, and what the browser refused."""
-        self._screen = pyte.Screen(500, 200)
+        self._screen = pyte.Screen(80, 24)
         self._stream = pyte.ByteStream(self._screen)
+        self._text: str | None = None
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
@@ -43,12 +45,26 @@ class BrowserWindow:
     def _connected(self, socket: WebSocket) -> None:
         self._screen.reset()
         self.requests.append(socket.url)
-        socket.on("framereceived", lambda data: self._stream.feed(data) if isinstance(data, bytes) else None)
+        socket.on("framereceived", self._drawn)
+        socket.on("framesent", self._sent)
+
+    def _drawn(self, data: str | bytes) -> None:
+        if isinstance(data, bytes):
+            self._stream.feed(data)
+            self._text = None
+
+    def _sent(self, data: str | bytes) -> None:
+        kind, *content = json.loads(data)
+        if kind == "resize":
+            self._screen.resize(content[0]["height"], content[0]["width"])
+            self._text = None
 
     @property
     def text(self) -> str:
         """What stands in the terminal."""
-        return "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        if self._text is None:
+            self._text = "\n".join(line.rstrip() for line in self._screen.display).rstrip()
+        return self._text
 
     async def come(self, link: str) -> None:
         """Open the link as from a mail that is read in the browser."""
@@ -84,10 +100,10 @@ class BrowserWindow:
 
     async def until(self, met: Callable[[str], object]) -> None:
         """Wait for something in the terminal."""
-        for _ in range(int(UNTIL_S / 0.1)):
+        for _ in range(int(UNTIL_S / 0.2)):
             if met(self.text):
                 return
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
         raise AssertionError(f"never came about; {await self.said()!r}, {self.complaints}:\n{self.text}")
 
     async def said(self) -> str:
@@ -100,10 +116,10 @@ class BrowserWindow:
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
+async def chromium(*arguments: str) -> AsyncIterator[Browser]:
     """Start the system's Chromium without a screen."""
     async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *arguments])
         try:
             yield browser
         finally:

@@ -14,7 +14,7 @@ import aiohttp
 import psutil
 import pyte
 
-UNTIL_S = 120.0
+UNTIL_S = 60.0
 
 
 class ServedWindow:
@@ -86,6 +86,7 @@ class ServedPrograms:
             (await http.get(self.links[who])).raise_for_status()
             address = f"{self.url}/s/ws?width={size[0]}&height={size[1]}"
             async with http.ws_connect(address, headers={"Origin": self.url}) as socket:
+                await socket.send_json(["focus"])
                 yield ServedWindow(socket, size)
 
     def programs(self) -> dict[str, psutil.Process]:

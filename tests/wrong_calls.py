@@ -4,6 +4,7 @@ from __future__ import annotations
 
 WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("slove",), 2, "There is no command 'slove'. Did you mean 'solve'?\nusage: gistpoint COMMAND"),
+    (("new",), 2, "There is no command 'new'. Did you mean 'task new' or 'gist new' or 'study new'?"),
     (("task", "nwe"), 2, "There is no command 'nwe'. Did you mean 'new'?\nusage: gistpoint task COMMAND"),
     (("task",), 2, "Which command? new, import, generate"),
     (("help", "slove"), 2, "Did you mean 'solve'?"),
@@ -12,7 +13,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("task", "new", "--fuction", "a.py::f", "x"), 2, "There is no option '--fuction'. Did you mean '--function'?"),
     (("task", "list", "--jsn"), 2, "Did you mean '--json'?\nusage: gistpoint task list"),
     (("task", "list", "more"), 2, "'more' is too much.\nusage: gistpoint task list"),
-    (("--jsn", "task", "list"), 2, "There is no option '--jsn'"),
+    (("--jsn", "task", "list"), 2, "There is no option '--jsn' before the command"),
     (("--sandbox", "foo"), 2, "there is no sandbox 'foo': bwrap, docker, landlock, plain"),
     (("--sandbox", "foo", "demo"), 2, "there is no sandbox 'foo'"),
     (("demo", "--sandbox", "bwrp"), 2, "Did you mean 'bwrap'?\nusage: gistpoint demo"),
@@ -36,6 +37,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("task", "show", "nope"), 2, "There is no task 'nope'"),
     (("task", "show", "x" * 100_000), 2, "xxx…xxx"),
     (("solve", "nope"), 2, "There is no task 'nope'"),
+    (("solve", "dear-tikets"), 2, "There is no task 'dear-tikets'. Did you mean 'dear-tickets'?"),
     (("solve", "nope", "--role", "king"), 2, "'king' is not one of baseline"),
     (("solve", "nope", "--participant="), 2, "--participant is empty"),
     (("attempt", "show", "nope"), 2, "There is no attempt 'nope'"),

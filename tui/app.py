@@ -1,10 +1,15 @@
-"""The app: which screen is shown, and what happens when something goes wrong."""
+"""The app: which screen is shown, and what happens when something goes wrong.
+
+Its first screen is drawn before the engine is imported, which takes as long: whatever needs it is imported in methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
@@ -14,30 +19,35 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button
 
-from gistpoint.core.attempts.bench import Judged
-from gistpoint.core.attempts.events import Crashed
 from gistpoint.core.attempts.identity import MODEL, PERSON
-from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError
-from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.tasks.model import Answer, Task
-from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.core.locations import Locations
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, Dialog, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
-from gistpoint.tui.screens.kinds import Play, screens_of
-from gistpoint.tui.services import Opening, Services
-from gistpoint.tui.titles import title_of
-from gistpoint.tui.view_models import duration, used_words, when
 from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:
+    from gistpoint.core.attempts.bench import Judged
+    from gistpoint.core.attempts.state import AttemptState
+    from gistpoint.core.tasks.model import Answer, Task
+    from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+    from gistpoint.tui.screens.kinds import Play
     from gistpoint.tui.screens.solve.screen import SolveScreen
+    from gistpoint.tui.services import Opening, Services
     from gistpoint.tui.tour import Tour
 
 
 _FIRST = "Opening …"
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesMaker:
+    """Services that are made later."""
+
+    locations: Locations
+    make: Callable[[], Services]
 
 
 class OpeningScreen(Screen[None]):
@@ -101,20 +111,23 @@ class GistpointApp(BaseApp):
 
     def __init__(
         self,
-        services: Services,
+        services: Services | ServicesMaker,
         *,
         open: str | None = None,
         new: bool = False,
         play: Play | None = None,
         alone: bool = False,
     ) -> None:
-        """`open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast.
+        """`services` may be a function that makes them: it is called off the event loop, once something is drawn.
+
+        `open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast.
 
         With `new` another attempt of the task is begun although one is unfinished. With `alone` the program closes
         when that is left, in place of showing home.
         """
         super().__init__(services.locations, "screens/home.tcss")
-        self.services = services
+        self._services = services
+        self._making = Lock()
         self._open = open
         self._new = new
         self._play = play
@@ -124,11 +137,20 @@ class GistpointApp(BaseApp):
         self._opening: Opening | None = None
         """The opening under way: there is at most one."""
 
+    @property
+    def services(self) -> Services:
+        """The stores and the way to a runner, made at the first use."""
+        with self._making:
+            if isinstance(self._services, ServicesMaker):
+                self._services = self._services.make()
+                self._services.consent.asker = ConsentPrompt(self).ask
+            return self._services
+
     def first_screen(self) -> Screen[None]:
         """Return home, or the screen shown until the requested one is open."""
         if self._open is not None:
             return OpeningScreen(self._came_back, self.cancel_opening)
-        return HomeScreen(self.services)
+        return HomeScreen(lambda: self.services)
 
     def _came_back(self) -> None:
         """Show home once no screen is above the opening line and nothing is being opened."""
@@ -148,7 +170,8 @@ class GistpointApp(BaseApp):
 
     def on_mount(self) -> None:
         """Open what was requested; every app of ours shows home."""
-        self.services.consent.asker = ConsentPrompt(self).ask
+        if not isinstance(self._services, ServicesMaker):
+            self._services.consent.asker = ConsentPrompt(self).ask
         if self._open is not None:
             self._begin(partial(self._find, self._open))
             self._open = None
@@ -175,6 +198,8 @@ class GistpointApp(BaseApp):
 
     def _begin(self, body: Callable[[Opening], object]) -> None:
         """Open something in a thread; show the progress meanwhile, and accept no other request."""
+        from gistpoint.tui.services import Opening
+
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
@@ -301,6 +326,9 @@ class GistpointApp(BaseApp):
     def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
         if not self._opened(opening):
             return
+        from gistpoint.tui.titles import title_of
+        from gistpoint.tui.view_models import duration, used_words, when
+
         begun = when(latest.started_utc_ms, self.services.clock.utc_ms())
         spent = f"{duration(latest.state.clock.active)} worked, {used_words(latest.state)}"
         choices = [("resume", f"Go on with the attempt of {begun}: {spent}"), ("start", "Start a new attempt")]
@@ -322,6 +350,8 @@ class GistpointApp(BaseApp):
 
     def _open_attempt(self, attempt_id: str, opening: Opening) -> None:
         """Resume or show an attempt; runs in a thread, for it reads the journal and the task."""
+        from gistpoint.core.kinds.folder import read_answer
+
         opening.step("reading the attempt")
         summary = self.services.attempts.summary(attempt_id)
         if summary.problem:
@@ -350,9 +380,13 @@ class GistpointApp(BaseApp):
         *,
         accepted: bool | None = None,
     ) -> None:
+        from gistpoint.tui.screens.kinds import screens_of
+
         self.push_screen(screens_of(task).summary(task, answer, state, judgement, accepted))
 
     def _solve(self, held: OpenAttempt, opening: Opening) -> None:
+        from gistpoint.tui.screens.kinds import screens_of
+
         self._opened(opening)
         self._held = held
         play, self._play = self._play, None
@@ -365,6 +399,8 @@ class GistpointApp(BaseApp):
         if isinstance(self.screen, HomeScreen) and self.screen.is_mounted:
             self.screen.action_reload()  # it may have read while the attempt was open
         if how == "ended":
+            from gistpoint.core.kinds.folder import read_answer
+
             attempt, last = held.attempt, held.attempt.state.last
             judgement = attempt.found.get(last.call_id) if last is not None else None
             self._show_summary(attempt.task, read_answer(attempt.task), attempt.state, judgement)
@@ -414,6 +450,8 @@ class GistpointApp(BaseApp):
         held, self._held = self._held, None
         if held is None:
             return ""
+        from gistpoint.core.attempts.events import Crashed
+
         held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
         held.close()
         return " The attempt is safe: resume it from the home screen."

@@ -35,7 +35,7 @@ from gistpoint.tui.widgets.frames import pane_around
 from gistpoint.tui.widgets.key_bar import WAYS_OUT
 
 if TYPE_CHECKING:
-    from gistpoint.tui.screens.palette import Command
+    from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
     # For one terminal on macOS, Textual takes Escape and a digit for a sign that is typed; all others mean Alt+digit.
@@ -263,7 +263,7 @@ class BaseApp(App[object]):
     def action_command_palette(self) -> None:
         """Show what can be done now, the most used first."""
         from gistpoint.tui.possible import in_order, possible_now
-        from gistpoint.tui.screens.palette import Command, uses
+        from gistpoint.tui.screens.palette import PaletteEntry, uses
 
         screen, counts = self.screen, uses(self.locations.used_commands)
         entries = [one for one in possible_now(screen) if not one.moves and one.key.id != "app.palette"]
@@ -271,7 +271,7 @@ class BaseApp(App[object]):
         self._offer(
             "Commands",
             [
-                Command(
+                PaletteEntry(
                     one.key.id,
                     one.key.description,
                     one.spelt,
@@ -284,7 +284,7 @@ class BaseApp(App[object]):
 
     def action_change_theme(self) -> None:
         """Offer the themes, from the one in use on."""
-        from gistpoint.tui.screens.palette import Command
+        from gistpoint.tui.screens.palette import PaletteEntry
 
         self._read_themes()
         self._tell_of_themes()
@@ -294,7 +294,7 @@ class BaseApp(App[object]):
         self._offer(
             "Themes",
             [
-                Command(
+                PaletteEntry(
                     theme.name,
                     theme.name,
                     f"{'yours, ' * (theme.name in self._user_themes)}{'dark' if theme.dark else 'light'}",
@@ -312,10 +312,10 @@ class BaseApp(App[object]):
         else:
             self.theme = name
 
-    def _offer(self, title: str, commands: list[Command], *, at: str = "") -> None:
+    def _offer(self, title: str, commands: list[PaletteEntry], *, at: str = "") -> None:
         from gistpoint.tui.screens.palette import Palette, count_use
 
-        def chosen(command: Command | None) -> None:
+        def chosen(command: PaletteEntry | None) -> None:
             if command is not None:
                 if title == "Commands":
                     count_use(self.locations.used_commands, command.id)

@@ -101,9 +101,10 @@ def _home(options: argparse.Namespace) -> int:
 
     if not interactive():
         return commands.tasks.listing(argparse.Namespace(json=False, where="", ids=False))
-    from gistpoint.tui.app import GistpointApp
+    from gistpoint.core.locations import Locations
+    from gistpoint.tui.app import GistpointApp, ServicesMaker
 
-    return GistpointApp(build_services(options)).run_to_exit_code()
+    return GistpointApp(ServicesMaker(Locations.of_user(), lambda: build_services(options))).run_to_exit_code()
 
 
 def _add_commands(top: Commands) -> None:

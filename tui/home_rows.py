@@ -75,6 +75,21 @@ class TaskRow(HomeRow):
         return next((summary for summary in self.mine if can_go_on(summary)), None)
 
     @property
+    def task_id(self) -> str:
+        """The id of the task."""
+        return self.task.id
+
+    @property
+    def opens(self) -> str:
+        """The id of the attempt that Enter opens; empty if it begins the first one."""
+        return "" if self.last is None else self.last.attempt_id
+
+    @property
+    def readable(self) -> tuple[AttemptSummary, ...]:
+        """The own attempts that can be read, the newest first."""
+        return tuple(summary for summary in self.mine if not can_go_on(summary))
+
+    @property
     def sign(self) -> str:
         """The best that was reached, as a sign."""
         signs = {sign_of(summary) for summary in self.mine}
@@ -98,6 +113,23 @@ class AttemptEntry(HomeRow):
     def key(self) -> str:
         """The id of the attempt."""
         return self.attempt.attempt_id
+
+    opens = key
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task; empty if it is gone."""
+        return "" if self.task is None else self.task.id
+
+    @property
+    def unfinished(self) -> AttemptSummary | None:
+        """The attempt if it can be resumed."""
+        return self.attempt if can_go_on(self.attempt) else None
+
+    @property
+    def readable(self) -> tuple[AttemptSummary, ...]:
+        """The attempt if it can be read."""
+        return () if can_go_on(self.attempt) else (self.attempt,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from gistpoint.tui.keys import KEYS, Key, KeyScope, shown_key
 _BY_ID = {key.id: key for key in KEYS}
 _NUMBERS = {key.id: number for number, key in enumerate(KEYS)}
 _LAST = ("app.theme", "app.help", "app.quit")
-_DOING = frozenset(("enter", "space", "tab", "shift+tab"))
+_MOVES = FREE - {"enter", "space", "tab", "shift+tab"}
 
 
 @dataclass(frozen=True, slots=True)
-class Possible:
+class PossibleKey:
     """A row of the key table that can be used now."""
 
     key: Key
@@ -29,14 +29,14 @@ class Possible:
     """Whether it only moves a cursor or the focus."""
 
 
-def in_order(entry: Possible) -> tuple[int, int]:
+def in_order(entry: PossibleKey) -> tuple[int, int]:
     """Sort by the table; the program's own keys come after those of a screen, theme, help and quit last."""
     id = entry.key.id
     last = _LAST.index(id) + 2 if id in _LAST else int(entry.key.scope is KeyScope.APP)
     return last, _NUMBERS[id]
 
 
-def possible_now(screen: Screen[object]) -> list[Possible]:
+def possible_now(screen: Screen[object]) -> list[PossibleKey]:
     """Return the keys that work now, those of the focus first; one entry for all that do the same."""
     found: dict[tuple[str, DOMNode], tuple[Key, list[str], DOMNode]] = {}
     for pressed, active in screen.active_bindings.items():
@@ -44,7 +44,9 @@ def possible_now(screen: Screen[object]) -> list[Possible]:
         if key is not None and active.enabled:
             _, names, _ = found.setdefault((key.action, active.node), (key, [], active.node))
             names.append(pressed)
+    outwards = (*(screen.focused or screen).ancestors_with_self, screen.app)
+    depths = {node: depth for depth, node in enumerate(outwards)}
     return [
-        Possible(key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and not _DOING.issuperset(names))
-        for key, names, node in found.values()
+        PossibleKey(key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and bool(_MOVES & {*names}))
+        for key, names, node in sorted(found.values(), key=lambda entry: (depths[entry[2]], _NUMBERS[entry[0].id]))
     ]

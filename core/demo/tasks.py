@@ -13,11 +13,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.errors import TaskError, did_you_mean
-from gistpoint.core.kinds.archive import unpack_task
-from gistpoint.core.kinds.folder import read_task
-from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Mode, Task, shown_mode
-from gistpoint.core.trees import sha256_of
 
 PACKAGE = "gistpoint.core.demo"
 LIBRARY = "sporvei"
@@ -74,6 +70,11 @@ def demo_title(task: Task) -> str:
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
     """Unpack the archives below `into`, each once, and yield the tasks."""
+    from gistpoint.core.kinds.archive import unpack_task  # loads every kind, which the demo's names do not need
+    from gistpoint.core.kinds.folder import read_task
+    from gistpoint.core.tasks.documents import TASK_FILE
+    from gistpoint.core.trees import sha256_of
+
     for demo in demo_tasks():
         with as_file(files(PACKAGE).joinpath("archives", f"{demo.name}.tar.zst")) as archive:
             known = into / f".{demo.name}-{sha256_of(archive)[:16]}"
@@ -87,6 +88,8 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
 def demo_task(name: str, into: Path) -> Task:
     """Return one task of the demo by name, alias or the beginning of its id. Raises `TaskError`, which names them."""
+    from gistpoint.core.kinds.folder import read_task
+
     tasks = list(unpack_demo(into))
     for demo, task in tasks:
         if name in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(name)):

@@ -181,7 +181,7 @@ def _learned(
             folder,
             lambda: harness.fetch(spec, scratch, run, look),
             runner,
-            harness.mapper,
+            lambda: harness.mapper(spec.max_suite_seconds),
             stars=spec.stars,
             max_suite_seconds=spec.max_suite_seconds,
             run=run,
@@ -296,7 +296,7 @@ def generate_one(
             f"{intake.seconds:.1f} s"
         )
         if not function:
-            intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
+            intake = with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
         if model is not None:
             terms = ModelTerms(examples(intake.repository.source.name))
             scorer = harness.scorer(intake)
@@ -306,7 +306,7 @@ def generate_one(
             picked = {"function": function} if function else {"seed": settings.seed}
             how = {"corruption": remove_body.__name__, **picked}
         if proof.any_order:
-            intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
+            intake = with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
         task = write_proven(
             intake,
             proof,

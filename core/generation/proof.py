@@ -117,11 +117,11 @@ def _borne(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run
     are run backwards, as any of them may come first.
     """
     original = replace(in_front, tree=intake.repository.tree)
-    step = "suite of the original, those tests first"
+    step = "suite of the original, the failing tests first"
     if not run_step(runner, original, step, run).passed >= intake.passed:
         return False
     alone = replace(in_front, first=(), select=in_front.first[::-1], expected=frozenset(in_front.first))
-    report = run_step(runner, alone, f"those tests alone, backwards, with {names} corrupted", run)
+    report = run_step(runner, alone, f"the failing tests alone, in reverse order, with {names} corrupted", run)
     return report.status is RunStatus.FINISHED and report.passed.isdisjoint(in_front.first)
 
 

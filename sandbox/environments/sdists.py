@@ -71,7 +71,8 @@ def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelT
     known = [KnownMetadata(name)]
     result = call_uv(arguments, standard_input=pinned + "\n", known=known, cancel=cancel, timeout_s=300)
     if not result.ok:
-        reason = next((line.strip() for line in result.log.splitlines() if "Because" in line), result.log.strip())
+        lines = [line.strip().removeprefix("cause: ") for line in result.log.splitlines()]
+        reason = next((line for line in lines if "Because" in line), result.log.strip())
         instead = "Give its git repository at a commit instead."
         hint = instead if "no source distribution" in reason else "Is the version right, the index reachable?"
         raise SourceError(f"{pinned} can't be found: {reason[:300]}", hint=hint)

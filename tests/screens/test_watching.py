@@ -108,7 +108,7 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
     async with watching(app, (160, 48)) as pilot:
         await until(pilot, lambda: "✔ solved" in text_of(app))
         await pilot.press("f4")
-        await until(pilot, lambda: "shop/prices.py  21 lines" in text_of(app))
+        await until(pilot, lambda: "F4 shop/prices.py  21 lines" in text_of(app))
         await pilot.press("full_stop")
         await until(pilot, lambda: any("can only be read here" in told.message for told in app._notifications))
         await pilot.press("f3", "down", "enter")

@@ -10,7 +10,16 @@ _D = KeyScope.DIALOG
 _T = KeyScope.TOUR
 
 GENERAL_KEYS: tuple[Key, ...] = (
-    Key("app.palette", "ctrl+p", "command_palette", "Palette", "Find any command by its name", "Program", _A, True),
+    Key(
+        "app.palette",
+        "ctrl+p",
+        "command_palette",
+        "Palette",
+        "What can be done now, the most used first",
+        "Program",
+        _A,
+        True,
+    ),
     Key("app.help", "f1,question_mark", "help", "Help", "Keys and explanations for this screen", "Program", _A, True),
     Key("app.theme", "alt+t", "change_theme", "Theme", "Choose light, dark or the terminal's colours", "Program", _A),
     Key("app.zoom", "z", "zoom", "Zoom", "Show this pane alone, or all of them again", "Program", _A, True),

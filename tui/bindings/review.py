@@ -118,7 +118,9 @@ REVIEW_KEYS: tuple[Key, ...] = (
         _RV,
     ),
     Key("review.compare", "C", "compare", "Compare", "Set another run of the list beside this one", "Review", _RV),
-    Key("review.replay", "a", "replay", "Replay", "Make the recorded calls again, or stop doing so", "Review", _RV),
+    Key(
+        "review.replay", "a", "replay", "Replay calls", "Make the recorded calls again, or stop doing so", "Review", _RV
+    ),
     Key("review.wrap", "w", "wrap", "Wrap", "Wrap the lines of the page, wherever the focus is", "Review", _RV),
     Key("review.link", "enter", "link", "Open link", "Open the run that this step started", "Review", _RV),
     Key("review.leave", "escape,q", "leave", "Leave", "Back to where you came from", "Review", _RV, True),

@@ -83,7 +83,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
     Key("editor.all", "alt+a", "select_all", "Select all", "Select the whole text", "Editor", _E, priority=True),
     Key("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text", "Editor", _E),
     Key("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text", "Editor", _E),
-    Key("editor.diff", "alt+d", "diff", "Diff", "Compare the code with where it started", "Editor", _E, True, True),
+    Key("editor.diff", "alt+d", "diff", "Changes", "Compare the code with where it started", "Editor", _E, True, True),
     Key(
         "editor.buffers",
         "alt+b",

@@ -93,6 +93,8 @@ class CommandParser(argparse.ArgumentParser):
         known = [str(choice) for choice in action.choices]
         meant = did_you_mean(str(value), known)
         if isinstance(action, argparse._SubParsersAction):
+            inner = [f"'{name} {value}'" for name, parser in action.choices.items() if value in parser.names]
+            meant = f" Did you mean {' or '.join(inner)}?" if inner else meant
             raise argparse.ArgumentError(None, f"There is no command {value!r}.{meant}")
         raise argparse.ArgumentError(action, f"{value!r} is not one of {', '.join(known)}.{meant}")
 
@@ -121,7 +123,8 @@ class CommandParser(argparse.ArgumentParser):
         if not words[0].startswith("-"):
             self.error(f"{' '.join(map(repr, names))} is too much")
         meant = did_you_mean(names[0], self._option_string_actions)
-        self.error(f"There is no option {names[0]!r}.{meant}")
+        place = " before the command" if self.names else ""
+        self.error(f"There is no option {names[0]!r}{place}.{meant}")
 
 
 def _told(action: argparse.Action) -> bool:

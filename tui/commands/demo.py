@@ -9,19 +9,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.state import AttemptResult, attempt_result
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
-from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import add_lines, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
 from gistpoint.tui.object_graph import add_isolation, build_services
-from gistpoint.tui.services import Services
-from gistpoint.tui.titles import mode_words, title_of
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
+    from gistpoint.tui.services import Services
 
 _ANSWER_LINES = 12
 
@@ -39,6 +36,8 @@ def demo_options(parser: argparse.ArgumentParser) -> Handler:
 
 def demo(options: argparse.Namespace) -> int:
     """Open the demo; without a terminal print its task or the played attempt."""
+    if interactive() and not options.play and not options.task:
+        return _open(options)
     services = build_services(options, role=Role.DEMO)
     if options.play:
         return _play(services, options.task or "", options.speed)
@@ -48,16 +47,29 @@ def demo(options: argparse.Namespace) -> int:
 
         return solve_task(services, task, new=False, lines=options.lines)
     entries = list(unpack_demo(services.locations.demo))
-    if interactive():
-        from gistpoint.tui.app import GistpointApp
+    from gistpoint.tui.titles import mode_words, title_of
 
-        return GistpointApp(services).run_to_exit_code()
     print_table(
         ["name", "what", "mode", "failing", "id"],
         [[d.name, title_of(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
     )
     print(f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play` shows how.")
     return DONE
+
+
+def _open(options: argparse.Namespace) -> int:
+    """Show home; the tasks are unpacked once it is drawn."""
+    from gistpoint.core.locations import Locations
+    from gistpoint.tui.app import GistpointApp, ServicesMaker
+
+    locations = Locations.of_user()
+
+    def make() -> Services:
+        for _ in unpack_demo(locations.demo):
+            pass
+        return build_services(options, role=Role.DEMO)
+
+    return GistpointApp(ServicesMaker(locations, make)).run_to_exit_code()
 
 
 def _play(services: Services, wanted: str, speed: float) -> int:
@@ -67,6 +79,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
         from gistpoint.tui.app import GistpointApp
 
         return GistpointApp(services, open=task.id, play=(steps, speed)).run_to_exit_code()
+    from gistpoint.core.attempts.state import AttemptResult, attempt_result
     from gistpoint.core.demo.play import play
 
     opened = services.start(task, replay=True)
@@ -87,6 +100,8 @@ def _play(services: Services, wanted: str, speed: float) -> int:
 
 
 def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
+    from gistpoint.core.kinds.commandline import spelled
+
     if result is None:
         words = step.get("text") or step.get("function") or step.get("reason", "")
         print_text(textwrap.indent(f"{step['kind']}: {words}", "  # "))

@@ -69,8 +69,6 @@ class ProgressBar:
 class _Times(ProgressColumn):
     """How long it takes, and how long it will take, from its own report or from the pace of the count."""
 
-    max_refresh = 0.5
-
     def render(self, task: Task) -> Text:
         """Return the times in words."""
         left: float | None = task.fields.get("left_s")

@@ -109,15 +109,14 @@ def serve(options: argparse.Namespace) -> int:
 
     place = _place(options)
     book = _book(_clock())
-    _require_isolation(options.sandbox)
     given = _people(options)
     people = given or {who: link.assigned for who, link in book.all().items()}
     if not people:
         raise UserError(
             "Nobody has a link.", hint="gistpoint serve --for P01=TASK,TASK, or --study DIR; `gistpoint task list`."
         )
-    for code, assigned in people.items():
-        _require_servable(code, assigned)
+    for assigned in set(people.values()):
+        _require_servable(assigned, options.sandbox)
 
     def arguments(who: str, assigned: Assigned) -> list[str]:
         tasks = [word for task in assigned.tasks for word in ("--task", task)]
@@ -251,14 +250,16 @@ def _codes_of(name: str) -> list[str]:
 
     folder = open_study(name)
     folder.require_people()
+    if folder.ledger.closed:
+        raise StudyError(f"{folder.study.id} is closed: nobody takes part any more.")
     codes = [code for code, one in folder.ledger.people.items() if one.enrolled and one.withdrawn is None]
     if not codes:
         raise StudyError(f"Nobody is enrolled in {folder.study.id}.", hint=f"gistpoint study enrol {name} --number 8")
     return codes
 
 
-def _require_servable(who: str, assigned: Assigned) -> None:
-    """Find what a participant comes for, before anybody is told of it. Raises `UserError`."""
+def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
+    """Look for what somebody comes for, and for its isolation, before anybody is told a link. Raises `UserError`."""
     if assigned.study:
         from gistpoint.core.study.declaration import Assistance
         from gistpoint.core.study.operations import StudyError
@@ -270,7 +271,9 @@ def _require_servable(who: str, assigned: Assigned) -> None:
                 f"{study.id} has conditions in which a model assists, and what is served gets no key to reach one.",
                 hint="Let people take part at this machine: gistpoint study join.",
             )
+        _require_isolation(study.sandbox.demand or None)
         return
+    _require_isolation(sandbox)
     store = build_services(argparse.Namespace(sandbox=None)).tasks
     for task in assigned.tasks:
         store.find(task)

@@ -13,7 +13,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.attempts.malformed import json_object
 from gistpoint.core.attempts.state import AttemptResult, attempt_result
-from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.kinds.commandline import QuestionError, parse
 from gistpoint.core.kinds.gist.overrides import MOST_BYTES, GistOverrides, parse_overrides
 from gistpoint.core.kinds.registry import render_brief
@@ -114,6 +114,9 @@ def _open(services: Services, what: Task | str, *, lines: bool, new: bool = Fals
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:
         return _by_lines(opened)
+    except KeyboardInterrupt as error:
+        id = opened.attempt.state.attempt_id
+        raise CancelledError(f"Stopped. Every answer is kept: `gistpoint solve {id} --lines` goes on.") from error
     finally:
         opened.close()
 

@@ -1,8 +1,12 @@
-"""Home: the tasks or all attempts in a list, the chosen one beside it, a filter, and what can be done with it."""
+"""Home: the tasks or all attempts in a list, the chosen one beside it, a filter, and what can be done with it.
+
+It is drawn before the engine is imported: rows and words come from `home_rows` and `home_detail`, which load it.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -13,29 +17,10 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
-from gistpoint.tui.home_rows import (
-    ATTEMPT_COLUMNS,
-    TASK_COLUMNS,
-    AttemptEntry,
-    HomeRows,
-    TaskRow,
-    can_go_on,
-    load_rows,
-)
-from gistpoint.tui.jobs import Jobs
+from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
-from gistpoint.tui.screens.home_detail import (
-    FIRST_TIME,
-    NO_ATTEMPTS,
-    NO_TASKS,
-    Detail,
-    attempt_lines,
-    task_lines,
-    text_lines,
-)
-from gistpoint.tui.screens.validate.lines import folded
-from gistpoint.tui.services import Services
+from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.tables import Column, QueryError, Row
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
@@ -45,7 +30,11 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.splitter import Splits
 from gistpoint.tui.widgets.table import Table
 
-BESIDE = 110
+if TYPE_CHECKING:
+    from gistpoint.tui.home_rows import AttemptEntry, HomeRows, TaskRow
+    from gistpoint.tui.services import Services
+
+BESIDE = 120
 """The width in cells from which the chosen task stands beside the list, not below it."""
 
 
@@ -66,18 +55,34 @@ class HomeTable(Table[Row]):
         return [(c, max(_TITLE, cells - max(0, over)) if c.name == "Task" else cells) for c, cells in found]
 
 
-class TaskTable(HomeTable[TaskRow]):
-    """The tasks."""
+class TaskTable(HomeTable["TaskRow"]):
+    """The tasks; it has its columns once there are rows."""
 
-    def __init__(self) -> None:
-        super().__init__(TASK_COLUMNS, key=lambda row: row.key, id="tasks")
+    def __init__(self, columns: Sequence[Column[TaskRow]] = ()) -> None:
+        super().__init__(columns, key=lambda row: row.key, id="tasks")
 
 
-class AttemptTable(HomeTable[AttemptEntry]):
+class AttemptTable(HomeTable["AttemptEntry"]):
     """The attempts of everybody."""
 
+    def __init__(self, columns: Sequence[Column[AttemptEntry]]) -> None:
+        super().__init__(columns, key=lambda row: row.key, id="attempts")
+
+
+class Detail(LineList):
+    """The chosen task or attempt; Enter on the line of an attempt opens that."""
+
     def __init__(self) -> None:
-        super().__init__(ATTEMPT_COLUMNS, key=lambda row: row.key, id="attempts")
+        super().__init__(id="home-detail")
+
+    def ground(self, index: int) -> str:
+        """Show the cursor only while the keys act here."""
+        return super().ground(index) if self.has_focus else ""
+
+    @property
+    def chosen(self) -> str:
+        """The id of the attempt under the cursor; empty on any other line."""
+        return self.lines[self.cursor].link if self.cursor < len(self.lines) else ""
 
 
 class HomeScreen(Screen[None]):
@@ -117,7 +122,8 @@ class HomeScreen(Screen[None]):
     class TourAsked(Message):
         """Asks for the tour."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Callable[[], Services]) -> None:
+        """`services` are asked for off the event loop first, for they may have to be made."""
         super().__init__()
         self._services = services
         self._jobs = Jobs(self, "home")
@@ -128,15 +134,15 @@ class HomeScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out header, list, detail and footer."""
-        yield HeaderBar("gistpoint", "", self._fields())
+        yield HeaderBar("gistpoint")
         yield Splits(
             framed(TaskTable(), "Tasks …"), framed(Detail()), vertical=self.app.size.width < BESIDE, id="home-panes"
         )
         yield KeyBar()
 
     def on_screen_resume(self) -> None:
-        """Read again whenever the screen is shown again."""
-        self.action_reload()
+        """Read again whenever the screen is shown again, once it is drawn."""
+        self.call_after_refresh(self.action_reload)
 
     def on_unmount(self) -> None:
         """Stop reading."""
@@ -151,14 +157,15 @@ class HomeScreen(Screen[None]):
 
     def action_reload(self) -> None:
         """Read everything again."""
-        self._jobs.do(
-            lambda job: load_rows(self._services, lambda rows: job.hand(self._show_first, rows)),
-            self._show,
-            failed=self._failed,
-            key="home",
-        )
+
+        def read(job: Job) -> HomeRows:
+            from gistpoint.tui.home_rows import load_rows
+
+            return load_rows(self._services(), lambda rows: job.hand(self._show_first, rows))
+
+        self._jobs.do(read, self._show, failed=self._failed, key="home")
         if self._isolation is None:
-            self._jobs.do(lambda _: self._services.isolation(), self._show_isolation, key="isolation")
+            self._jobs.do(lambda _: self._services().isolation(), self._show_isolation, key="isolation")
 
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
@@ -171,6 +178,11 @@ class HomeScreen(Screen[None]):
             self._show(rows)
 
     def _show(self, rows: HomeRows) -> None:
+        from gistpoint.tui.home_rows import TASK_COLUMNS
+
+        if self.rows is None:
+            self.tasks.columns = TASK_COLUMNS
+            self.header.show(fields=self._fields())
         self.rows = rows
         self.tasks.show(rows.tasks)
         for table in self.query(AttemptTable):
@@ -199,7 +211,7 @@ class HomeScreen(Screen[None]):
             self.header.show(fields=self._fields())
 
     def _fields(self) -> list[HeaderField]:
-        who = self._services.enrolment.participant
+        who = self._services().enrolment.participant
         return [*([self._isolation] if self._isolation else []), *([HeaderField("participant", who)] if who else [])]
 
     # The two lists
@@ -212,11 +224,15 @@ class HomeScreen(Screen[None]):
     def action_list(self, name: str) -> None:
         """Show the tasks or the attempts, and go there."""
         panes = self.query_one(Splits)
+        if self.rows is None:
+            self.app.bell()
+            return
         if name == "attempts" and not self.query(AttemptTable):
-            table = AttemptTable()
+            from gistpoint.tui.home_rows import ATTEMPT_COLUMNS
+
+            table = AttemptTable(ATTEMPT_COLUMNS)
             panes.mount(framed(table, "Attempts …"), before=self.detail)
-            if self.rows is not None:
-                table.show(self.rows.attempts)
+            table.show(self.rows.attempts)
         for listed in self.query(HomeTable):
             listed.display = listed.id == name
         panes.fit()
@@ -255,25 +271,14 @@ class HomeScreen(Screen[None]):
 
     def _describe(self) -> None:
         """Show what is known of the row under the cursor."""
-        rows, detail = self.rows, self.detail
-        if rows is None or not self.is_mounted:
+        if self.rows is None or not self.is_mounted:
             return
-        chosen, width = self._table.chosen, max(30, detail.sight.width - 1)
-        new_here = rows.complete and not any(row.mine for row in rows.tasks)
-        greeting = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
-        now = self._services.clock.utc_ms()
-        if isinstance(chosen, TaskRow):
-            framed(detail, chosen.title, f"{chosen.task.short_id} · y copies")
-            lines = [*greeting, *task_lines(chosen, now, width)]
-        elif isinstance(chosen, AttemptEntry):
-            framed(detail, chosen.title, f"{chosen.key} · y copies")
-            lines = attempt_lines(chosen, width)
-        else:
-            empty = NO_ATTEMPTS if self._table is not self.tasks and rows.tasks else NO_TASKS
-            told = "No row fits the filter." if self._table.records else empty
-            framed(detail, "", "")
-            lines = [*greeting, *text_lines(told, width)]
-        detail.show(lines, keep_place=False)
+        from gistpoint.tui.screens.home_detail import described
+
+        table, width = self._table, max(30, self.detail.sight.width - 1)
+        told = described(self.rows, table.chosen, self._services().clock.utc_ms(), width, filtered=bool(table.records))
+        framed(self.detail, told.title, told.note)
+        self.detail.show(told.lines, keep_place=False)
 
     # The filter
 
@@ -321,11 +326,8 @@ class HomeScreen(Screen[None]):
         chosen = self._table.chosen
         if event.records is self.detail and self.detail.chosen:
             self.post_message(self.OpenAsked(self.detail.chosen))
-        elif isinstance(chosen, AttemptEntry):
-            self.post_message(self.OpenAsked(chosen.key))
-        elif isinstance(chosen, TaskRow):
-            goes_on = chosen.unfinished or chosen.last
-            self.post_message(self.StartAsked(chosen.key) if goes_on is None else self.OpenAsked(goes_on.attempt_id))
+        elif chosen is not None:
+            self.post_message(self.OpenAsked(chosen.opens) if chosen.opens else self.StartAsked(chosen.task_id))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only the list that is not in sight."""
@@ -340,21 +342,18 @@ class HomeScreen(Screen[None]):
     def action_start(self) -> None:
         """Begin another attempt of the chosen task."""
         chosen = self._table.chosen
-        task = chosen.task if chosen is not None else None
-        if task is None:
+        if chosen is None or not chosen.task_id:
             self.app.bell()
         else:
-            self.post_message(self.StartAsked(task.id))
+            self.post_message(self.StartAsked(chosen.task_id))
 
     def action_resume(self) -> None:
         """Resume the chosen attempt, or the newest of the chosen task that has not ended, else the newest of all."""
         chosen = self._table.chosen
-        summary = None
-        if isinstance(chosen, AttemptEntry):
-            summary = chosen.attempt if can_go_on(chosen.attempt) else None
-        elif isinstance(chosen, TaskRow):
-            found = [row.unfinished for row in self.rows.tasks if row.unfinished] if self.rows is not None else []
-            summary = chosen.unfinished or max(found, key=lambda s: s.started_utc_ms, default=None)
+        summary = chosen.unfinished if chosen is not None else None
+        if summary is None and self._table is self.tasks and self.rows is not None:
+            found = (row.unfinished for row in self.rows.tasks)
+            summary = max(filter(None, found), key=lambda s: s.started_utc_ms, default=None)
         if summary is None:
             self.app.notify("There is no attempt here that has not ended.")
         else:
@@ -362,13 +361,10 @@ class HomeScreen(Screen[None]):
 
     def action_review(self) -> None:
         """Show the record of the chosen attempt, or of the newest of the chosen task, if it has ended."""
-        chosen, summary = self._table.chosen, None
-        if isinstance(chosen, AttemptEntry):
-            summary = None if can_go_on(chosen.attempt) else chosen.attempt
-        elif isinstance(chosen, TaskRow):
-            wanted = self.detail.chosen if self.detail.has_focus else ""
-            ended = (s for s in chosen.mine if not can_go_on(s) and wanted in ("", s.attempt_id))
-            summary = next(ended, None)
+        chosen = self._table.chosen
+        wanted = self.detail.chosen if self.detail.has_focus else ""
+        ended = (s for s in (chosen.readable if chosen is not None else ()) if wanted in ("", s.attempt_id))
+        summary = next(ended, None)
         if summary is None:
             self.app.notify("Choose an attempt that has ended: its record can be read then.")
         else:

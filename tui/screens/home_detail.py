@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
@@ -10,6 +11,7 @@ from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_rows import (
     STYLES,
     AttemptEntry,
+    HomeRows,
     TaskRow,
     budget_words,
     cut,
@@ -18,7 +20,7 @@ from gistpoint.tui.home_rows import (
     unit_of,
     who,
 )
-from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, LineList, folded, line
+from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, folded, line
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import duration, used_words, when
 
@@ -66,7 +68,8 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
     ]
     if row.mine:
         found += [Line(), line(" Your attempts", HEADING)]
-        found += [_attempt(summary, now_ms) for summary in row.mine[:_SHOWN]]
+        begun = [when(summary.started_utc_ms, now_ms) for summary in row.mine[:_SHOWN]]
+        found += [_attempt(s, w.ljust(max(map(len, begun)))) for s, w in zip(row.mine, begun, strict=False)]
         if len(row.mine) > _SHOWN:
             found.append(line(f"  and {len(row.mine) - _SHOWN} more: F3 lists all attempts", MUTED))
     if row.others:
@@ -80,20 +83,22 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
 
 
 def _next_words(row: TaskRow) -> str:
-    if row.unfinished is not None:
-        return "Enter goes on where you left it · Ctrl+N begins another"
     if row.last is not None:
-        return "Enter shows how it went · Ctrl+N begins another"
+        another = "Ctrl+N begins another"
+        if row.last is row.unfinished:
+            return f"Enter goes on where you left it · {another}"
+        older = " · r goes on with one that has not ended" if row.unfinished is not None else ""
+        return f"Enter shows how it went{older} · {another}"
     free = " (nothing counts: it is a demo)" if row.shipped else ""
     return f"Enter starts it, and the clock{free}"
 
 
-def _attempt(summary: AttemptSummary, now_ms: int) -> Line:
+def _attempt(summary: AttemptSummary, begun: str) -> Line:
     state = summary.state
     score = "" if state.last is None else f"  {score_cell(state.last)}"
     pieces = (
-        (f" {when(summary.started_utc_ms, now_ms):<16}", ""),
-        (f"{duration(state.clock.active):>7}  {used_words(state):<14} ", MUTED),
+        (f" {begun}", ""),
+        (f"{duration(state.clock.active):>7}  {used_words(state)}  ", MUTED),
         (f"{standing_words(summary)}{score}", STYLES[sign_of(summary)]),
     )
     return Line(pieces, link=summary.attempt_id)
@@ -140,22 +145,25 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
     return [*found, *score_lines(state), *time_lines(state, width, "Time")]
 
 
-def text_lines(text: str, width: int) -> list[Line]:
-    """Return words that stand where there is nothing to choose."""
-    return folded(text, width, indent=" ")
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What stands beside a list: the title and the note of its frame, and its lines."""
+
+    title: str
+    note: str
+    lines: list[Line]
 
 
-class Detail(LineList):
-    """The chosen task or attempt; Enter on the line of an attempt opens that."""
-
-    def __init__(self) -> None:
-        super().__init__(id="home-detail")
-
-    def ground(self, index: int) -> str:
-        """Show the cursor only while the keys act here."""
-        return super().ground(index) if self.has_focus else ""
-
-    @property
-    def chosen(self) -> str:
-        """The id of the attempt under the cursor; empty on any other line."""
-        return self.lines[self.cursor].link if self.cursor < len(self.lines) else ""
+def described(
+    rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
+) -> Described:
+    """Return what is told of the chosen row; without one, why there is none: `filtered` says that others are hidden."""
+    if isinstance(chosen, AttemptEntry):
+        return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
+    new_here = rows.complete and not any(row.mine for row in rows.tasks)
+    lines = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
+    if chosen is not None:
+        lines += task_lines(chosen, now_ms, width)
+        return Described(chosen.title, f"{chosen.task.short_id} · y copies", lines)
+    told = "No row fits the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS
+    return Described("", "", [*lines, *folded(told, width, indent=" ")])

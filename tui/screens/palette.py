@@ -29,7 +29,7 @@ _NARROWEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PaletteEntry:
     """An entry: its name, what stands at the right, a sentence about it, and what it does."""
 
     id: str
@@ -61,13 +61,13 @@ def count_use(path: Path, id: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def matching(commands: Sequence[Command], words: str) -> list[Command]:
+def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]:
     """Return the commands that `words` find: in the name, else in the rest, else by letters in their order."""
     wanted = words.lower().split()
     if not wanted:
         return list(commands)
     fuzzy = FuzzySearch()
-    ranked: list[tuple[int, Command]] = []
+    ranked: list[tuple[int, PaletteEntry]] = []
     for command in commands:
         name, text = command.name.lower(), f"{command.name} {command.words} {command.note}".lower()
         if name.startswith(wanted[0]) and all(word in name for word in wanted):
@@ -86,9 +86,9 @@ class CommandRows(RecordList, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self.commands: Sequence[Command] = ()
+        self.commands: Sequence[PaletteEntry] = ()
 
-    def show(self, commands: Sequence[Command]) -> None:
+    def show(self, commands: Sequence[PaletteEntry]) -> None:
         """Show other commands, with the cursor on the first."""
         self.commands = commands
         self.styles.height = max(1, min(_ROWS, len(commands)))
@@ -110,13 +110,13 @@ class CommandRows(RecordList, can_focus=False):
         ]
 
 
-class Palette(ModalScreen[Command]):
+class Palette(ModalScreen[PaletteEntry]):
     """A field, the commands that fit what is typed, and the explanation of the one under the cursor."""
 
     CSS_PATH = "palette.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
-    def __init__(self, title: str, commands: Sequence[Command], *, at: str = "") -> None:
+    def __init__(self, title: str, commands: Sequence[PaletteEntry], *, at: str = "") -> None:
         """Begin with the command of the id `at`, else with the first."""
         super().__init__()
         self._title, self._commands, self._at = title, commands, at

@@ -237,7 +237,7 @@ class SummaryScreen(Screen[None]):
 
     def action_rule(self) -> None:
         """Tell how the score is reckoned."""
-        self.notify(score_rule(self._attempted.mode), title="The score", timeout=20)
+        self.app.notify(score_rule(self._attempted.mode), title="The score", timeout=20)
 
     def action_home(self) -> None:
         """Go back to tasks and attempts."""

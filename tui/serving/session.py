@@ -22,6 +22,8 @@ _PASSED_ON = (
     "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
 )  # fmt: skip
 """What of the server's environment the program gets: where things are, and no key."""
+_MODE_BYTES = 10
+"""What sets a terminal's mode is this long at most; a frame is longer."""
 _MOST_ERROR_BYTES = 64 * 1024
 _USER_ERROR = 2
 _UNEXPECTED = "The program has ended unexpectedly. What you have done is kept."
@@ -69,7 +71,17 @@ class ParticipantSession(AppService):
         )
         self._arguments = arguments
         self._say, self._ended, self._log = say, ended, log
-        self._stopping = False
+        self._stopping = self._focused = self._drawn = False
+
+    async def focus(self) -> None:
+        """Tell the program that its window has the focus."""
+        self._focused = True
+        await super().focus()
+
+    async def blur(self) -> None:
+        """Tell the program that its window has lost the focus."""
+        self._focused = False
+        await super().blur()
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         process = self._process = await asyncio.create_subprocess_exec(
@@ -100,6 +112,7 @@ class ParticipantSession(AppService):
                 payload = await process.stdout.readexactly(int.from_bytes(size, "big"))
                 if kind == b"D" and not self._stopping:
                     await self.on_data(payload)
+                    await self._repeat_focus(payload)
         code = await process.wait()
         words = (await complaints).decode("utf-8", "replace").strip()
         if words:
@@ -108,6 +121,13 @@ class ParticipantSession(AppService):
             if code:
                 await self._say(_sentence(words) if code == _USER_ERROR else _UNEXPECTED)
             await self._ended()
+
+    async def _repeat_focus(self, payload: bytes) -> None:
+        """Tell the focus again at the first frame: the driver begins without it, after it has begun to listen."""
+        if not self._drawn and len(payload) > _MODE_BYTES:
+            self._drawn = True
+            if self._focused:
+                await super().focus()
 
     async def stop(self) -> None:
         """Have the program quit, which keeps everything; if it does not, end it, then kill it. Wait for its end."""

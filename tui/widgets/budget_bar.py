@@ -82,7 +82,7 @@ class BudgetBar(Widget):
     ) -> None:
         """`title` is the name of the task."""
         super().__init__(name=name, id=id, classes=classes)
-        self._title = title
+        self.title = title
         self._state = AttemptState()
         self._clock = Clock()
         self._backend: BackendRecord | None = None
@@ -104,7 +104,7 @@ class BudgetBar(Widget):
         for fit in _FITS:
             left, right = self._budgets(fit), Content.assemble(self._time(fit), "  ", badge)
             room = width - left.cell_length - right.cell_length - _GAP
-            title = plain_line(f" {self._title} ") if self._title and fit.title else Content("")
+            title = plain_line(f" {self.title} ") if self.title and fit.title else Content("")
             if room >= min(title.cell_length, fit.title):
                 title = title.truncate(room, ellipsis=True).stylize("bold $text-warning reverse")
                 return Content.assemble(title, left, " " * (room - title.cell_length + _GAP), right)

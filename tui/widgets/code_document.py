@@ -5,14 +5,20 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from rich.cells import cell_len
-from textual.document._document import Document, EditResult
+from textual.document._document import Document, DocumentBase, EditResult
+from textual.document._wrapped_document import WrappedDocument
+from textual.expand_tabs import get_tab_widths
 from textual.geometry import Size
 
 if TYPE_CHECKING:
     from textual.document._document import Location
+
+Item = TypeVar("Item")
 
 CodeSpan: TypeAlias = tuple[int, int, str]
 """Start and end in characters, and a kind of `syntax`."""
@@ -51,6 +57,7 @@ class CodeDocument(Document):
     """
 
     _widest: int | None = None
+    _tab = 4
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -59,27 +66,30 @@ class CodeDocument(Document):
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         """Replace a part of the text."""
+        top, bottom = sorted((start[0], end[0]))
+        gone = self._lines[top : bottom + 1]
         result = super().replace_range(start, end, text)
-        del self._open[min(start, end)[0] + 1 :]
-        self._widest = None
+        del self._open[top + 1 :]
+        if self._widest is not None:
+            come = self._lines[top : result.end_location[0] + 1]
+            loses = max(map(self._width, gone), default=0) == self._widest
+            self._widest = None if loses else max(self._widest, *map(self._width, come))
         return result
 
     def get_size(self, tab_width: int) -> Size:
         """Return the width in cells of the widest line, and the number of lines."""
-        if self._widest is None:
-            lines = self._lines
-            odd = [line for line in lines if not line.isascii() or "\t" in line]
-            wide = max((cell_len(line.expandtabs(tab_width)) for line in odd), default=0)
-            self._widest = max(wide, max(map(len, lines)))
+        if self._widest is None or tab_width != self._tab:
+            self._tab = tab_width
+            self._widest = max(map(self._width, self._lines))
         return Size(self._widest, len(self._lines))
 
-    def spans(self, row: int) -> list[CodeSpan]:
+    def _width(self, line: str) -> int:
+        plain = line.isascii() and "\t" not in line
+        return len(line) if plain else cell_len(line.expandtabs(self._tab))
+
+    def spans(self, row: int) -> tuple[CodeSpan, ...]:
         """Return what is coloured in a line; later spans lie over earlier ones."""
-        line = self._lines[row]
-        if len(line) > LONGEST_LINE:
-            return []
-        found = [(*match.span(match.lastgroup), match.lastgroup) for match in _WORDS.finditer(line) if match.lastgroup]
-        return [*found, *self._quoted(row)]
+        return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
         """Return the place of the bracket that belongs to the one at `place`; None if there is none nearby."""
@@ -113,18 +123,67 @@ class CodeDocument(Document):
         places = (match.start() for match in _BRACKET.finditer(self._lines[row]))
         return [(row, at) for at in places if not any(start <= at < end for start, end, _ in quoted)]
 
-    def _quoted(self, row: int) -> list[CodeSpan]:
+    def _quoted(self, row: int) -> tuple[CodeSpan, ...]:
         """Return the strings and comments of a line."""
         while len(self._open) <= row:
             self._open.append(_read(self._lines[len(self._open) - 1], *self._open[-1])[1])
         return _read(self._lines[row], *self._open[row])[0]
 
 
-def _read(line: str, delimiter: str, kind: str) -> tuple[list[CodeSpan], tuple[str, str]]:
+class _EachLine(Sequence[Item]):
+    """The same for each line of a document, whatever their number is now."""
+
+    def __init__(self, document: DocumentBase, item: Callable[[int], Item]) -> None:
+        self._document, self._item = document, item
+
+    def __len__(self) -> int:
+        return self._document.line_count
+
+    def __getitem__(self, row: Any) -> Any:
+        at = row if row >= 0 else len(self) + row
+        if not 0 <= at < len(self):
+            raise IndexError(row)
+        return self._item(at)
+
+
+class UnfoldedLines(WrappedDocument):
+    """The rows of a text whose lines are not folded: one for each, so that an edit renumbers none of them.
+
+    Textual's keeps lists of all rows, and writes those below an edit anew.
+    """
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        """Take another document or another width of tabs."""
+        self._width, self._tab_width = 0, tab_width or self._tab_width
+        self._wrap_offsets = _EachLine(self.document, lambda _: [])  # type: ignore[assignment]
+        self._offset_to_line_info = _EachLine(self.document, lambda row: (row, 0))  # type: ignore[assignment]
+        self._line_index_to_offsets = _EachLine(self.document, lambda row: [row])  # type: ignore[assignment]
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        """Do nothing after an edit."""
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return self.document.line_count
+
+    def get_tab_widths(self, line_index: int) -> list[int]:
+        """Return the widths of the tabs of a line."""
+        return [width for _, width in get_tab_widths(self.document.get_line(line_index), self._tab_width)]
+
+
+@lru_cache(maxsize=1_024)
+def _words(line: str) -> tuple[CodeSpan, ...]:
+    found = _WORDS.finditer(line) if len(line) <= LONGEST_LINE else ()
+    return tuple((*match.span(match.lastgroup), match.lastgroup) for match in found if match.lastgroup)
+
+
+@lru_cache(maxsize=1_024)
+def _read(line: str, delimiter: str, kind: str) -> tuple[tuple[CodeSpan, ...], tuple[str, str]]:
     """Return the strings and comments of a line, and the string that is open at its end."""
     spans: list[CodeSpan] = []
     if len(line) > LONGEST_LINE:
-        return spans, ("", "")
+        return (), ("", "")
     margin = len(line) - len(line.lstrip())
     at = start = 0
     while True:
@@ -132,11 +191,11 @@ def _read(line: str, delimiter: str, kind: str) -> tuple[list[CodeSpan], tuple[s
             end = _ENDS[delimiter].match(line, at)
             spans.append((start, end.end() if end is not None else len(line), kind))
             if end is None:
-                return spans, (delimiter, kind)
+                return tuple(spans), (delimiter, kind)
             at, delimiter = end.end(), ""
         match = _QUOTED.search(line, at)
         if match is None:
-            return spans, ("", "")
+            return tuple(spans), ("", "")
         start, at = match.span()
         if match["comment"] is not None:
             spans.append((start, at, "comment"))

@@ -22,13 +22,11 @@ BEFORE, BEHIND = "‹", "›"
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """All that a row shows; equal ones look alike, whatever line of the text they are."""
+    """The text of a row; equal ones look alike, whatever line of the text they are."""
 
     text: str
-    number: int
     spans: tuple[CodeSpan, ...] = ()
     at_cursor: bool = False
-    fault: bool = False
     selected: tuple[int, int] | None = None
     brackets: tuple[int, ...] = ()
     cursor: int | None = None
@@ -51,9 +49,25 @@ class RowStyles:
     syntax: dict[str, Style]
 
 
-def draw(row: CodeRow, styles: RowStyles, *, left: int, width: int, gutter: int, console: Console) -> Strip:
-    """Return a row of `width` cells with its gutter, whose text is scrolled by `left` cells."""
-    room = width - gutter
+@dataclass(frozen=True, slots=True)
+class NumberedRow:
+    """All that a row shows."""
+
+    row: CodeRow
+    number: int
+    fault: bool = False
+
+
+def numbered(shown: NumberedRow, text: Strip, styles: RowStyles, gutter: int) -> Strip:
+    """Return a drawn row behind its number, in a gutter of so many cells."""
+    beside = styles.line_gutter if shown.row.at_cursor else styles.gutter
+    mark = Segment(f"{FAULT} ", styles.fault) if shown.fault else Segment("  ", beside)
+    number = Segment(f"{shown.number:>{gutter - 2}}", beside)
+    return Strip([number, mark, *text], gutter + text.cell_length)
+
+
+def draw(row: CodeRow, styles: RowStyles, left: int, room: int, console: Console) -> Strip:
+    """Return a row of `room` cells, whose text is scrolled by `left` cells."""
     text, places, cut = row.text, None, 0
     if len(text) > LONGEST_LINE or (text.isascii() and text.isprintable()):  # the cost is that of the part in sight
         cut, text = min(left, len(text)), visible_line(text[left : left + room + 1])
@@ -83,7 +97,4 @@ def draw(row: CodeRow, styles: RowStyles, *, left: int, width: int, gutter: int,
         strip = Strip([*strip.crop(0, room - 1), Segment(BEHIND, styles.more)], room)
     if left and length:
         strip = Strip([Segment(BEFORE, styles.more), *strip.crop(1, room)], room)
-    number = f"{row.number:>{gutter - 2}}"
-    beside = styles.line_gutter if row.at_cursor else styles.gutter
-    mark = Segment(f"{FAULT} ", styles.fault) if row.fault else Segment("  ", beside)
-    return Strip([Segment(number, beside), mark, *strip.apply_style(base)], width)
+    return strip.apply_style(base)

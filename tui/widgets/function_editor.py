@@ -15,9 +15,9 @@ from textual.cache import LRUCache
 from textual.document._document import EditResult, Location
 from textual.document._document_navigator import DocumentNavigator
 from textual.document._history import EditHistory
-from textual.document._wrapped_document import WrappedDocument
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.message import Message
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
 from textual.widgets.text_area import Selection, TextAreaTheme
@@ -27,8 +27,8 @@ from gistpoint.core.code.snippet import fault_of
 from gistpoint.core.diffs import compute
 from gistpoint.tui.external_editor import edited_externally
 from gistpoint.tui.jobs import Jobs
-from gistpoint.tui.widgets.code_document import CodeDocument
-from gistpoint.tui.widgets.code_rows import CodeRow, RowStyles, draw
+from gistpoint.tui.widgets.code_document import CodeDocument, UnfoldedLines
+from gistpoint.tui.widgets.code_rows import CodeRow, NumberedRow, RowStyles, draw, numbered
 from gistpoint.tui.widgets.python_typing import blanks_back, commented, level_of, moved, moved_back, new_line
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, STYLES
 from gistpoint.tui.widgets.text_seal import TextSeal, needs_seal
@@ -128,7 +128,8 @@ class FunctionEditor(WritingArea):
         self._seal = TextSeal(text)
         self._state = CodeState()
         self._strips: LRUCache[CodeRow, Strip] = LRUCache(512)
-        self._drawn_as: tuple[object, ...] = ()
+        self._drawn_as = (0, 0, 0)
+        self._shown: tuple[object, list[NumberedRow | None]] | None = None
         self._looks: RowStyles | None = None
         self._brackets: tuple[Location, ...] = ()
         super().__init__(
@@ -345,7 +346,7 @@ class FunctionEditor(WritingArea):
     def _set_document(self, text: str, language: str | None) -> None:
         """Textual's document asks for the colours of all lines after each key."""
         self.document = self._python = CodeDocument(text)
-        self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
+        self.wrapped_document = UnfoldedLines(self.document, tab_width=self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
         self.move_cursor((0, 0))
         self._rewrap_and_refresh_virtual_size()
@@ -364,6 +365,14 @@ class FunctionEditor(WritingArea):
         self._brackets = ()
         return None
 
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor; back to the start of the lines as soon as it can be seen from there."""
+        scrolled = super().scroll_cursor_visible(center, animate)
+        room = self.scrollable_content_region.width - self.gutter_width
+        if self.scroll_x and self._cursor_offset[0] < room - 3:
+            self.scroll_to(x=0, animate=False, force=True)
+        return scrolled
+
     # Drawing
 
     def _recolour(self) -> None:
@@ -378,45 +387,74 @@ class FunctionEditor(WritingArea):
         """Drop what was drawn in other colours."""
         super().notify_style_update()
         self._looks = None
+        self._strips.clear()
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> FunctionEditor:
+        """Draw again; where Textual would draw all rows, only those that look other than before."""
+        if repaint and self.is_mounted:
+            now, before = self._sight(), self._shown
+            self._shown = now
+            if now is not None and before is not None and now[0] == before[0] and not (layout or recompose):
+                pairs = list(enumerate(zip(now[1], before[1], strict=True)))
+                drawn = {y for region in regions for y in range(region.y, region.bottom)}
+                if regions:
+                    self._shown = now[0], [row if y in drawn else old for y, (row, old) in pairs]
+                else:
+                    regions = tuple(Region(0, y, self.size.width, 1) for y, (row, old) in pairs if row != old)
+                    repaint = bool(regions)
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def _sight(self) -> tuple[object, list[NumberedRow | None]] | None:
+        """Return what is in sight: how rows are drawn, and each row; None if nothing can be compared."""
+        if self._looks is None or self.placeholder or not self.size:
+            return None
+        top, height = self.scroll_offset.y, self.size.height
+        lines = self.document.line_count
+        rows = [self._row(line) if line < lines else None for line in range(top, top + height)]
+        return (self._place_now(), self.size, self._looks), rows
+
+    def _place_now(self) -> tuple[int, int, int]:
+        """Return the cells by which rows are scrolled, their width, and that of their gutter."""
+        return self.scroll_offset.x, self.scrollable_content_region.width, self.gutter_width
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the rows in sight; at another place or width all anew."""
+        if self._place_now() != self._drawn_as:
+            self._drawn_as = self._place_now()
+            self._strips.clear()
+        return ScrollView.render_lines(self, crop)  # the text area's own looks its styles up again
 
     def render_line(self, y: int) -> Strip:
         """Draw one row; equal ones are drawn once."""
+        line, looks = self.scroll_offset.y + y, self._styles_now()
         if self.placeholder and self.document.line_count == 1 and not self.document.get_line(0):
             return super().render_line(y)
-        left, top = self.scroll_offset
-        width, gutter, looks = self.scrollable_content_region.width, self.gutter_width, self._styles_now()
-        if (left, width, gutter, looks) != self._drawn_as:
-            self._drawn_as = (left, width, gutter, looks)
-            self._strips.clear()
-        line = top + y
         if line >= self.document.line_count:
             return Strip.blank(self.size.width, looks.base)
-        row = self._row(line)
-        strip = self._strips.get(row)
+        shown, (left, width, gutter) = self._row(line), self._drawn_as
+        strip = self._strips.get(shown.row)
         if strip is None:
-            strip = draw(row, looks, left=left, width=width, gutter=gutter, console=self.app.console)
-            self._strips[row] = strip
-        return strip
+            strip = self._strips[shown.row] = draw(shown.row, looks, left, width - gutter, self.app.console)
+        return numbered(shown, strip, looks, gutter)
 
-    def _row(self, line: int) -> CodeRow:
-        text = self._seal.shown(self.document.get_line(line))
-        selection = self.selection
-        (first, start), (last, end) = sorted(selection)
+    def _row(self, line: int) -> NumberedRow:
+        text, selection, fault = self._seal.shown(self.document.get_line(line)), self.selection, self._state.fault
+        alone, here = selection.is_empty, selection.end[0] == line
         selected = None
-        if first <= line <= last and not selection.is_empty:
+        if not alone and selection.contains_line(line):
+            (first, start), (last, end) = sorted(selection)
             selected = (start if line == first else 0, end if line == last else len(text) + 1)
-        brackets = self._brackets if selection.is_empty and self.match_cursor_bracket else ()
-        fault = self._state.fault
-        return CodeRow(
+        row = CodeRow(
             text,
-            line + self.line_number_start,
-            tuple(self._python.spans(line)),
-            at_cursor=self.highlight_cursor_line and selection.end[0] == line,
-            fault=fault is not None and fault.line == line + 1,
+            self._python.spans(line),
+            at_cursor=here and self.highlight_cursor_line,
             selected=selected,
-            brackets=tuple(place[1] for place in brackets if place[0] == line),
-            cursor=selection.end[1] if selection.end[0] == line and self._draw_cursor else None,
+            brackets=tuple(at for row, at in self._brackets if row == line and alone),
+            cursor=selection.end[1] if here and self._draw_cursor else None,
         )
+        return NumberedRow(row, line + self.line_number_start, fault is not None and fault.line == line + 1)
 
     def _styles_now(self) -> RowStyles:
         if self._looks is None:

@@ -185,6 +185,10 @@ class Table(Fitted, RecordList, Generic[Row]):
         if found and all(column.rank for column, _ in found) and not self.SIDEWAYS:
             while len(found) > 1 and self.MARGIN + sum(cells + self.GAP for _, cells in found) - self.GAP > width:
                 found.pop()
+        if found and found[-1][0].width and not self.SIDEWAYS:
+            column, cells = found[-1]
+            room = width - self.MARGIN - sum(cells + self.GAP for _, cells in found[:-1])
+            found[-1] = (column, max(1, min(cells, room)))
         return found
 
     def _titled(self, column: Column[Row]) -> str:

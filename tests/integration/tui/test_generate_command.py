@@ -11,7 +11,7 @@ import pytest
 from fake_benches import FakeBench, Shop
 from small_library import write_small_library
 
-from gistpoint.core.errors import SourceError
+from gistpoint.core.errors import CancelledError, SourceError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.intake import NoGood, NoTaskError
@@ -106,6 +106,22 @@ def test_sources_that_are_no_good_are_rows_and_the_exit_code_tells(
     ]
     assert document["too_few_stars"] == ["few==1"]
     assert main(["task", "generate", "gone==1", "--workers", "1", *PLAIN]) == 2
+
+
+@pytest.mark.parametrize("made", [0, 1])
+def test_json_is_whole_although_the_work_was_stopped(
+    made: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(specs: Iterable[SourceSpec], *_: object, **__: object) -> Iterator[SourceResult]:
+        if not made:
+            raise CancelledError("Stopped at your request.")
+        yield SourceResult(next(iter(specs)), tasks=["id-of-a-task"], stopped=CancelledError("Stopped."))
+
+    monkeypatch.setattr(pipeline, "generate", stopped)
+    assert main(["task", "generate", "shop==1", "--workers", "1", "--json", *PLAIN]) == 130
+    captured = capsys.readouterr()
+    assert [source["tasks"] for source in json.loads(captured.out)["sources"]] == [["id-of-a-task"]] * made
+    assert captured.err == "gistpoint: Stopped. What was made is kept: the same command goes on from there.\n"
 
 
 def test_tables_tell_what_was_tried_kept_dropped_and_saved(

@@ -34,9 +34,9 @@ async def test_from_the_link_to_the_end(tmp_path: Path) -> None:
         await window.press("F9")
         await window.until(lambda text: "Submit" in text and "Cancel" in text)
         await window.press("Enter")
-        await window.until(lambda text: next(store.summaries()).state.pending is not None)
+        await window.until(lambda text: next(store.summaries()).state.calls)
         await window.reload()
-        await window.until(lambda text: "… begun" in text)
+        await window.until(lambda text: "… begun" in text or "1 of 1 done" in text)
         await window.press("Enter")
         await window.until(lambda text: "solved" in text)
         await window.page.set_viewport_size({"width": 300, "height": 200})
@@ -51,4 +51,3 @@ async def test_from_the_link_to_the_end(tmp_path: Path) -> None:
     assert attempt.state.ending is not None
     assert attempt.state.ending.reason == "solved"
     assert len(attempt.state.submissions) == 1
-    assert attempt.state.clock.away > 0

@@ -8,16 +8,19 @@ import aiohttp
 import psutil
 import pytest
 from served_windows import ServedPrograms, serving
+from small_study import opened, study_at
+from study_folders import Machine
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.study.operations import StudyOperationKind, Withdrawn, person
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.tui.cli import main
 from gistpoint.tui.serving.server import FULL, OTHER_WINDOW, REVOKED, STOPPED
 
 SECRET = "sk-the-key-of-who-serves"
-ENTER, F8 = "\r", "\x1b[19~"
+ENTER, F8, F9 = "\r", "\x1b[19~", "\x1b[20~"
 
 
 def isolates() -> bool:
@@ -28,7 +31,10 @@ def isolates() -> bool:
     return True
 
 
-pytestmark = pytest.mark.skipif(not isolates(), reason="what is served needs an isolation that works")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not isolates(), reason="what is served needs an isolation that works"),
+]
 
 
 def attempts(home: Path) -> dict[str, AttemptSummary]:
@@ -77,6 +83,9 @@ async def test_windows_come_and_go_and_nothing_is_lost(tmp_path: Path, monkeypat
             assert await second.until_closed() == STOPPED
     assert "Everything is kept" in told
     assert served.process.returncode == 0
+    async with serving(tmp_path, 0) as again, aiohttp.ClientSession() as http:
+        answers = [await http.get(f"{again.url}/p/{token_of(served, who)}") for who in served.links]
+        assert [answer.status for answer in answers] == [200, 404, 200], "a restarted server knows who has a link"
     found = attempts(tmp_path)
     assert set(found) == {"P01"}
     assert found["P01"].state.notes == "remember the rows"
@@ -96,3 +105,28 @@ async def revoked(served: ServedPrograms) -> None:
     """A revoked link is as one that never was."""
     async with aiohttp.ClientSession() as http, http.get(served.links["P02"]) as answer:
         assert answer.status == 404
+
+
+async def test_a_study_is_gone_through_by_a_link(tmp_path: Path) -> None:
+    home = Machine.at(tmp_path / "home", SystemTime())
+    root = study_at(tmp_path / "study")
+    opened(home.open(root), "P07", "P08")
+    async with serving(tmp_path / "home", 2, "--study", str(root)) as served:
+        assert set(served.links) == {"P07", "P08"}
+        async with served.window("P07") as window:
+            await window.until(lambda text: "you are P07" in text and "(needed)" in text)
+            await window.press(F9)
+            await window.until(lambda text: "is not ticked" in text)
+            await window.press(" ")
+            await window.until(lambda text: "[x]" in text or "[✔]" in text or "[X]" in text)
+            await window.press(F9)
+            await window.until(lambda text: "Years of programming" in text)
+            await window.press("12")
+            await window.until(lambda text: "12" in text)
+            async with served.window("P07") as again:
+                assert await window.until_closed() == OTHER_WINDOW
+                await again.until(lambda text: "Years of programming" in text and "12" in text)
+        home.open(root).record("P08", person("P08"), StudyOperationKind.WITHDRAWN, Withdrawn(data="keep"))
+        async with served.window("P08") as window:
+            await window.until(lambda text: "no longer take part" in text)
+    assert home.open(root).ledger.person("P07").consent is not None

@@ -71,7 +71,7 @@ def test_rows_are_sorted_and_grouped() -> None:
     assert by_steps == ["a", "c", "b"]
     grouped = arranged(ROWS, RowQuery(), group=model, heading=heading)
     assert grouped[0] == "m-1: 2 runs, 1 of 1 solved"
-    assert grouped[3] == "m-2: 1 runs, 0 of 1 solved"
+    assert grouped[3] == "m-2: 1 run, 0 of 1 solved"
 
 
 async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:

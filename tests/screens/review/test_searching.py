@@ -19,6 +19,7 @@ async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -
         await driver.press("slash")
         await driver.type("mean")
         await driver.until(lambda: driver.review.search.count >= 4)
+        await driver.until(lambda: "hits ▏" in driver.text())
         assert [hit.step for hit in driver.review.search.hits] == sorted(hit.step for hit in driver.review.search.hits)
         await driver.press("enter")
         first = driver.review.search.hits[0]
@@ -39,6 +40,18 @@ async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -
         await driver.press("f8")
         hits = driver.review.query_one(HitList)
         await driver.until(lambda: hits.count == len(driver.review.search.hits))
+
+
+async def test_hits_in_the_step_in_sight_are_marked_while_one_types(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", TURNS)
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.until_surveyed()
+        await driver.press("slash")
+        await driver.type("fix")
+        await driver.until(lambda: driver.review.step_page.match_place == (1, 1))
+        await driver.type("ed")
+        await driver.until(lambda: driver.review.step_page.match_place == (0, 0))
 
 
 async def test_scopes_and_regular_expressions_narrow_what_is_found(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ async def test_every_verdict_has_its_digit(tmp_path: Path, key: str, verdict: Ta
 async def test_the_evidence_is_what_it_says(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks, size=LARGE) as driver:
-        await driver.page("f3", "# Find and repair")
+        await driver.page("f3", "Find and repair a corrupted function")
         brief = driver.screen.pages.made["brief"]
         assert isinstance(brief, TextView)
         assert brief.raw == render_brief(tasks[0])

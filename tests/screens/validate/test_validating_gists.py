@@ -62,7 +62,7 @@ async def test_the_overview_tells_what_is_asked_and_what_was_recorded(tmp_path: 
             assert words in text, text
         assert "Diff" not in text
         assert "F8 Gist" in text
-        await driver.page("f3", "# Write a gist")
+        await driver.page("f3", "Write a gist")
         brief = driver.screen.pages.made["brief"]
         assert isinstance(brief, TextView)
         assert brief.raw == render_brief(driver.screen.dossier.task)  # type: ignore[union-attr]

@@ -1,3 +1,4 @@
+import random
 import shlex
 import stat
 from collections.abc import Iterator
@@ -313,3 +314,24 @@ async def test_a_row_tells_that_its_line_goes_on() -> None:
         row = text_of(app).split("\n")[0]
         assert row[3] == "‹"
         assert "z'" in row
+        await typed(pilot, *["left"] * 80)
+        assert text_of(app).split("\n")[0].startswith("1  x = 'aa")
+
+
+async def test_what_is_drawn_row_by_row_is_what_a_whole_picture_shows() -> None:
+    chance = random.Random(5)
+    editor = FunctionEditor("".join(f"if x{n}:\n    '''{n}\n" for n in range(40)))
+    app = Heard(editor)
+    keys = ["a", "enter", "down", "pagedown", "pageup", "backspace", "shift+down", "tab", "ctrl+z", "'", "(", "end"]
+    app.animation_level = "none"
+    async with app.run_test(size=(30, 12)) as pilot:
+        editor.focus()
+        for number in range(60):
+            await pilot.press(chance.choice(keys))
+            if number % 20 == 19:
+                await pilot.resize_terminal(30, chance.randint(5, 14))
+            await pilot.pause()
+            drawn = [row[:28] for row in text_of(app).split("\n")]
+            editor.refresh(layout=True)
+            await pilot.pause()
+            assert drawn == [row[:28] for row in text_of(app).split("\n")]

@@ -48,6 +48,7 @@ def test_an_edited_text_looks_like_one_that_was_loaded() -> None:
     document = CodeDocument(TEXT)
     for _ in range(200):
         document.spans(chance.randrange(document.line_count))
+        document.get_size(4)
         places = []
         for _ in range(2):
             row = chance.randrange(document.line_count)

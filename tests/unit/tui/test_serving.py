@@ -72,7 +72,7 @@ def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
         (["--public-url", "http://lab.example"], "unencrypted"),
         (["--public-url", "https://lab.example/gistpoint"], "no path"),
         (["--cert", "c.pem"], "--key"),
-        (["--sandbox", "plain"], "without isolation"),
+        (["--sandbox", "plain", "--for", "P01=dear-tickets"], "without isolation"),
         (["--for", "P01"], "CODE=TASK"),
         (["--for", "P01=dear-tickets", "--for", "P01=dear-tickets"], "given twice"),
         (["--for", "../P=dear-tickets"], "can't be the code"),

@@ -81,6 +81,23 @@ def test_the_newest_version_is_told_where_none_was_given(shelf: Shelf, capsys: C
         ]
 
 
+def test_the_newest_version_is_taken_after_a_yes(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shelf.sdist("lamp", "1.10", {"lamp.py": "def light():\n    return 1\n"})
+    for answer, code, printed in (("y", 0, "lamp.py::light\n"), ("n", 2, "")):
+        asked = Terminal()
+        monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+        monkeypatch.setattr("sys.stderr", asked)
+        assert called("code", "lamp", "--names") == code
+        assert "The newest is lamp==1.10. Take it? [Y/n] " in asked.getvalue()
+        assert capsys.readouterr().out == printed
+
+
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

@@ -42,7 +42,7 @@ from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.view_models import end_words
 from gistpoint.tui.widgets.budget_bar import BudgetBar
-from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.frames import Framed, framed
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.markdown_text import MarkdownText
 from gistpoint.tui.widgets.name_tabs import NameTabs
@@ -78,13 +78,23 @@ class ModelPane(StatePane):
     def on_mount(self) -> None:
         """Fold long lines."""
         self.words.wrap = True
-        framed(self, "F6 Model")
+        watch_frame(self, "model")
 
     def update_from(self, state: AttemptState) -> None:
         """Add the turns and the changes of hands that are new."""
         entries = spoken(state)
         self.words.append("".join(entries[self._shown :]))
         self._shown = len(entries)
+        usage, count = state.spent.usage, len(state.turns)
+        cost = f" · ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
+        note = f"{count} turn{'' if count == 1 else 's'} · {usage.tokens:,} tokens{cost}"
+        watch_frame(self, "model", state.header.model or "", note)
+
+
+def watch_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
+    """Give a pane its frame: its key and its name, or the words for what it shows, and a note."""
+    key = key_named(f"watch.{pane}")
+    return framed(widget, f"{shown_key(key.keys)} {words or key.description}", note)
 
 
 def spoken(state: AttemptState) -> list[str]:
@@ -175,7 +185,7 @@ class AttemptWatchScreen(Screen[None]):
         yield BudgetBar()
         keys = {name: key_named(f"watch.{name}") for name in WATCHED}
         yield NameTabs({name: f"{shown_key(key.keys)} {key.description}" for name, key in keys.items()})
-        brief = framed(Vertical(MarkdownText(id="brief-view"), id="brief"), "F2 Brief")
+        brief = watch_frame(Vertical(MarkdownText(id="brief-view"), id="brief"), "brief", note="v shows its source")
         results = ResultsPane(self._start_of, lambda call_id: None)
         yield PaneArea(WATCHED, FilesPane(), (brief, CodePane(), results), ModelPane())
         yield Plain("", id="agent-said")
@@ -210,6 +220,7 @@ class AttemptWatchScreen(Screen[None]):
         clock = state.clock
         if self._live and not state.ended:
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
+        self.bar.title = f"{state.header.mode} {state.header.task_id[:4]}".capitalize()
         self.bar.update_from(state, clock, backend=state.header.backend)
         self.said.update(self._words(state))
 

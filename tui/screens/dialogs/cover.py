@@ -36,8 +36,8 @@ class PauseCover(Screen[bool]):
             if self._text:
                 yield Plain(self._text)
             yield Plain("The clock stands still. Code and instructions are hidden until you go on.")
-            yield Button("Go on", id="yes", variant="primary")
-            yield Button("Leave, and go on another time", id="no")
+            yield Button("Go on", id="yes", variant="primary", compact=True)
+            yield Button("Leave, and go on another time", id="no", compact=True)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -69,8 +69,8 @@ class IdleCover(Screen[Literal["worked", "away"]]):
         with framed(Vertical(classes="cover"), "z Are you there?"):
             yield Plain(f"Nothing was pressed for {span}. Code and instructions are hidden until you answer.")
             yield Plain(f"If you were working, these {span} count; the time behind this page is idle in any case.")
-            yield Button("I was working  Alt+Y", id="worked")
-            yield Button("I was away  Alt+X", id="away")
+            yield Button("I was working  Alt+Y", id="worked", compact=True)
+            yield Button("I was away  Alt+X", id="away", compact=True)
         yield KeyBar()
 
     def takes(self, event: events.InputEvent) -> bool:

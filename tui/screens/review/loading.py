@@ -17,7 +17,7 @@ from textual.message_pump import MessagePump
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
+from gistpoint.sessions.records.model import Actor, Run, RunCall, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import summary
 from gistpoint.tui.jobs import Job, Jobs
@@ -146,6 +146,8 @@ def row_words(step: Step) -> str:
     call = step.calls[0] if step.calls else None
     parsed = (call.parsed or {}) if call is not None else {}
     path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
+    if call is not None and path is None and len(step.calls) == 1 and (words := _plain_call(call)):
+        return words
     if call is None or path is None:
         words = summary(step, _WORDS)
         return words.removeprefix(f"{call.tool} ") if call is not None and call.tool.lower() in SHELLS else words
@@ -154,6 +156,16 @@ def row_words(step: Step) -> str:
     name = next((parsed[key] for key in ("function_name", "func_name") if isinstance(parsed.get(key), str)), None)
     place = f"{path}::{name}" if name else path
     return f"{doing if isinstance(doing, str) else call.tool} {place}{more}"[:_WORDS]
+
+
+def _plain_call(call: RunCall) -> str:
+    """Return a call of one of our tools without the marks of JSON: those have no argument, or one that is a text."""
+    values = list((call.parsed or {}).values())
+    if call.arguments.strip() not in ("", "{}") and (len(values) != 1 or not isinstance(values[0], str)):
+        return ""
+    if call.tool.lower() in SHELLS or set(call.parsed or {}) & {"command", "cmd", "keystrokes"}:
+        return ""
+    return " ".join(f"{call.tool} {values[0] if values else ''}"[: _WORDS * 4].split())[:_WORDS]
 
 
 class RunRewritten(Message):

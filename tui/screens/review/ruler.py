@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -52,6 +53,8 @@ class Ruler(Widget):
         """Glyph and style by weight, from 1."""
         self.series: Sequence[tuple[str, Sequence[float], str]] = ()
         """Name, a value per step, and style of each row below the marks."""
+        self.hits: Sequence[int] = ()
+        """The step of each hit of a search."""
         self.columns = 1
         """Cells that the steps are spread over."""
         self._rows: dict[int, list[tuple[str, str]]] = {}
@@ -68,7 +71,7 @@ class Ruler(Widget):
         if survey is not None:
             from gistpoint.tui.screens.review.survey import LOOKS, legend
 
-            series = survey.series(hides=hides)
+            series = [*self._hit_row(), *survey.series(hides=hides)]
             rows = len(self.series)
             self.series, self.weights, self.glyphs = series if wide else series[:1], survey.weights, LOOKS
             if len(self.series) != rows:
@@ -76,6 +79,13 @@ class Ruler(Widget):
             signs = [Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey)]
             framed(self, "Course", Content("  ").join(signs))
         self._redraw()
+
+    def _hit_row(self) -> list[tuple[str, Sequence[float], str]]:
+        counts = array("f", bytes(4 * self.steps))
+        for step in self.hits:
+            if step < self.steps:
+                counts[step] += 1
+        return [("hits", counts, "$text-warning")] if self.hits else []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return one line for the marks, and one for each row of values."""

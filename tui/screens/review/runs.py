@@ -162,7 +162,7 @@ GROUPS = (None, *(column for column in COLUMNS if column.name in ("task", "model
 def heading(name: str, rows: Sequence[RunRow]) -> str:
     """Return the line above a group: how many runs it has, and how many were solved."""
     share = solved([row.header.verdict for row in rows if row.header.verdict and not row.hides])
-    return f"{name}: {len(rows)} runs" + (f", {share}" if share else "")
+    return f"{name}: {len(rows)} run{'' if len(rows) == 1 else 's'}" + (f", {share}" if share else "")
 
 
 def solved(verdicts: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -300,6 +300,11 @@ class ReviewScreen(Screen[None]):
             self.query_one(Ruler).show_run(document.step_count, survey, wide=wide, hides=self.hides)
             self.steps.know(survey)
             self.draw_title()
+
+    def show_hits_along(self, steps: Sequence[int]) -> None:
+        """Show along the course how many hits a search has in each step; `steps` has one for each hit."""
+        self.query_one(Ruler).hits = steps
+        self.draw()
 
     def draw_title(self) -> None:
         """Show the run and the step's number, or that the number is not known yet."""

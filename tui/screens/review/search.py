@@ -207,6 +207,8 @@ class Search(Container):
         self.hit: int | None = None
         """The hit that was shown last."""
         self._to_show: Hit | None = None
+        self._lit = False
+        """Whether the hits in the step in sight are marked."""
         self._goes_to_first = False
 
     def on_unmount(self) -> None:
@@ -244,10 +246,15 @@ class Search(Container):
     def _take(self, wanted: Wanted | None, hits: list[Hit]) -> None:
         self.wanted, self.hits, self.count, self.hit = wanted, hits, len(hits), None
         self._view.step_page.walks_hits = bool(hits)
+        if self._lit:
+            self._lit = False
+            self._view.step_page.search("")
         self.show_hits()
 
     def show_hits(self) -> None:
-        """Show the hits on their page, if it exists."""
+        """Show the hits along the course, and on their page if it exists."""
+        name = self._view.run_name
+        self._view.show_hits_along([hit.step for hit in self.hits if hit.run == name])
         page = self._view.pages.made.get("hits")
         if isinstance(page, HitList):
             page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
@@ -259,10 +266,19 @@ class Search(Container):
         self.count = batch.count
         self._view.step_page.walks_hits = bool(self.hits)
         self.show_hits()
+        self._light()
         if self._goes_to_first and self.hits:
             self._goes_to_first = False
             self._go_to_nearest()
         self._say_place(so_far=not batch.finished)
+
+    def _light(self) -> None:
+        """Mark the hits in the step in sight while the words are being typed."""
+        step, wanted, view = self._view.step, self.wanted, self._view.step_page
+        here = step is not None and any(hit.step == step.index and hit.run == self._view.run_name for hit in self.hits)
+        if here and wanted is not None and self.hit is None and not self._lit:
+            self._lit = True
+            view.search(wanted.pattern, regex=wanted.regex)
 
     def _say_place(self, *, so_far: bool = False) -> None:
         place = f"{self.hit + 1:,} of " if self.hit is not None else ""

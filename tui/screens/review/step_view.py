@@ -174,6 +174,8 @@ def _mark(step: Step, field: str) -> str:
 
 
 def _heading(step: Step) -> str:
+    if step.kind is StepKind.TASK:
+        return "task"
     return {"agent": "said", "person": "said"}.get(step.actor.value, step.actor.value)
 
 

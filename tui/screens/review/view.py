@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from textual.screen import Screen
@@ -55,6 +55,10 @@ class ReviewView(Protocol):
 
     def say(self, words: str) -> None:
         """Show a line above the keys."""
+        ...
+
+    def show_hits_along(self, steps: Sequence[int]) -> None:
+        """Show along the course how many hits a search has in each step; `steps` has one for each hit."""
         ...
 
     def show_step(self) -> None:

@@ -117,7 +117,7 @@ class GistPage(TaskPage, EditingPane):
         elif self._showing and self._showing != self.reference:
             self.about = "your own gist, as it was scored · Alt+E goes on with it"
         else:
-            self.about = f"{reference_words(self._answer)} · r scores, Alt+E writes"
+            self.about = reference_words(self._answer)
         self.post_message(PageTold())
 
     # For EditingPane

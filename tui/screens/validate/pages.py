@@ -22,8 +22,8 @@ from gistpoint.tui.screens.validate.overview import Known, trial_line
 from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.markdown_text import MarkdownText
 from gistpoint.tui.widgets.pages import Pages
-from gistpoint.tui.widgets.text_view import TextView
 
 MOST_IDS = 30
 
@@ -129,15 +129,15 @@ class OverviewPage(TaskPage, LineList):
         self.show(lines, keep_place=not showing.first)
 
 
-class BriefPage(TaskPage, TextView):
+class BriefPage(TaskPage, MarkdownText):
     """The brief, as a solver gets it."""
 
+    about = "v shows it byte for byte"
     changes = False
 
     def fill(self, showing: Showing) -> None:
         """Show a task."""
-        self.wrap = True
-        self.load(showing.dossier.brief, language="markdown")
+        self.show(showing.dossier.brief)
 
 
 class DiffPage(TaskPage, DiffView):
