@@ -182,7 +182,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(start: Start, environment: dic
         terminal.press("%")
         terminal.wait_for("10 functions measured")
         terminal.press("f7")
-        terminal.wait_for(r"sums.py  corrupted")
+        terminal.wait_for("sums.py: corrupted")
         judge(terminal, "2", "Unsolvable")
 
         go_on(terminal, tasks[7])
