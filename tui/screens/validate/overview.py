@@ -16,6 +16,7 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness
 from gistpoint.core.metrics.table import MetricRank
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 from gistpoint.tui.screens.validate.queue import look_of
@@ -104,7 +105,9 @@ def _task(known: Known) -> list[Line]:
     suite = f"{task.suite.tests} tests, {task.suite.seconds:.1f} s"
     found.append(Line((("budget    ", MUTED), (uses, ""), ("   suite  ", MUTED), (suite, ""))))
     if task.suite.deselected:
-        found.append(line(f"          {len(task.suite.deselected)} tests flipped at the making and are left out", ODD))
+        found.append(
+            line(f"          {plural(len(task.suite.deselected), 'test')} flipped at the making, left out", ODD)
+        )
     return found
 
 
@@ -181,7 +184,7 @@ def _steady(found: Steadiness) -> list[Line]:
     if not flaky:
         return [Line((("✓ ", GOOD), (f"not flaky: every test said the same in {runs}", "")), link="page:tests")]
     lines = _heading("Flakiness", "page:tests")
-    lines.append(Line((("! ", BAD), (f"{len(flaky)} tests did not say the same in {runs}", BAD))))
+    lines.append(Line((("! ", BAD), (f"{plural(len(flaky), 'test')} did not say the same in {runs}", BAD))))
     for shown in flaky[:FIRST_TESTS]:
         counts = (
             f"  original {shown.original}/{shown.original_runs}, corrupted {shown.corrupted}/{shown.corrupted_runs}"
