@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -29,7 +30,7 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
@@ -95,10 +96,8 @@ def _file(name: str) -> str:
 
 
 def _padded(text: str, width: int, *, centred: bool = False) -> str:
-    from rich.cells import cell_len, set_cell_size
-
     text = visible_line(text)
-    return text.center(width) if centred and cell_len(text) < width else set_cell_size(text, width)
+    return text.center(width) if centred and cell_len(text) < width else fitted_cells(text, width)
 
 
 class _Side(Vertical):
