@@ -28,10 +28,10 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext, RunProgress
-from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
-from gistpoint.sandbox.candidates.recording import SuiteTestMapper
+from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.linting import RuffLinter
@@ -86,9 +86,10 @@ class SandboxHarness:
         """Return the runner of whole suites. Raises `SandboxUnavailableError`."""
         return SuiteRunner(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
-    def mapper(self) -> SuiteTestMapper:
+    def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> SuiteTestMapper:
         """Return the recorder of which tests enter which functions."""
-        return SuiteTestMapper(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
+        backend, store = choose(self.backend, consented=self.consented), EnvironmentStore(self.cache)
+        return SuiteTestMapper(backend, store, timeout_s=SLOWER * max_suite_seconds)
 
     def scorer(self, intake: Intake) -> GlanceScorer:
         """Return what predicts whether a corruption of this library is seen at a glance."""

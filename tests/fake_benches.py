@@ -176,7 +176,7 @@ class FakeBench:
         self.runners.append(FakeRunner(self.checks, status=self.status))
         return self.runners[-1]
 
-    def mapper(self) -> FakeMapper:
+    def mapper(self, max_suite_seconds: float = 60.0) -> FakeMapper:
         self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
 

@@ -82,8 +82,7 @@ class TaskRow(HomeRow):
     @property
     def opens(self) -> str:
         """The id of the attempt that Enter opens; empty if it begins the first one."""
-        chosen = self.unfinished or self.last
-        return "" if chosen is None else chosen.attempt_id
+        return "" if self.last is None else self.last.attempt_id
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:

@@ -13,7 +13,7 @@ from gistpoint.tui.keys import KEYS, Key, KeyScope, shown_key
 _BY_ID = {key.id: key for key in KEYS}
 _NUMBERS = {key.id: number for number, key in enumerate(KEYS)}
 _LAST = ("app.theme", "app.help", "app.quit")
-_DOING = frozenset(("enter", "space", "tab", "shift+tab"))
+_MOVES = FREE - {"enter", "space", "tab", "shift+tab"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ def possible_now(screen: Screen[object]) -> list[PossibleKey]:
         if key is not None and active.enabled:
             _, names, _ = found.setdefault((key.action, active.node), (key, [], active.node))
             names.append(pressed)
+    outwards = (*(screen.focused or screen).ancestors_with_self, screen.app)
+    depths = {node: depth for depth, node in enumerate(outwards)}
     return [
-        PossibleKey(
-            key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and not _DOING.issuperset(names)
-        )
-        for key, names, node in found.values()
+        PossibleKey(key, " or ".join(map(shown_key, names)), node, FREE.issuperset(names) and bool(_MOVES & {*names}))
+        for key, names, node in sorted(found.values(), key=lambda entry: (depths[entry[2]], _NUMBERS[entry[0].id]))
     ]

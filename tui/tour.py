@@ -49,8 +49,8 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Search",
-        "Press <pane.console> and type a call:  search_code seat  and Enter. It looks through the whole repository "
-        "for one tool use.",
+        "Press <solve.search>, type a word such as seat, and press Enter: the whole repository is searched for one "
+        "tool use, and Enter on a hit leads there.",
         _called("search_code"),
     ),
     TourStep(

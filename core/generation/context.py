@@ -21,7 +21,7 @@ from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Target
-from gistpoint.core.tasks.repository import Repository
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
 
 
@@ -40,8 +40,8 @@ class Harness(Protocol):
         """Return a runner of whole suites."""
         ...
 
-    def mapper(self) -> TestMapper:
-        """Return a recorder of which tests enter which functions."""
+    def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> TestMapper:
+        """Return a recorder of which tests enter which functions; a recorded run takes longer than the suite may."""
         ...
 
     def scorer(self, intake: Intake) -> CorruptionScorer:

@@ -181,13 +181,14 @@ def _learned(
             folder,
             lambda: harness.fetch(spec, scratch, run, look),
             runner,
-            harness.mapper,
+            lambda: harness.mapper(spec.max_suite_seconds),
             stars=spec.stars,
             max_suite_seconds=spec.max_suite_seconds,
             run=run,
         )
     intake = library.intake
-    run.note(f"{spec.source}: {len(intake.passed)} tests pass, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
+    passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"
+    run.note(f"{spec.source}: {passed}, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
     return Context(folder, harness, settings, run, library)
 
 
@@ -291,12 +292,11 @@ def generate_one(
     with tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
         repository = harness.fetch(spec, Path(scratch), run, look)
         intake = take_in(repository, runner, max_seconds=spec.max_suite_seconds, run=run)
-        run.note(
-            f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
-            f"{intake.seconds:.1f} s"
-        )
+        tests = plural(len(intake.collected), "test")
+        passed = f"{len(intake.passed)} pass in every run"
+        run.note(f"{tests}, {passed}, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
         if not function:
-            intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
+            intake = with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
         if model is not None:
             terms = ModelTerms(examples(intake.repository.source.name))
             scorer = harness.scorer(intake)
@@ -306,7 +306,7 @@ def generate_one(
             picked = {"function": function} if function else {"seed": settings.seed}
             how = {"corruption": remove_body.__name__, **picked}
         if proof.any_order:
-            intake = with_test_map_if_it_ends(intake, harness.mapper(), run=run)
+            intake = with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
         task = write_proven(
             intake,
             proof,

@@ -16,6 +16,7 @@ from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import CancelledError, RecordingError
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, MountPaths, Stop
 from gistpoint.sandbox.limits import RunLimits
@@ -175,7 +176,9 @@ def _frozen(items: Iterable[tuple[str, set[str]]]) -> dict[str, frozenset[str]]:
     return {name: frozenset(values) for name, values in items}
 
 
-TIMEOUT_S = 900.0
+SLOWER = 15
+"""How many times as long as the suite a recorded run may take."""
+TIMEOUT_S = SLOWER * MAX_SUITE_SECONDS
 _RESULTS = 1 << 30
 _FILES = {
     "gistpoint_entries.py": "entries_plugin.py",

@@ -15,7 +15,7 @@ from gistpoint.core.attempts.events import CallMade, Pane
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.attempts import OpenAttempt
-from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S
+from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S
 
 
 async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: Path) -> None:

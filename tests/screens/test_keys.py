@@ -149,6 +149,9 @@ async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> Non
         assert "Mark the function as suspect" in driver.text()
         await driver.press(*["backspace"] * 8, "m")
         await driver.until(lambda: "Mark the function as suspect" in driver.text() and "Edit" not in driver.text())
+        await driver.press("escape", "f6", "f1")
+        await driver.until_screen("HelpScreen")
+        assert [title for title, _ in sections(driver.solve, {})][:2] == ["Lists and texts", "Solve: editor"]
         await driver.press("escape")
         assert driver.screen is driver.solve
 

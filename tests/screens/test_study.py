@@ -15,11 +15,13 @@ from small_study import CODE, do, opened, participation, study_at, take_part
 from study_folders import Machine
 from textual import events
 
+from gistpoint.core.study.declaration import Texts
 from gistpoint.core.study.operations import Answers
 from gistpoint.core.study.progress import StudyProgress, study_progress
 from gistpoint.core.study.steps import FormStep, ReadyStep, Step
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.loading import rows_of_people
+from gistpoint.tui.screens.study.consent import ConsentPage
 from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.progress import CoverageTable, ProgressScreen
 from gistpoint.tui.screens.summary import SummaryScreen
@@ -105,6 +107,23 @@ async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path)
     assert predicted.values == {"minutes": 20, "chance": 17}
     assert (after.values["ease"], after.values["seen"], after.values["how"]) == (4, "maybe", "the rounding")
     assert [end.end for end in person.finished.values()] == ["skipped"]
+
+
+async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> None:
+    items = tuple(f"[required] Item {number}: {'I take part of my own free will. ' * 3}" for number in range(9))
+    texts = Texts(welcome="Welcome.", consent="A line of it.\n" * 60, consent_items=items, rules="None.")
+    page = ConsentPage("Study", CODE, texts, "", again=False)
+    app = StudyProgressApp(machine.locations, lambda: page)  # type: ignore[arg-type,return-value]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settling.until(pilot, lambda: "lines more below" in text_of(app) and "Item 0" in text_of(app))
+        await pilot.press("tab")
+        for number in range(9):
+            assert f"[ ] Item {number}" in text_of(app)
+            assert "I agree" in text_of(app)
+            await pilot.press("space", "down")
+        assert "9 of 9 ticked" in text_of(app)
+        assert "[x] Item 8" in text_of(app)
+        assert "Welcome." in text_of(app)
 
 
 async def test_half_a_form_is_there_again(machine: Machine, tmp_path: Path) -> None:

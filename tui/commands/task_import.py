@@ -139,7 +139,7 @@ class Importer:
         harness = SandboxHarness.on(runner.backend)
         repository = harness.fetch(spec, scratch, run)
         intake = take_in(repository, runner, max_seconds=spec.max_suite_seconds, run=run)
-        return with_test_map_if_it_ends(intake, harness.mapper(), run=run)
+        return with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
 
     def _running(self) -> Runner:
         if not self._runner:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.home_rows import AttemptEntry, HomeRows, TaskRow
     from gistpoint.tui.services import Services
 
-BESIDE = 110
+BESIDE = 120
 """The width in cells from which the chosen task stands beside the list, not below it."""
 
 

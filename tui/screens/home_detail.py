@@ -68,7 +68,8 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
     ]
     if row.mine:
         found += [Line(), line(" Your attempts", HEADING)]
-        found += [_attempt(summary, now_ms) for summary in row.mine[:_SHOWN]]
+        begun = [when(summary.started_utc_ms, now_ms) for summary in row.mine[:_SHOWN]]
+        found += [_attempt(s, w.ljust(max(map(len, begun)))) for s, w in zip(row.mine, begun, strict=False)]
         if len(row.mine) > _SHOWN:
             found.append(line(f"  and {len(row.mine) - _SHOWN} more: F3 lists all attempts", MUTED))
     if row.others:
@@ -82,20 +83,22 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
 
 
 def _next_words(row: TaskRow) -> str:
-    if row.unfinished is not None:
-        return "Enter goes on where you left it · Ctrl+N begins another"
     if row.last is not None:
-        return "Enter shows how it went · Ctrl+N begins another"
+        another = "Ctrl+N begins another"
+        if row.last is row.unfinished:
+            return f"Enter goes on where you left it · {another}"
+        older = " · r goes on with one that has not ended" if row.unfinished is not None else ""
+        return f"Enter shows how it went{older} · {another}"
     free = " (nothing counts: it is a demo)" if row.shipped else ""
     return f"Enter starts it, and the clock{free}"
 
 
-def _attempt(summary: AttemptSummary, now_ms: int) -> Line:
+def _attempt(summary: AttemptSummary, begun: str) -> Line:
     state = summary.state
     score = "" if state.last is None else f"  {score_cell(state.last)}"
     pieces = (
-        (f" {when(summary.started_utc_ms, now_ms):<16}", ""),
-        (f"{duration(state.clock.active):>7}  {used_words(state):<14} ", MUTED),
+        (f" {begun}", ""),
+        (f"{duration(state.clock.active):>7}  {used_words(state)}  ", MUTED),
         (f"{standing_words(summary)}{score}", STYLES[sign_of(summary)]),
     )
     return Line(pieces, link=summary.attempt_id)

@@ -54,7 +54,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_making, "build_runner", lambda options: FakeRunner(CHECKS))
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", fetch)
     mapper = FakeMapper(("shop/prices.py::discount",))
-    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda bench: mapper)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda *_: mapper)
     monkeypatch.setattr("gistpoint.tui.commands.model_options.chat_model", impatient)
 
 

@@ -61,7 +61,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(task_import, "build_runner", lambda options: made.runner)
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", made.fetch)
-    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda bench: made.mapper)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda *_: made.mapper)
     return made
 
 
