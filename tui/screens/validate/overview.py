@@ -72,10 +72,19 @@ def overview(known: Known, width: int) -> list[Line]:
         *_task(known),
         *about_verdict(known.said, width),
         *(_about_targets(known, width) if known.standings else ()),
-        *beside(_subtlety(known), about_check(known.said.check), width),
+        *_check_and_subtlety(known, width),
         *about_runs(known.trials),
         *about_provenance(known.dossier.answer.provenance, width),
     ]
+
+
+def _check_and_subtlety(known: Known, width: int) -> list[Line]:
+    """Return what the check found, beside the subtlety if there is room: only lines at the left have links."""
+    check, subtlety = about_check(known.said.check), _subtlety(known)
+    room = width - max((cell_len(row.text) for row in subtlety), default=0) - _BETWEEN
+    if subtlety and room >= _BETWEEN * 10:
+        check = [part for row in check for part in parts_of(row, room)]
+    return beside(check, subtlety, width)
 
 
 def _about_targets(known: Known, width: int) -> list[Line]:
@@ -122,15 +131,17 @@ def about_verdict(said: Validation, width: int) -> list[Line]:
 
 
 def beside(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
-    """Return two blocks beside each other if `width` cells have room for both, else below each other."""
+    """Return two blocks beside each other if `width` cells have room for both, else below each other.
+
+    The links are those of the left one.
+    """
     room = max((cell_len(row.text) for row in left), default=0) + _BETWEEN
-    if not left or not right or width - room < _BETWEEN * 10:
+    if not left or not right or room + max(cell_len(row.text) for row in right) > width:
         return [*left, *right]
-    right = [part for row in right for part in parts_of(row, width - room)]
     found = []
     for one, other in zip_longest(left, right, fillvalue=Line()):
         gap = " " * (room - cell_len(one.text))
-        found.append(Line((*one.pieces, (gap, ""), *other.pieces), link=one.link or other.link))
+        found.append(Line((*one.pieces, (gap, ""), *other.pieces), link=one.link))
     return found
 
 
