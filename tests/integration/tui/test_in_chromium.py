@@ -34,7 +34,7 @@ async def test_from_the_link_to_the_end(tmp_path: Path) -> None:
         await window.press("F9")
         await window.until(lambda text: "Submit" in text and "Cancel" in text)
         await window.press("Enter")
-        await window.until(lambda text: next(store.summaries()).state.pending is not None)
+        await window.until(lambda text: next(store.summaries()).state.calls)
         await window.reload()
         await window.until(lambda text: "… begun" in text or "1 of 1 done" in text)
         await window.press("Enter")

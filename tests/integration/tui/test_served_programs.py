@@ -31,7 +31,10 @@ def isolates() -> bool:
     return True
 
 
-pytestmark = pytest.mark.skipif(not isolates(), reason="what is served needs an isolation that works")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not isolates(), reason="what is served needs an isolation that works"),
+]
 
 
 def attempts(home: Path) -> dict[str, AttemptSummary]:
@@ -80,6 +83,9 @@ async def test_windows_come_and_go_and_nothing_is_lost(tmp_path: Path, monkeypat
             assert await second.until_closed() == STOPPED
     assert "Everything is kept" in told
     assert served.process.returncode == 0
+    async with serving(tmp_path, 0) as again, aiohttp.ClientSession() as http:
+        answers = [await http.get(f"{again.url}/p/{token_of(served, who)}") for who in served.links]
+        assert [answer.status for answer in answers] == [200, 404, 200], "a restarted server knows who has a link"
     found = attempts(tmp_path)
     assert set(found) == {"P01"}
     assert found["P01"].state.notes == "remember the rows"
