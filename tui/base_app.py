@@ -157,7 +157,7 @@ class BaseApp(App[object]):
 
     def _tell_of_themes(self) -> None:
         for problem in self._odd_themes:
-            self.notify(problem, title="Themes", severity="warning")
+            self.app.notify(problem, title="Themes", severity="warning")
         self._odd_themes = []
 
     def get_key_display(self, binding: Binding) -> str:
@@ -350,7 +350,7 @@ class BaseApp(App[object]):
 
         ways = [one for one in possible_now(self.screen) if one.key.action in WAYS_OUT]
         said = ", ".join(f"{one.spelt}: {one.key.description}" for one in ways)
-        self.notify(f"Ctrl+C copies what is selected. {said}".strip())
+        self.app.notify(f"Ctrl+C copies what is selected. {said}".strip())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to show a pane alone only where there is one."""

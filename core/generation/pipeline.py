@@ -187,7 +187,8 @@ def _learned(
             run=run,
         )
     intake = library.intake
-    run.note(f"{spec.source}: {len(intake.passed)} tests pass, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
+    passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"
+    run.note(f"{spec.source}: {passed}, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
     return Context(folder, harness, settings, run, library)
 
 
@@ -291,10 +292,9 @@ def generate_one(
     with tempfile.TemporaryDirectory(prefix="gistpoint-new-") as scratch:
         repository = harness.fetch(spec, Path(scratch), run, look)
         intake = take_in(repository, runner, max_seconds=spec.max_suite_seconds, run=run)
-        run.note(
-            f"{len(intake.collected)} tests, {len(intake.passed)} pass in every run, {len(intake.flaky)} flaky, "
-            f"{intake.seconds:.1f} s"
-        )
+        tests = plural(len(intake.collected), "test")
+        passed = f"{len(intake.passed)} pass in every run"
+        run.note(f"{tests}, {passed}, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
         if not function:
             intake = with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
         if model is not None:

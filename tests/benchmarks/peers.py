@@ -109,7 +109,13 @@ def with_one_observation(source: Path, target: Path, key: str) -> Path:
 
 def cases(options: argparse.Namespace, folder: Path) -> Iterator[Case]:
     """Make the files and say who opens them."""
-    ours = Tool("gistpoint", tuple(shlex.split(options.ours)), r"step 1 of ", last=r"step ([\d,]+) of \1\b|last step")
+    ours = Tool(
+        "gistpoint",
+        tuple(shlex.split(options.ours)),
+        r"step 1 of ",
+        step=r"step %d of ",
+        last=r"step ([\d,]+) of \1\b|last step",
+    )
     mini = Tool("mini-swe-agent", tuple(shlex.split(options.mini)), r"Step 1/")
     swe = Tool("SWE-agent", tuple(shlex.split(options.swe)), r"Info \(|Press l|Step 1/", start=0)
     for kind, key, peer, source in (

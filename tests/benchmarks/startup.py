@@ -61,7 +61,7 @@ def main(runs: int) -> None:
             )
             rows.setdefault("home screen", []).append(first_text([*program, "demo"], "Tasks", environment))
             rows.setdefault("solve screen", []).append(
-                first_text([*program, "demo", "dear-tickets"], r"tool uses \d+/", environment)
+                first_text([*program, "demo", "dear-tickets"], r"tool uses left", environment)
             )
         empty = rows["empty Textual app"]
         for name, times in rows.items():

@@ -41,7 +41,7 @@ def replayed(environment: Mapping[str, str], journal: Path, task: str) -> dict[s
 def opened(start: Start) -> Terminal:
     """The editor of the demo's gist."""
     terminal = start("demo", "gist")
-    terminal.wait_for(r"steps 50/50")
+    terminal.wait_for(r"50 (steps )?left")
     terminal.settle()
     terminal.press("f6")
     terminal.wait_for(r"\[F6 Editor\]")

@@ -76,17 +76,17 @@ def by_keys(task: str, environment: Mapping[str, str]) -> None:
     """Type the calls into the console, paste the submissions into the editor."""
     command = [sys.executable, "-m", "gistpoint", "solve", task]
     with Terminal(command, environment=environment, columns=120, rows=40) as terminal:
-        terminal.wait_for(r"tool uses \d+/\d+")
+        terminal.wait_for(r"\d+ (tool uses )?left")
         terminal.settle()
         for number, (tool, arguments) in enumerate(CALLS, 1):
             if tool != "replace_function":
-                call(terminal, " ".join([tool, *arguments.values()]), rf"tool uses {16 - number}/16")
+                call(terminal, " ".join([tool, *arguments.values()]), rf"{16 - number} (tool uses? )?left")
                 continue
             go(terminal, "f4", "F4 Code")
             terminal.press("e")
             write_body(terminal, arguments["func_code"])
             submit(terminal)
-            terminal.wait_for(rf"tool uses {16 - number}/16|solved|Solved")
+            terminal.wait_for(rf"{16 - number} (tool uses? )?left|solved|Solved")
         terminal.press("ctrl+q")
         terminal.wait_for_end()
 

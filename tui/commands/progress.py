@@ -28,6 +28,10 @@ _LOGGED_S = 30.0
 """Seconds between two lines about the same stage where there is no terminal."""
 
 
+_OF_TESTS = ("running", "finished")
+"""Phases that say no more than the count does."""
+
+
 class ProgressLine:
     """A context that shows the progress of long work: a bar in a terminal, elsewhere lines with the time of day."""
 
@@ -69,7 +73,7 @@ class ProgressLine:
             if progress.step:
                 self.stage(progress.step)
             if progress.total:
-                self.count(progress.done, progress.total)
+                self.count(progress.done, progress.total, "" if progress.phase in _OF_TESTS else progress.phase)
             elif progress.phase:
                 self.detail(progress.phase)
 

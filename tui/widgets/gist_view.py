@@ -116,7 +116,7 @@ class ScoredGist(Vertical):
     """`show` fills it; Enter on a line shows its original, Enter there goes back, Alt+N goes to the next flaw."""
 
     DEFAULT_CSS = """
-    ScoredGist .gist-legend { height: 1; padding: 0 1; background: $surface; }
+    ScoredGist .gist-legend { height: auto; max-height: 2; padding: 0 1; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "back", "Back to the gist", show=False, id="gist.back"),
@@ -142,6 +142,10 @@ class ScoredGist(Vertical):
         with ContentSwitcher(initial="scored-text"):
             yield GistView(id="scored-text")
             yield CodeView(id="scored-original")
+
+    def on_mount(self) -> None:
+        """Fold long lines."""
+        self.gist.wrap = self.original.wrap = True
 
     def show(self, text: str, marks: Marks, *, figures: str = "", tree: SourceTree | None = None) -> None:
         """Show a gist and the evidence of its lines; the cursor keeps its place if the text is the same."""

@@ -14,6 +14,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from gistpoint.core.outcomes import Outcome, TestResult
+from gistpoint.core.text import plural
 from gistpoint.tui.tables import Column, QueryError
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
@@ -140,7 +141,7 @@ class OutcomeTable(Vertical):
         counts = Counter(result.outcome for result in self._results)
         parts = [f"{GLYPHS[o][0]} {counts[o]} {o}" for o in Outcome if counts[o]]
         shown = "" if len(self.shown) == len(self._results) else f"showing {len(self.shown)} of "
-        return f"{shown}{len(self._results)} tests" + "".join(f"  {part}" for part in parts)
+        return f"{shown}{plural(len(self._results), 'test')}" + "".join(f"  {part}" for part in parts)
 
     @on(RecordList.Moved)
     def _moved(self, event: RecordList.Moved) -> None:

@@ -84,8 +84,9 @@ class Pages(Vertical):
 
     def note(self, words: str) -> None:
         """Say in the lower edge where the page's content is from, or what is missing."""
-        self._note = words
-        self._draw()
+        if words != self._note:
+            self._note = words
+            self._draw()
 
     def _draw(self) -> None:
         if self.outer_size.width:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
@@ -206,3 +207,12 @@ class RecordList(LineCanvas):
             self.cursor = self.index_at(row)
             if event.chain > 1:
                 self.action_choose()
+
+
+def fitted_cells(text: str, width: int, *, right: bool = False) -> str:
+    """Return text cut or padded to `width` cells; unchanged if that is 0."""
+    if not width:
+        return text
+    if cell_len(text) > width:
+        return set_cell_size(text, width - 1) + "…"
+    return (" " * (width - cell_len(text)) + text) if right else set_cell_size(text, width)

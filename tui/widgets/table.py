@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, ClassVar, Generic
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.message import Message
@@ -15,7 +15,7 @@ from textual.strip import Strip
 from gistpoint.core.text import visible_line
 from gistpoint.tui.tables import Column, Heading, Row, RowQuery, arranged, columns_for, count_heading, parse_query
 from gistpoint.tui.widgets.fitted import Fitted
-from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 
 class Table(Fitted, RecordList, Generic[Row]):
@@ -202,7 +202,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         text = " " * self.MARGIN
         for column, cells in self._laid_out(self.size.width):
             title = self._titled(column)[: cells or None]
-            text += _fitted(title, cells, right=column.right) + " " * self.GAP
+            text += fitted_cells(title, cells, right=column.right) + " " * self.GAP
         return Strip([Segment(text, style)]).extend_cell_length(width, style)
 
     def ground(self, index: int) -> str:
@@ -220,15 +220,6 @@ class Table(Fitted, RecordList, Generic[Row]):
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
         for column, cells in self._laid_out(self.size.width):
-            text = _fitted(visible_line(column.shown(row)), cells, right=column.right)
+            text = fitted_cells(visible_line(column.shown(row)), cells, right=column.right)
             pieces.append((text + " " * self.GAP, column.style(row)))
         return pieces
-
-
-def _fitted(text: str, width: int, *, right: bool) -> str:
-    """Return text cut or padded to `width` cells; unchanged if that is 0."""
-    if not width:
-        return text
-    if cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "…"
-    return (" " * (width - cell_len(text)) + text) if right else set_cell_size(text, width)

@@ -19,6 +19,7 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.heads import head_path
 from gistpoint.sessions.journal import JOURNAL, encode, read_journal
 from gistpoint.sessions.tasks import BrokenTask, TaskStore, read_set
 
@@ -160,6 +161,22 @@ def test_damaged_journals_are_listed_with_their_problem(store: AttemptStore, tas
     assert problems[names[4]] == ""
     unfinished = store.unfinished(task.id, Enrolment())
     assert {s.attempt_id: bool(s.problem) for s in unfinished} == {names[4]: False, names[1]: True}
+
+
+def test_a_journal_is_read_again_only_if_it_or_its_head_changed(store: AttemptStore, task: Task) -> None:
+    opened = store.start(task, judge_of(task), Enrolment())
+    opened.close()
+    identity = opened.attempt.state.attempt_id
+    first = store.summary(identity)
+    assert first.state is store.summary(identity).state
+    store.resume(identity, task, judge_of(task)).close()
+    again = store.summary(identity)
+    assert (again.state.events > first.state.events, again.problem) == (True, "")
+    path = store.root / identity / JOURNAL
+    path.write_bytes(path.read_bytes().replace(b'"seq":2', b'"seq":9'))
+    assert "breaks at line 2" in store.summary(identity).problem
+    head_path(store.root / identity).unlink()
+    assert not store.summary(identity).witnessed
 
 
 def test_a_journal_from_elsewhere_is_taken_and_marked(store: AttemptStore, task: Task, tmp_path: Path) -> None:

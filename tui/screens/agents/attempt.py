@@ -26,6 +26,7 @@ from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_file, shown_function, shown_sources
+from gistpoint.tui.places import Place, shown_at
 from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
 from gistpoint.tui.screens.solve.panes import (
     PANES,
@@ -294,6 +295,16 @@ class AttemptWatchScreen(Screen[None]):
             self._refuse()
         else:
             self.code.show(shown)
+            self.action_pane("code")
+
+    @on(TextView.PlaceAsked)
+    def show_place(self, message: TextView.PlaceAsked) -> None:
+        """Show what a line names, if a result has shown it."""
+        found = shown_at(self._follower.state, message.place) if isinstance(message.place, Place) else None
+        if found is None:
+            self._refuse()
+        else:
+            self.code.show(found[0], line=found[1])
             self.action_pane("code")
 
     @on(CallAsked)

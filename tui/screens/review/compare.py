@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,7 +21,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Spent
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import known_task, row_words, short_task, solver_words
+from gistpoint.tui.screens.review.loading import known_task, row_words, short_task, solver_words, title_known
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_list import kind_words
 from gistpoint.tui.screens.review.step_view import StepView, compose
@@ -29,7 +30,7 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
-from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class _Both:
     documents: tuple[RunDocument, RunDocument]
     comparison: RunComparison
     words: tuple[list[str], list[str]]
+    title: str
+    """The title of their task, or its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +98,8 @@ def _file(name: str) -> str:
 
 
 def _padded(text: str, width: int, *, centred: bool = False) -> str:
-    from rich.cells import cell_len, set_cell_size
-
     text = visible_line(text)
-    return text.center(width) if centred and cell_len(text) < width else set_cell_size(text, width)
+    return text.center(width) if centred and cell_len(text) < width else fitted_cells(text, width)
 
 
 class _Side(Vertical):
@@ -155,18 +156,19 @@ class CompareScreen(Screen[None]):
         left, right = (open_run(name) for name in self._names)
         sides: list[Side] = []
         words: tuple[list[str], list[str]] = ([], [])
+        titles: list[str] = []
         for document, lines in zip((left, right), words, strict=True):
             job.cancel.check()
             task = known_task(document.header.task, self._settings.locations)
+            titles.append(title_known(document.header, task) or short_task(document.header.task))
             sides.append(read_side(document, task.goals, tree=task.tree))
             lines += [f"{s.index + 1:>4} {kind_words(s.kind)} {row_words(s)}" for s in document.steps()]
-        return _Both((left, right), compare(*sides), words)
+        return _Both((left, right), compare(*sides), words, next(filter(None, titles), ""))
 
     def _show(self, both: _Both) -> None:
         self._both = both
         milestones = len(both.comparison.milestones)
-        task = both.documents[0].header.task
-        self.header_bar.show(words=" · ".join(filter(None, [short_task(task), *map(_file, self._names)])))
+        self.header_bar.show(words=" · ".join(filter(None, [both.title, *map(_file, self._names)])))
         note = f"{milestones} milestones; the steps between them are aligned from the top"
         framed(self.rows, "Steps side by side", note)
         self.rows.show(both.comparison, both.words)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len, set_cell_size
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -19,7 +18,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import StepKind
 from gistpoint.tui.screens.review.loading import RowFact
 from gistpoint.tui.widgets.frames import framed
-from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.review.survey import Survey
@@ -251,13 +250,14 @@ class StepList(RecordList):
             return [*head, ("…", "$foreground 60%")]
         style = "bold $text-error" if fact.error else KIND_STYLES.get(fact.kind, "")
         badge = self._badge(index)
-        words = ("↳ " if fact.starts else "") + fact.words
+        words = visible_line(("↳ " if fact.starts else "") + fact.words)
+        words_style = style if fact.error or fact.kind in _STRONG else ""
         used = 2 + digits + 1 + 2 + _KIND_WIDTH + 1 + 2 * len(badge) + 2
         return [
             *head,
             (f"{kind_words(fact.kind)} ", style),
             *badge,
-            (_fitted(words, max(4, self.sight.width - used)), style if fact.error or fact.kind in _STRONG else ""),
+            (fitted_cells(words, max(4, self.sight.width - used)), words_style),
             *([(" ✘", "bold $text-error")] if fact.error else [(" ✔", "$text-success")] if fact.ended_well else []),
         ]
 
@@ -282,8 +282,3 @@ class StepList(RecordList):
 def kind_words(kind: StepKind) -> str:
     """Return a kind of step in a word, padded to the width of the longest."""
     return KIND_WORDS.get(kind, str(kind)).ljust(_KIND_WIDTH)
-
-
-def _fitted(words: str, width: int) -> str:
-    text = visible_line(words)
-    return set_cell_size(text, width) if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"

@@ -32,6 +32,7 @@ class BriefPane(Vertical):
         self._brief = render_brief(task)
         self.first = False
         """Whether it has yet to be read."""
+        self.draw_frame()
 
     def compose(self) -> ComposeResult:
         """Lay out the text."""
@@ -41,7 +42,6 @@ class BriefPane(Vertical):
         """Show the brief."""
         self.view.show(self._brief)
         self.view.places = places_in_text(self.view.text)
-        self.draw_frame()
 
     def draw_frame(self) -> None:
         """Say in the frame what to press."""

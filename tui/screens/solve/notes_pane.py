@@ -18,11 +18,8 @@ class NotesPane(Vertical):
     def __init__(self, notes: str) -> None:
         super().__init__(id="notes-pane")
         self._notes = notes
+        pane_frame(self, "notes", note="kept as you type")
 
     def compose(self) -> ComposeResult:
         """Lay out the text."""
         yield WritingArea(self._notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
-
-    def on_mount(self) -> None:
-        """Frame it."""
-        pane_frame(self, "notes", note="kept as you type")

@@ -139,7 +139,8 @@ class PaneArea(Splits):
         return self._panes[pane].id or pane
 
     def compose(self) -> ComposeResult:
-        """Lay out the regions."""
+        """Lay out the regions, of the size that the screen has already."""
+        self.lay_out()
         if not self._first or self.app.size.width >= WIDE:
             yield self._files
         yield self._column
@@ -196,10 +197,12 @@ class PaneArea(Splits):
         for widget in self._read:
             shown = self._upper if both and widget is not results else self.current
             widget.display = widget.id == self.id_of(shown) or (both and widget is results)
-        self.set_class(wide, "-wide")
-        self.set_class(beside, "-very-wide")
-        self._column.fit()
-        self.fit()
+        for name, needed in (("-wide", wide), ("-very-wide", beside)):
+            if self.has_class(name) != needed:
+                self.set_class(needed, name, update=self.is_mounted)  # all below would be styled twice
+        if self.is_mounted:
+            self._column.fit()
+            self.fit()
 
     def on_resize(self) -> None:
         """Arrange the regions for another size."""

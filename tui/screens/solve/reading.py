@@ -32,6 +32,7 @@ class FilesPane(StatePane):
         super().__init__(id="files")
         self._use = use
         self._state = AttemptState()
+        pane_frame(self, "files")
 
     def compose(self) -> ComposeResult:
         """Lay out the tree."""
@@ -104,6 +105,7 @@ class CodePane(StatePane):
 
     def __init__(self) -> None:
         super().__init__(id="code")
+        pane_frame(self, "code", note=EMPTY)
         self._state = AttemptState()
         self._shown: Shown | None = None
         self._places: dict[str, int] = {}
@@ -115,7 +117,6 @@ class CodePane(StatePane):
     def on_mount(self) -> None:
         """Fold long lines."""
         self.view.wrap = True
-        pane_frame(self, "code", note=EMPTY)
 
     @property
     def shown(self) -> Shown | None:

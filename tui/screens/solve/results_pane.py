@@ -47,6 +47,7 @@ class ResultsPane(StatePane):
     def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judged | None]) -> None:
         """`start_of` returns a function's first code, `judgement_of` a run of this process by its call."""
         super().__init__(id="results")
+        pane_frame(self, "results", note="no call was made yet")
         self._start_of, self._judgement_of = start_of, judgement_of
         self._state = AttemptState()
         self._drawn: tuple[AttemptCall, ...] = ()
@@ -63,7 +64,6 @@ class ResultsPane(StatePane):
     def on_mount(self) -> None:
         """Fold long lines of answers."""
         self.answer.wrap = True
-        pane_frame(self, "results", note="no call was made yet")
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the answer beside the list if there is room, else below."""

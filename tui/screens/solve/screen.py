@@ -155,7 +155,6 @@ class SolveScreen(Screen[How]):
 
     async def on_mount(self) -> None:
         """Show the attempt so far, return to the solver's last pane, and continue the call that was under way."""
-        self.run_line.display = False
         self._show_locked()
         self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened

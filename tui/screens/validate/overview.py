@@ -16,6 +16,7 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness
 from gistpoint.core.metrics.table import MetricRank
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 from gistpoint.tui.screens.validate.queue import look_of
@@ -71,10 +72,19 @@ def overview(known: Known, width: int) -> list[Line]:
         *_task(known),
         *about_verdict(known.said, width),
         *(_about_targets(known, width) if known.standings else ()),
-        *beside(_subtlety(known), about_check(known.said.check), width),
+        *_check_and_subtlety(known, width),
         *about_runs(known.trials),
         *about_provenance(known.dossier.answer.provenance, width),
     ]
+
+
+def _check_and_subtlety(known: Known, width: int) -> list[Line]:
+    """Return what the check found, beside the subtlety if there is room: only lines at the left have links."""
+    check, subtlety = about_check(known.said.check), _subtlety(known)
+    room = width - max((cell_len(row.text) for row in subtlety), default=0) - _BETWEEN
+    if subtlety and room >= _BETWEEN * 10:
+        check = [part for row in check for part in parts_of(row, room)]
+    return beside(check, subtlety, width)
 
 
 def _about_targets(known: Known, width: int) -> list[Line]:
@@ -95,7 +105,9 @@ def _task(known: Known) -> list[Line]:
     suite = f"{task.suite.tests} tests, {task.suite.seconds:.1f} s"
     found.append(Line((("budget    ", MUTED), (uses, ""), ("   suite  ", MUTED), (suite, ""))))
     if task.suite.deselected:
-        found.append(line(f"          {len(task.suite.deselected)} tests flipped at the making and are left out", ODD))
+        found.append(
+            line(f"          {plural(len(task.suite.deselected), 'test')} flipped at the making, left out", ODD)
+        )
     return found
 
 
@@ -119,15 +131,17 @@ def about_verdict(said: Validation, width: int) -> list[Line]:
 
 
 def beside(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
-    """Return two blocks beside each other if `width` cells have room for both, else below each other."""
+    """Return two blocks beside each other if `width` cells have room for both, else below each other.
+
+    The links are those of the left one.
+    """
     room = max((cell_len(row.text) for row in left), default=0) + _BETWEEN
-    if not left or not right or width - room < _BETWEEN * 10:
+    if not left or not right or room + max(cell_len(row.text) for row in right) > width:
         return [*left, *right]
-    right = [part for row in right for part in parts_of(row, width - room)]
     found = []
     for one, other in zip_longest(left, right, fillvalue=Line()):
         gap = " " * (room - cell_len(one.text))
-        found.append(Line((*one.pieces, (gap, ""), *other.pieces), link=one.link or other.link))
+        found.append(Line((*one.pieces, (gap, ""), *other.pieces), link=one.link))
     return found
 
 
@@ -170,7 +184,7 @@ def _steady(found: Steadiness) -> list[Line]:
     if not flaky:
         return [Line((("✓ ", GOOD), (f"not flaky: every test said the same in {runs}", "")), link="page:tests")]
     lines = _heading("Flakiness", "page:tests")
-    lines.append(Line((("! ", BAD), (f"{len(flaky)} tests did not say the same in {runs}", BAD))))
+    lines.append(Line((("! ", BAD), (f"{plural(len(flaky), 'test')} did not say the same in {runs}", BAD))))
     for shown in flaky[:FIRST_TESTS]:
         counts = (
             f"  original {shown.original}/{shown.original_runs}, corrupted {shown.corrupted}/{shown.corrupted_runs}"
