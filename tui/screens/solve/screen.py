@@ -294,6 +294,8 @@ class SolveScreen(Screen[How]):
         await self.area.make(pane)
         if pane == "assist":
             await self.area.make("editor")  # the assistant sees it
+        if pane == "editor" and self.editor.buffer:
+            self.area.editing = True
         self.area.show(pane)
         if pane != "console":
             self.tabs.mark(pane)
