@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -197,9 +200,20 @@ class BaseApp(App[object]):
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
         self._tell_of_themes()
+        if not self.is_headless:
+            self._heed_signals()
+
+    def _heed_signals(self) -> None:
+        """Leave in order, with all that is typed kept, when the terminal is closed or the machine shuts down."""
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            with suppress(RuntimeError, ValueError):  # the loop of another thread than the first
+                leave = partial(self.exit, return_code=128 + number)
+                asyncio.get_running_loop().add_signal_handler(number, leave)
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""
+        if isinstance(event, events.Key) and event.key.startswith("alt+"):
+            event.character = None  # a terminal sends Escape and the letter, which fields would take for typing
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, AttendedScreen):

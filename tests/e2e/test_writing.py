@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_large_texts_are_undone_and_made_again(
     terminal = start("demo", task, columns=columns, rows=rows)
     terminal.wait_for(opened)
     terminal.press("f6")
-    terminal.wait_for(r"\[F6 Editor\]")
+    terminal.wait_for("✔ parses")
     for key in ("alt+a", "delete"):
         terminal.settle()
         terminal.press(key)
@@ -53,9 +54,25 @@ def test_large_texts_are_undone_and_made_again(
         terminal.press("ctrl+z")
         terminal.wait_for(r"value_\d+ =", gone=True)
     terminal.type("own = 1")
+    terminal.settle()
     terminal.press("alt+v")
+    terminal.settle()
     bottom(terminal, r"outside_5000 = 0")
     terminal.press("ctrl+z")
     bottom(terminal, r"own = 1")
     terminal.press("ctrl+y")
     bottom(terminal, r"outside_5000 = 0")
+
+
+@pytest.mark.slow
+def test_what_was_typed_a_moment_before_the_terminal_was_closed_is_there(start: Start) -> None:
+    for typed, before in (("seen = 1", ""), ("2345", "seen = 1"), ("", "seen = 12345")):
+        terminal = start("demo", "seats-together")
+        terminal.wait_for(r"16 tool uses left")
+        terminal.press("f6")
+        terminal.wait_for("✔ parses")
+        terminal.settle()
+        bottom(terminal, before)
+        terminal.type(typed)
+        terminal.wait_for(before + typed)
+        terminal.kill(signal.SIGHUP)

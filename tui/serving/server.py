@@ -304,14 +304,18 @@ class ParticipantServer(Server):
             await runner.cleanup()
 
     async def _listen_at(self, runner: web.AppRunner) -> str:
-        place = self._place
-        tls = None
-        try:
-            if place.certificate:
-                tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        place, tls = self._place, None
+        if place.certificate:
+            tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            try:
                 tls.load_cert_chain(place.certificate, place.key)
-            site = web.TCPSite(runner, place.host, place.port, ssl_context=tls)
-            await site.start()
+            except OSError as error:
+                raise UserError(
+                    f"{place.certificate} and {place.key} are no certificate and its key: {error.strerror or error}.",
+                    hint="Both are PEM files, and the key has no password.",
+                ) from error
+        try:
+            await web.TCPSite(runner, place.host, place.port, ssl_context=tls).start()
         except OSError as error:
             raise UserError(
                 f"{place.host}:{place.port} can't be listened on: {error.strerror or error}.",

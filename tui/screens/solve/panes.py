@@ -173,8 +173,6 @@ class PaneArea(Splits):
             self.current = pane
             if self.id_of(pane) != self._read[-1].id:
                 self._upper = pane
-        if place.region == "editor":
-            self.editing = True
         if place.region:
             self._region = place.region
             self.lay_out()

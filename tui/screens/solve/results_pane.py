@@ -32,7 +32,6 @@ PAGES = {"answer": "Answer", "tests": "Tests", "changes": "Diff"}
 _FOCUS = {"answer": "#answer", "tests": "#tests ResultTable", "changes": "#changes DiffPane"}
 BESIDE = 90
 """The width in cells from which an answer stands beside the list of calls."""
-PLACES_NOTE = "→ Enter opens: free if shown, else 1 use"
 Made = TypeVar("Made", bound=Widget)
 
 
@@ -182,7 +181,8 @@ class ResultsPane(StatePane):
         pages = self._available()
         tabs = "  ".join(f"[{PAGES[p]}]" if p == self.page else PAGES[p] for p in pages) if len(pages) > 1 else ""
         words = submission_words(submission) if submission is not None else asked_words(call)
-        note = f"[ ] {tabs}" if tabs else PLACES_NOTE if self.answer.places else ""
+        leads = f"→ Enter opens: free if shown, else 1 {self._state.of_kind.unit}" if self.answer.places else ""
+        note = f"[ ] {tabs}" if tabs else leads
         pane_frame(self, "results", f"Results {call.number} of {len(self._drawn)}  {words}", note)
 
 

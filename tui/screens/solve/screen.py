@@ -294,6 +294,8 @@ class SolveScreen(Screen[How]):
         await self.area.make(pane)
         if pane == "assist":
             await self.area.make("editor")  # the assistant sees it
+        if pane == "editor" and self.editor.buffer:
+            self.area.editing = True
         self.area.show(pane)
         if pane != "console":
             self.tabs.mark(pane)
@@ -691,11 +693,11 @@ class SolveScreen(Screen[How]):
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded afterwards."""
         if not self._stopped:
-            if self.editor.is_attached:
+            if self.editor.is_mounted:
                 self.editor.editor.flush()
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
-            if self.notes_pane.is_attached and self.notes.waits:
+            if self.notes_pane.is_mounted and self.notes.waits:
                 self.controller.noted(self.notes.text)
             self.on_unmount()
 
