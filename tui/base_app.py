@@ -212,6 +212,8 @@ class BaseApp(App[object]):
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""
+        if isinstance(event, events.Key) and event.key.startswith("alt+"):
+            event.character = None  # a terminal sends Escape and the letter, which fields would take for typing
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
                 if isinstance(screen, AttendedScreen):

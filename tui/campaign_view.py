@@ -25,7 +25,7 @@ _GOOD = "good"
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class MakingStage:
     """A step before functions are tried."""
 
     name: str
@@ -46,7 +46,7 @@ class CampaignShown:
     """Of the source that is worked on; None before the first one is known."""
     before: tuple[CampaignProgress, ...] = ()
     """The last reports on the sources that are done."""
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[MakingStage, ...] = ()
     """The steps before functions are tried, the one under way last; none of a source whose functions are tried."""
     notes: tuple[str, ...] = ()
     """Sentences on results, the latest last."""
@@ -96,12 +96,12 @@ class CampaignView:
             before = tuple(report for source, report in self._done.items() if campaign and source != campaign.source)
             self._shown = CampaignShown(campaign, before, stages, tuple(self._notes))
 
-    def _moved(self, stages: tuple[Stage, ...], progress: RunProgress) -> tuple[Stage, ...]:
+    def _moved(self, stages: tuple[MakingStage, ...], progress: RunProgress) -> tuple[MakingStage, ...]:
         """Return the stages after a report on one of them; a report without a name is on the last."""
         now = self.now()
-        *done, last = stages or (Stage(progress.step, now),)
+        *done, last = stages or (MakingStage(progress.step, now),)
         if progress.step and progress.step != last.name:
-            done, last = [*done, replace(last, took=now - last.began)], Stage(progress.step, now)
+            done, last = [*done, replace(last, took=now - last.began)], MakingStage(progress.step, now)
         return (*done, replace(last, phase=progress.phase, done=progress.done, total=progress.total))
 
     def end(self, how: str) -> None:
@@ -140,7 +140,7 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
     return [_stage_words(stage, width, now, ended=bool(shown.ended)) for stage in shown.stages[-most:]]
 
 
-def _stage_words(stage: Stage, width: int, now: float, *, ended: bool) -> str:
+def _stage_words(stage: MakingStage, width: int, now: float, *, ended: bool) -> str:
     name = visible_line(stage.name) or "beginning"
     if stage.took is not None or ended:
         return f"{'■' if stage.took is None else '✔'} {name:<{_NAME}} {_time(stage.took or 0.0)}"

@@ -9,6 +9,7 @@ import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
 from screens.driving import LARGE, Driver, driving, solving
+from textual import events
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.widgets import Input
@@ -303,3 +304,14 @@ async def test_ctrl_c_tells_the_ways_out_and_zoom_is_offered_in_a_pane(tmp_path:
         await driver.until(lambda: "Zoom" in {key.name for key in driver.screen.query_one(KeyBar).shown})
         driver.screen.set_focus(None)
         await driver.until(lambda: "Zoom" not in {key.name for key in driver.screen.query_one(KeyBar).shown})
+
+
+async def test_a_letter_with_alt_is_a_key_and_no_text_as_terminals_send_it(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f6")
+        before = driver.solve.editor.editor.text
+        for letter in "qt":
+            driver.app.post_message(events.Key(f"alt+{letter}", letter))
+        await driver.until(lambda: isinstance(driver.screen, Palette))
+        await driver.press("escape")
+        assert driver.solve.editor.editor.text == before
