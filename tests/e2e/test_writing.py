@@ -56,7 +56,7 @@ def test_large_texts_are_undone_and_made_again(
     terminal.type("own = 1")
     terminal.settle()
     terminal.press("alt+v")
-    terminal.settle()
+    terminal.wait_for("outside_1 = 0")
     bottom(terminal, r"outside_5000 = 0")
     terminal.press("ctrl+z")
     bottom(terminal, r"own = 1")
