@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from animation import Animation
 from pictured_task import FILE, FUNCTION, gist_task, original, repair_task
 from textual import events
 from textual.pilot import Pilot
@@ -33,6 +34,8 @@ from gistpoint.tui.services import Services
 from gistpoint.tui.validate_app import ValidateApp
 
 SIZES = ((80, 24), (160, 48))
+MOVING = (120, 32)
+"""Columns and rows of the moving picture."""
 
 
 class Camera:
@@ -136,6 +139,45 @@ async def solve(camera: Camera) -> None:
         await camera.take(pilot, "summary")
         await keys(pilot, "right_square_bracket")
         await camera.take(pilot, "summary-second-page")
+
+
+async def attempt() -> Animation:
+    """The same task, found and repaired: the brief, a search, a hit opened, the function edited and submitted."""
+    services = _services()
+    task = repair_task(services.locations.tasks, services.locations.cache)
+    app = GistpointApp(services, open=task.id)
+    moving = Animation(*MOVING)
+    async with app.run_test(size=MOVING, notifications=True) as pilot:
+
+        async def pressed(*names: str, stays: float = 1.5) -> None:
+            await keys(pilot, *names)
+            await settled(pilot)
+            moving.take(app, stays)
+
+        while not app.screen.query("#console-line"):
+            await pilot.pause(0.2)
+        await settled(pilot)
+        moving.take(app, 4)
+        await pressed("S", stays=0.8)
+        for letter in "room":
+            await pressed(letter, stays=0.25)
+        await pressed("enter", stays=3)
+        await pressed("enter", stays=1.5)
+        await pressed("enter", stays=3)
+        await pressed("e", stays=2)
+        await pressed("ctrl+end", "up", stays=0.8)
+        await pressed("end", *["ctrl+left"] * 3, stays=0.8)
+        await pressed("left", "=", stays=1.5)
+        await pressed("f9", stays=3)
+        await pressed("enter", stays=0.2)
+        for _ in range(300):
+            await pilot.pause(0.1)
+            moving.take(app, 0.1)
+            if not app.screen.query("#console-line"):
+                break
+        await settled(pilot)
+        moving.take(app, 5)
+    return moving
 
 
 async def gist(camera: Camera) -> None:
@@ -264,6 +306,10 @@ def _services() -> Services:
 def main(folder: Path) -> None:
     """Take all pictures."""
     folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as own:
+        os.environ["GISTPOINT_HOME"] = own
+        picture = asyncio.run(attempt()).svg("An attempt at a task, from its brief to its result")
+        (folder / "attempt.svg").write_text(picture, encoding="utf-8")
     for size in SIZES:
         with tempfile.TemporaryDirectory() as own:
             os.environ["GISTPOINT_HOME"] = own

@@ -48,6 +48,11 @@ def shown_sources(call: AttemptCall) -> Shown | None:
     return Shown(name.partition("::")[0], body, first, name, call.call_id)
 
 
+def last_source(state: AttemptState) -> Shown | None:
+    """Return the source that was shown last; None if none was."""
+    return next((shown for call in reversed(state.calls) if (shown := shown_sources(call)) is not None), None)
+
+
 def shown_file(state: AttemptState, path: str) -> Shown | None:
     """Return a file as it was shown last; None if it was not read whole."""
     call = call_of(state, state.knowledge.files.get(path, ""))

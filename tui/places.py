@@ -21,7 +21,7 @@ _LONGEST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedPlace:
     """A file, one of its lines or functions, or a folder."""
 
     path: str
@@ -41,7 +41,7 @@ class Place:
         return self.function or (f"{self.path}:{self.line}" if self.line else self.path)
 
 
-def places_in_answer(call: AttemptCall) -> dict[int, Place]:
+def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
     """Return the places that an answer names, by line from 0: from its data if it has any, else from its words."""
     text, revealed = call.text or "", call.revealed
     if revealed.files or revealed.sources:
@@ -50,7 +50,7 @@ def places_in_answer(call: AttemptCall) -> dict[int, Place]:
         return _entries(revealed)
     if revealed.functions:
         return {
-            number: Place(name.partition("::")[0], start, name.partition("::")[2])
+            number: NamedPlace(name.partition("::")[0], start, name.partition("::")[2])
             for number, (name, start, _) in enumerate(revealed.functions, 1)
         }
     traced = list(traced_functions(text, revealed))
@@ -61,49 +61,49 @@ def places_in_answer(call: AttemptCall) -> dict[int, Place]:
     return places_in_text(text)
 
 
-def places_in_text(text: str) -> dict[int, Place]:
+def places_in_text(text: str) -> dict[int, NamedPlace]:
     """Return the places that are named in a text by `path:line`, by a traceback or by the id of a test."""
-    found: dict[int, Place] = {}
+    found: dict[int, NamedPlace] = {}
     for number, line in enumerate(text.split("\n")):
         if len(line) > _LONGEST or ".py" not in line:
             continue
         if match := _LINE.search(line) or _FILE.search(line):
-            found[number] = Place(match[1], int(match[2]))
+            found[number] = NamedPlace(match[1], int(match[2]))
         elif match := _TEST.search(line):
-            found[number] = Place(match[1], qualname=match[2].replace("::", "."))
+            found[number] = NamedPlace(match[1], qualname=match[2].replace("::", "."))
     return found
 
 
-def _entries(revealed: Revealed) -> dict[int, Place]:
-    return {number: Place(path, folder=kind == "dir") for number, (path, kind) in enumerate(revealed.entries, 1)}
+def _entries(revealed: Revealed) -> dict[int, NamedPlace]:
+    return {number: NamedPlace(path, folder=kind == "dir") for number, (path, kind) in enumerate(revealed.entries, 1)}
 
 
-def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, Place]:
-    found: dict[int, Place] = {}
+def _traced(text: str, traced: Iterable[tuple[str, int, str]]) -> dict[int, NamedPlace]:
+    found: dict[int, NamedPlace] = {}
     rows = iter(enumerate(text.split("\n")))
     for path, line, qualname in traced:
         for number, row in rows:
             if f"{path}:{line}" in row:
-                found[number] = Place(path, line, qualname)
+                found[number] = NamedPlace(path, line, qualname)
                 break
     return found
 
 
-def _hits(text: str, revealed: Revealed) -> dict[int, Place]:
+def _hits(text: str, revealed: Revealed) -> dict[int, NamedPlace]:
     """Return the places of the matching lines of a search, which stand below the paths of its data."""
-    found: dict[int, Place] = {}
+    found: dict[int, NamedPlace] = {}
     paths = {path for path, _ in revealed.entries}
     path = ""
     for number, line in enumerate(text.split("\n")):
         if line in paths:
             path = line
-            found[number] = Place(path)
+            found[number] = NamedPlace(path)
         elif path and (match := _ROW.match(line)):
-            found[number] = Place(path, int(match[1]))
+            found[number] = NamedPlace(path, int(match[1]))
     return found
 
 
-def shown_at(state: AttemptState, place: Place) -> tuple[Shown, int] | None:
+def shown_at(state: AttemptState, place: NamedPlace) -> tuple[Shown, int] | None:
     """Return the text that was shown of a place, with the line to go to; None if nothing was."""
     whole = shown_file(state, place.path)
     if place.qualname:
@@ -124,7 +124,7 @@ def shown_at(state: AttemptState, place: Place) -> tuple[Shown, int] | None:
     return None
 
 
-def call_for(place: Place) -> tuple[str, Mapping[str, str]]:
+def call_for(place: NamedPlace) -> tuple[str, Mapping[str, str]]:
     """Return the call that shows a place, as tool and arguments."""
     if place.folder:
         return "list_directory", {"path": place.path}

@@ -54,8 +54,9 @@ def test_large_texts_are_undone_and_made_again(
         terminal.press("ctrl+z")
         terminal.wait_for(r"value_\d+ =", gone=True)
     terminal.type("own = 1")
+    terminal.settle()
     terminal.press("alt+v")
-    terminal.settle()  # Escape and a letter are Alt only if nothing follows at once
+    terminal.settle()
     bottom(terminal, r"outside_5000 = 0")
     terminal.press("ctrl+z")
     bottom(terminal, r"own = 1")

@@ -7,7 +7,7 @@ from pathlib import Path
 from screens.driving import LARGE, SMALL, Driver, solving
 
 from gistpoint.core.tasks.model import Mode
-from gistpoint.tui.places import Place, places_in_text
+from gistpoint.tui.places import NamedPlace, places_in_text
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
 TRACEBACK = """Traceback (most recent call last):
@@ -21,9 +21,9 @@ see https://example.org:80/a.py and /etc/passwd.py:1"""
 
 def test_tracebacks_and_names_of_tests_name_places() -> None:
     assert places_in_text(TRACEBACK) == {
-        1: Place("shop/prices.py", 6),
-        3: Place("shop/stock/shelf.py", 3),
-        5: Place("tests/test_prices.py", qualname="TestAll.test_total"),
+        1: NamedPlace("shop/prices.py", 6),
+        3: NamedPlace("shop/stock/shelf.py", 3),
+        5: NamedPlace("tests/test_prices.py", qualname="TestAll.test_total"),
     }
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from screens.driving import LARGE, Driver, driving
 
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.app import GistpointApp
+from gistpoint.tui.screens.dialogs.cover import ON_THEIR_WAY_S
 
 PATH = "shop/prices.py"
 STEPS = [
@@ -47,6 +49,7 @@ async def test_consent_is_asked_in_a_dialog_and_not_by_default(tmp_path: Path) -
             thread.start()
             await driver.until_screen("ConfirmDialog")
             assert "No user namespaces." in driver.text()
+            await asyncio.sleep(ON_THEIR_WAY_S)  # keys that were on their way to another screen are no answer
             await driver.press(*keys)
             await driver.until(lambda a=answers: a)
             thread.join()

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import html
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,9 +25,14 @@ def main() -> None:
                 env={**os.environ, "GISTPOINT_HOME": home}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                 check=False, cwd=home,
             )  # fmt: skip
-            answer = "<br>".join(f"`{line}`" for line in ran.stderr.splitlines())
-            shown = " ".join(word if len(word) < 60 else f"{word[:3]}… ({len(word):,} characters)" for word in words)
-            print(f"| `gistpoint {shown}` | {ran.returncode} | {answer} |".replace("``", '`""`'))
+            answer = "<br>".join(map(_code, ran.stderr.splitlines()))
+            shown = [word if len(word) < 60 else f"{word[:3]}…({len(word)} characters)" for word in words]
+            print(f"| {_code(shlex.join(['gistpoint', *shown]))} | {ran.returncode} | {answer} |")
+
+
+def _code(text: str) -> str:
+    """Return text as code in a cell of a table in Markdown."""
+    return f"<code>{html.escape(text, quote=False).replace('|', '&#124;')}</code>"
 
 
 if __name__ == "__main__":

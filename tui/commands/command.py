@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from gistpoint.core.errors import UserError, did_you_mean
@@ -45,9 +46,9 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
         """Add the options and parse. A wrong call ends the program, with the usage of this command."""
         self.complete()
-        if not self.names:
-            words = args[0] if args else named.get("args")
-            self._require_known(sys.argv[1:] if words is None else words)
+        given = args[0] if args else named.get("args")
+        words = sys.argv[1:] if given is None else given
+        self._require_known(takewhile(lambda word: word not in self.names, words))
         try:
             found, left = super().parse_known_args(*args, **named)
         except argparse.ArgumentError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -54,7 +54,8 @@ def drawn_lines(source: str) -> list[DrawnLine]:
         elif opening:
             fence = opening[1]
         elif heading := _HEADING.match(line):
-            found.append(DrawnLine(heading[2], number, style=_HEADINGS[min(len(heading[1]), len(_HEADINGS)) - 1]))
+            style = _HEADINGS[min(len(heading[1]), len(_HEADINGS)) - 1]
+            found.append(replace(_inline(heading[2], number), style=style))
         else:
             item = _ITEM.match(line)
             found.append(_inline(f"{item[1]}• {item[2]}" if item else line, number))

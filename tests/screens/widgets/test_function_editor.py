@@ -329,7 +329,9 @@ async def test_what_is_drawn_row_by_row_is_what_a_whole_picture_shows() -> None:
         for number in range(60):
             await pilot.press(chance.choice(keys))
             if number % 20 == 19:
-                await pilot.resize_terminal(30, chance.randint(5, 14))
+                height = chance.randint(5, 14)
+                await pilot.resize_terminal(30, height)
+                await until(pilot, lambda height=height: len(text_of(app).split("\n")) == height, 60)
             await pilot.pause()
             drawn = [row[:28] for row in text_of(app).split("\n")]
             editor.refresh(layout=True)

@@ -26,7 +26,7 @@ from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_file, shown_function, shown_sources
-from gistpoint.tui.places import Place, shown_at
+from gistpoint.tui.places import NamedPlace, shown_at
 from gistpoint.tui.screens.dialogs.ask import TextDialog, show_error
 from gistpoint.tui.screens.solve.panes import (
     PANES,
@@ -300,7 +300,7 @@ class AttemptWatchScreen(Screen[None]):
     @on(TextView.PlaceAsked)
     def show_place(self, message: TextView.PlaceAsked) -> None:
         """Show what a line names, if a result has shown it."""
-        found = shown_at(self._follower.state, message.place) if isinstance(message.place, Place) else None
+        found = shown_at(self._follower.state, message.place) if isinstance(message.place, NamedPlace) else None
         if found is None:
             self._refuse()
         else:

@@ -48,9 +48,9 @@ class EditorPane(EditingPane):
 
     def update_from(self, state: AttemptState) -> None:
         """Take up a new state, and the function's place in its file when a call has shown it."""
-        answered = len(state.calls) != len(self._state.calls)
+        learned = state.knowledge is not self._state.knowledge
         self._state = state
-        if answered and self.buffer:
+        if learned and self.buffer:
             self.editor.line_number_start = self.first_line_of(self.buffer)
 
     def take(self, name: str) -> bool:

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.tui.keys import KEYS, key_named, shown_key
+from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.frames import PANE, Framed, framed
 from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.splitter import Splits
@@ -176,6 +177,13 @@ class PaneArea(Splits):
         if place.region:
             self._region = place.region
             self.lay_out()
+
+    def text_meant(self, focused: Widget | None) -> CodeView | None:
+        """Return the text that a key is about: that of the focus, else the code in sight, else any in sight."""
+        if isinstance(focused, CodeView):
+            return focused
+        shown = [view for view in self.query(CodeView) if view.is_on_screen]
+        return next((view for view in shown if view.id == "code-view"), next(iter(shown), None))
 
     def show_alone(self, *, brief: bool) -> None:
         """Show the brief and nothing else, or all that fits."""

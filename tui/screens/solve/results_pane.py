@@ -20,7 +20,7 @@ from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.kinds.repair.judgement import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.places import Place, places_in_answer
+from gistpoint.tui.places import NamedPlace, places_in_answer
 from gistpoint.tui.screens.solve.panes import StatePane, pane_frame
 from gistpoint.tui.view_models import asked_words, call_words, shows_evidence, submission_words
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -110,7 +110,7 @@ class ResultsPane(StatePane):
         """Go to the first line of the answer that names a place."""
         places = self.answer.places
         if places:
-            named = [line for line, place in places.items() if isinstance(place, Place) and place.line]
+            named = [line for line, place in places.items() if isinstance(place, NamedPlace) and place.line]
             self.answer.go_to(min(named or places) + self.answer.first_line)
             self.answer.focus()
 

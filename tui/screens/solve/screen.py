@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from textual import events, on
@@ -17,15 +16,14 @@ from textual.widgets import Tree
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.ports import TimeSource
-from gistpoint.core.tools.declaration import RefusalError, Tool
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.known import call_of, shown_sources
-from gistpoint.tui.places import Place, call_for, shown_at
-from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, show_error
+from gistpoint.tui.known import call_of, last_source, shown_sources
+from gistpoint.tui.places import NamedPlace, shown_at
+from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.aids import add_aids
+from gistpoint.tui.screens.solve.asking import CallAsking
 from gistpoint.tui.screens.solve.assist_pane import AssistPane
 from gistpoint.tui.screens.solve.brief_pane import BriefPane
 from gistpoint.tui.screens.solve.console import SEARCH, Console
@@ -39,7 +37,7 @@ from gistpoint.tui.screens.solve.controller import (
     StepPlayed,
 )
 from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
-from gistpoint.tui.screens.solve.kind import CallQuestion, EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.kind import EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.notes_pane import NotesPane
 from gistpoint.tui.screens.solve.panes import (
     BriefRead,
@@ -55,12 +53,10 @@ from gistpoint.tui.screens.solve.panes import (
 from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.status import CANCEL_HINT, SPENT_HINT, IdleAnswer, IdleQuestion, RunLine
-from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms, brief_is_first
+from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms, brief_is_first, switch_off
 from gistpoint.tui.titles import title_of
-from gistpoint.tui.view_models import allowed, price_words, score_rule, shows_evidence
+from gistpoint.tui.view_models import allowed, score_rule, shows_evidence
 from gistpoint.tui.widgets.budget_bar import BudgetBar
-from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.find_bar import find_in
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.key_bar import KeyBar
@@ -68,7 +64,7 @@ from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
-from gistpoint.tui.widgets.writing_area import Pasted, WritingArea, WritingLine
+from gistpoint.tui.widgets.writing_area import Pasted, WritingArea
 
 FLUSH_SECONDS = 1.0
 """The interval at which counted affordances are written."""
@@ -122,8 +118,7 @@ class SolveScreen(Screen[How]):
         self.notes_pane = NotesPane(attempt.state.notes)
         self._pane = ""
         """The pane that has the focus."""
-        self._place: Place | None = None
-        """The place that was asked for last, and costs a call."""
+        self._asking = CallAsking(self, self.controller, self.kind)
         self._asked_from: Widget | None = None
         """The widget that had the focus when the call under way began."""
         self._typed_in: Widget | None = None
@@ -158,13 +153,13 @@ class SolveScreen(Screen[How]):
         self._show_locked()
         self.editor.keep = self.controller.edited
         self.editor.came_back = self._interruptions.input_happened
-        self._allow(self)
+        switch_off(self, self._attempt.state)
         self._draw()
         self.set_interval(FLUSH_SECONDS, self._second)
         state = self._attempt.state
         shown = (name for name, place in self.kind.panes.items() if place.event is state.pane)
         pane = "brief" if self._brief_first else next(shown, "brief")  # a model looks at no pane
-        if any(shown_sources(call) is not None for call in state.calls):
+        if last_source(state) is not None:
             await self._show_pane("code")
         await self.action_pane(pane)
         if state.pause is not None and state.pause.reason == PauseReason.QUESTIONNAIRE:
@@ -179,24 +174,15 @@ class SolveScreen(Screen[How]):
 
     def _made(self, pane: Widget) -> None:
         """Show the attempt so far in a pane that was just mounted."""
-        self._allow(pane)
+        switch_off(pane, self._attempt.state)
         if isinstance(pane, StatePane | EditorPane):
             pane.update_from(self._attempt.state)
         if pane is self.code:
-            shown = (shown_sources(call) for call in reversed(self._attempt.state.calls))
-            last = next((source for source in shown if source is not None), None)
+            last = last_source(self._attempt.state)
             if last is not None:
                 self.code.show(last)
         elif pane is self.results and self._attempt.state.calls:
             self.call_later(self.results.show_call, self._attempt.state.calls[-1].call_id)
-
-    def _allow(self, part: Widget) -> None:
-        """Switch off in a part of the screen what a study switches off."""
-        state = self._attempt.state
-        for area in (*part.query(WritingArea), *part.query(WritingLine)):
-            area.may_paste = allowed(state, "paste")
-        for view in part.query(LineView):
-            view.may_copy = allowed(state, "copy")
 
     def _second(self) -> None:
         self.controller.flush()
@@ -204,8 +190,6 @@ class SolveScreen(Screen[How]):
             self._interruptions.check_idle()
         self.controller.write(self._attempt.check_time)
         self._draw_clock()
-
-    # Drawing
 
     def _draw(self) -> None:
         state = self._attempt.state
@@ -232,12 +216,7 @@ class SolveScreen(Screen[How]):
         """Draw the changes; complete what a limit has begun, and leave if the attempt is over."""
         self._draw()
         if self.controller.playing:
-            tool = self.controller.tool
-            runs = tool is not None and tool.runs_code
-            if runs and not self.run_line.display:
-                self.run_line.begin("the code of the recorded call runs", hint="")
-            elif not runs:
-                self.run_line.end()
+            self.run_line.follow(self.controller.tool)
         pending = self._attempt.state.pending
         if pending is not None and pending.automatic and not self.busy:
             self.controller.finish_pending()
@@ -307,32 +286,23 @@ class SolveScreen(Screen[How]):
         """Go to the clicked pane."""
         await self.action_pane(message.target)
 
-    @property
-    def _view(self) -> CodeView | None:
-        """The text that is meant: that of the focus, else the one that is read, else the code."""
-        focused = self.focused
-        if isinstance(focused, CodeView):
-            return focused
-        shown = [view for view in self.area.query(CodeView) if view.is_on_screen]
-        return next((view for view in shown if view.id == "code-view"), next(iter(shown), None))
-
     def action_find(self) -> None:
         """Search in the text that has the focus, else in the one that is read."""
-        view = self._view
+        view = self.area.text_meant(self.focused)
         if not allowed(self._attempt.state, "search"):
-            self.notify("Searching in what was shown is switched off in this study.")
+            self.app.notify("Searching in what was shown is switched off in this study.")
         elif view is not None:
             find_in(view)
 
     def action_wrap(self) -> None:
         """Fold the long lines of the text that is read, or scroll them."""
-        view = self._view
+        view = self.area.text_meant(self.focused)
         if view is not None:
             view.action_toggle_wrap()
 
     def action_rule(self) -> None:
         """Say how the score is reckoned."""
-        self.notify(score_rule(self._attempt.task.mode), title="The score", timeout=20)
+        self.app.notify(score_rule(self._attempt.task.mode), title="The score", timeout=20)
 
     def action_search(self) -> None:
         """Ask for a pattern to search the repository for."""
@@ -343,7 +313,7 @@ class SolveScreen(Screen[How]):
         if allowed(self._attempt.state, "copy"):
             super().action_copy_text()
         else:
-            self.notify("Copying is switched off in this study.")
+            self.app.notify("Copying is switched off in this study.")
 
     # Other recorded events
 
@@ -396,56 +366,13 @@ class SolveScreen(Screen[How]):
 
     def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
         """Call a tool, after a question if that spends the last of a budget; show why if it can't be called now."""
-        self.kind.ready(partial(self._when_free, partial(self._ask, tool, arguments)))
-
-    def _ask(self, name: str, arguments: Mapping[str, str]) -> None:
-        try:
-            tool = self._attempt.callable_tool(name)
-        except RefusalError as refusal:
-            self.app.notify(str(refusal), severity="warning")
-            return
-        last = self.kind.warning(tool, self._attempt.price(tool))
-        if last:
-            text = f"{spelled(name, arguments)}\n\n{last}"
-            self._confirm(CallQuestion("Spend the last of a budget?", text, tool, arguments))
-        else:
-            self.controller.call(tool, arguments)
+        self._asking.ask(tool, arguments)
 
     @on(SubmitAsked)
     async def action_submit(self) -> None:
         """Submit the editor's content, after a question that shows what changes and names the price."""
         await self.area.make("editor")
-        self.kind.ready(partial(self._when_free, self._submit))
-
-    def _submit(self) -> None:
-        question = self.kind.submission()
-        if question is not None:
-            self._confirm(question)
-
-    def _confirm(self, question: CallQuestion) -> None:
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._when_free(partial(self.controller.call, question.tool, question.arguments))
-
-        yes = "Submit" if question.tool.submits else "Spend it"
-        changes = []
-        if question.change is not None:
-            diff = DiffView(classes="dialog-changes")
-            diff.can_focus_children = False  # the keys stay on the answers; arrows scroll it all the same
-            diff.load(*question.change)
-            changes = [diff]
-        dialog = ConfirmDialog(
-            question.title, question.text, yes=yes, careful=question.careful, shown=changes, drawer=True
-        )
-        self.app.push_screen(dialog, answered)
-
-    def _when_free(self, do: Callable[[], None]) -> None:
-        def unless_over() -> None:
-            if not self._attempt.state.ended:
-                do()
-
-        if not self.controller.when_free(unless_over):
-            self.app.notify("A call is under way: wait for its answer.", severity="warning")
+        self._asking.submit()
 
     @on(CallBegun)
     def begun(self, message: CallBegun) -> None:
@@ -492,7 +419,7 @@ class SolveScreen(Screen[How]):
         place = self.kind.in_place.get(call.tool)
         if place == "":
             return
-        asked, self._place = self._place, None
+        asked = self._asking.asked_for()
         await self.area.make("results")
         await self.results.show_call(call_id)
         first = (call.text or "").split("\n")[0]
@@ -531,10 +458,9 @@ class SolveScreen(Screen[How]):
         self._draw()
         state = self._attempt.state
         if message.result is not None:
-            submission = state.submissions[-1:]
-            if submission and submission[0].call_id == message.result.call_id:
+            if state.last is not None and state.last.call_id == message.result.call_id:
                 await self._show_pane("editor")
-                self.editor.show_submitted(submission[0])
+                self.editor.show_submitted(state.last)
             await self._show_answer(message.result.call_id)
         elif message.step["kind"] == "note":
             await self.action_pane("notes")
@@ -548,8 +474,6 @@ class SolveScreen(Screen[How]):
                 self.app.pop_screen()
             self.dismiss("ended")
 
-    # Requests of panes about files and functions
-
     @on(SourceAsked)
     async def source_asked(self, message: SourceAsked) -> None:
         """Show a known source free of charge, or read it."""
@@ -561,11 +485,10 @@ class SolveScreen(Screen[How]):
     async def place_asked(self, message: TextView.PlaceAsked) -> None:
         """Go to a place that was shown free of charge; any other costs a call, when it is asked for again."""
         place = message.place
-        if not isinstance(place, Place):
+        if not isinstance(place, NamedPlace):
             return
         state = self._attempt.state
         found = shown_at(state, place)
-        tool, arguments = call_for(place)
         if found is not None:
             shown, line = found
             await self.area.make("code")
@@ -574,18 +497,8 @@ class SolveScreen(Screen[How]):
             await self.action_pane("code")
         elif place.folder and place.path in state.knowledge.listed:
             await self.action_pane("files")
-        elif self._place == place:
-            self.ask(tool, arguments)
         else:
-            offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
-            if offered is None:
-                self.notify(f"{tool} can't be called now.", severity="warning")
-                return
-            self._place = place
-            self.console.say(f"{place.name}: not shown yet, {self._price(offered)}. Enter again asks for it")
-
-    def _price(self, tool: Tool) -> str:
-        return price_words(self._attempt.price(tool), self._attempt.state)
+            self.console.say(self._asking.ask_for(place))
 
     @on(FunctionAsked)
     async def function_asked(self, message: FunctionAsked) -> None:
@@ -603,16 +516,15 @@ class SolveScreen(Screen[How]):
     def show_price(self) -> None:
         """Show the price of opening the node at the cursor."""
         place = self.query_one(FilesPane).tree_view.place
-        tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
-        if self._pane == "files" and place is not None and tool is not None:
-            self.console.say(f"{place.name or 'the repository'}: what was not shown yet {self._price(tool)}")
+        if self._pane == "files" and place is not None:
+            self.console.say(self._asking.price_at(place.name))
 
     # The attempt
 
     def action_pause(self) -> None:
         """Stop the clock, with a reason."""
         if not self.controller.when_free(self._interruptions.pause):
-            self.notify("A call is under way: pause when it has answered.", severity="warning")
+            self.app.notify("A call is under way: pause when it has answered.", severity="warning")
 
     def action_end(self) -> None:
         """Give up, or skip if nothing was called."""
@@ -621,26 +533,7 @@ class SolveScreen(Screen[How]):
 
     def action_cancel_run(self) -> None:
         """Stop the code that a call runs, after a warning."""
-        tool = self.controller.tool
-        if tool is not None and self.kind.unobtrusive(tool):
-            self.controller.cancel()
-            return
-        submission = tool is not None and tool.submits
-        question = ConfirmDialog(
-            "Cancel the test run?" if submission else "Cancel the call?",
-            "The submission counts all the same, with score 0."
-            if submission
-            else "The call counts all the same, and its answer says that it was cancelled.",
-            yes="Cancel the run" if submission else "Cancel the call",
-            no="Let it run",
-            careful=True,
-        )
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.controller.cancel()
-
-        self.app.push_screen(question, answered)
+        self._asking.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable cancelling while a call runs code, an answer while there is a question, and panes that exist."""

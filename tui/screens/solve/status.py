@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import Clock, Doubt
 from gistpoint.core.running import RunProgress
+from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.keys import key_named, shown_key
 from gistpoint.tui.screens.solve.controller import Failing
 from gistpoint.tui.view_models import duration
@@ -51,6 +52,14 @@ class RunLine(Widget):
             self._ticking = self.set_interval(1.0, self.refresh)
         self._ticking.resume()
         self.refresh()
+
+    def follow(self, tool: Tool | None) -> None:
+        """Show whether the code of a recorded call runs."""
+        runs = tool is not None and tool.runs_code
+        if runs and not self.display:
+            self.begin("the code of the recorded call runs", hint="")
+        elif not runs:
+            self.end()
 
     def show(self, progress: RunProgress, failed: Failing | None) -> None:
         """Show the progress of a run; `failed` only if it may be shown."""

@@ -6,9 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from textual.widget import Widget
+
 from gistpoint.core.attempts.clock import ASK_MS
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.tui.view_models import allowed
+from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.writing_area import WritingArea, WritingLine
 
 if TYPE_CHECKING:
     from gistpoint.core.assist.exchange import Assistant
@@ -37,6 +42,14 @@ class Terms:
 
 
 OUTSIDE_OF_A_STUDY = Terms()
+
+
+def switch_off(part: Widget, state: AttemptState) -> None:
+    """Switch off in a part of the screen what a study switches off."""
+    for area in (*part.query(WritingArea), *part.query(WritingLine)):
+        area.may_paste = allowed(state, "paste")
+    for view in part.query(LineView):
+        view.may_copy = allowed(state, "copy")
 
 
 def brief_is_first(state: AttemptState) -> bool:
