@@ -110,7 +110,9 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     sign, name, way, wanted = match.groups()
     column = next((column for column in columns if column.name.lower().startswith(name.lower())), None)
     if column is None:
-        raise QueryError(f"There is no column {name}.", hint=f"Columns: {', '.join(c.name for c in columns)}.")
+        raise QueryError(
+            f"There is no column {name}.", hint=f"Columns: {', '.join(c.name for c in columns if c.name)}."
+        )
     if way == ":" or (way == "=" and (column.value is None or not _is_number(wanted))):
         return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
     if column.value is None:

@@ -50,6 +50,7 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
             await driver.until(lambda: driver.state.pending is None and not driver.solve.busy)
         driver.attempt.note("\n".join(corpus))
         driver.attempt.suspect(f"odd/strings.py::{corpus[0]}")
+        await driver.press("f6")
         driver.solve.editor.open("shop/prices.py::discount")
         driver.solve.editor.editor.text = "\n".join(corpus)
         driver.app.notify(corpus[-1], title=corpus[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from screens.study_driving import StudyDriver, taking
 from small_study import CODE, do, opened, participation, study_at, take_part
 from study_folders import Machine
 from textual import events
+from textual.app import App
 
 from gistpoint.core.study.declaration import Texts
 from gistpoint.core.study.operations import Answers
@@ -118,12 +120,14 @@ async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> Non
         await settling.until(pilot, lambda: "lines more below" in text_of(app) and "Item 0" in text_of(app))
         await pilot.press("tab")
         for number in range(9):
-            assert f"[ ] Item {number}" in text_of(app)
-            assert "I agree" in text_of(app)
+            await settling.until(pilot, partial(_in_sight, app, f"[ ] Item {number}", "I agree"))
             await pilot.press("space", "down")
-        assert "9 of 9 ticked" in text_of(app)
-        assert "[x] Item 8" in text_of(app)
-        assert "Welcome." in text_of(app)
+        await settling.until(pilot, partial(_in_sight, app, "9 of 9 ticked", "[x] Item 8", "Welcome."))
+
+
+def _in_sight(app: App[object], *words: str) -> bool:
+    text = text_of(app)
+    return all(word in text for word in words)
 
 
 async def test_half_a_form_is_there_again(machine: Machine, tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ def export(options: argparse.Namespace) -> int:
     )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} is there already.", hint="Name a new folder, or an empty one.")
+    for task in tasks:
+        _refuse_image(task)
     make_folder(target)
     begun = f"{target} is not whole: delete it and export again, or name another folder."
     with long_work(options, kept=begun, asks_token=False) as work:
@@ -110,16 +112,19 @@ def tasks_of(names: Sequence[str], store: TaskStore) -> list[Task]:
     return [read_task(task.folder) for task in found.tasks]
 
 
-def _exported(task: Task) -> ExportedTask:
-    from gistpoint.sandbox.verifier.bundle import bundle
-    from gistpoint.sandbox.verifier.expected import expected_text
-    from gistpoint.sessions.exports.tasks.exported import ExportedTask
-
+def _refuse_image(task: Task) -> None:
     if task.environment.image is not None:
         raise UserError(
             f"The task {task.short_id} runs in a Docker image of its own, which no export for a harness describes.",
             hint="`--to archive` exports it for gistpoint.",
         )
+
+
+def _exported(task: Task) -> ExportedTask:
+    from gistpoint.sandbox.verifier.bundle import bundle
+    from gistpoint.sandbox.verifier.expected import expected_text
+    from gistpoint.sessions.exports.tasks.exported import ExportedTask
+
     answer = read_answer(task)
     return ExportedTask(task, answer, bundle(), expected_text(task, answer), f"pytest=={version('pytest')}")
 

@@ -128,6 +128,8 @@ class HomeScreen(Screen[None]):
         self._services = services
         self._jobs = Jobs(self, "home")
         self._query = ""
+        self._unusable: QueryError | None = None
+        """What is wrong with the query of the filter."""
         self._isolation: HeaderField | None = None
         self.rows: HomeRows | None = None
         """What was read last; None until it was."""
@@ -247,7 +249,10 @@ class HomeScreen(Screen[None]):
     def arranged(self, event: Table.Arranged) -> None:
         """Tell how many rows there are, and their order."""
         if event.table is self._table:
-            self._entitle(event.table)
+            if self._unusable is None:
+                self._entitle(event.table)
+            else:
+                framed(event.table, self._unusable.message, self._unusable.hint)
             self._describe()
 
     def _entitle(self, table: Table[Any]) -> None:
@@ -298,12 +303,12 @@ class HomeScreen(Screen[None]):
         self._narrow(event.value)
 
     def _narrow(self, query: str) -> None:
-        table = self._table
+        table, self._unusable = self._table, None
         try:
             table.narrow(query)
         except QueryError as error:
+            self._unusable = error
             table.show_none()
-            framed(table, error.message, error.hint)
 
     @on(Input.Submitted, "#filter")
     def leave_filter(self) -> None:

@@ -23,7 +23,7 @@ GLYPHS = {
     ClockActivity.THINKING: "◌",
 }
 
-_GAP = 2
+_GAP = 1
 _LOW = 0.25
 """A budget with this share or less left is drawn as running out."""
 

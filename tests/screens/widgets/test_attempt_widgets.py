@@ -171,4 +171,4 @@ async def test_outcomes_are_filtered_and_failures_shown() -> None:
         await pilot.press(*["backspace"] * 11, *"3.py::test_31[")
         await pilot.pause(0.4)
         assert [r.id for r in table.shown] == ["tests/test_3.py::test_31[31]"]
-        assert "showing 1 of 5000 tests" in "\n".join(rows(app))
+        assert "showing 1 of 5,000 tests" in "\n".join(rows(app))
