@@ -31,7 +31,7 @@ from gistpoint.sessions.journal import JOURNAL, read_journal
 DRAFT_S = 0.3
 """What was typed so long ago is on the disk."""
 _LEFT = re.compile(rb"^\[\d+ tool uses? and \d+ submissions? left\]\n", re.MULTILINE)
-_BUDGETS = re.compile(r"tool uses (\d+)/\d+.*submissions (\d+)/\d+")
+_BUDGETS = re.compile(r"◆ (\d+) [^▶]*▶ (\d+) ")
 _SUMMARY = r"True function.*Tests.*Notes"
 _WAIT_S = 300.0
 
@@ -229,7 +229,8 @@ class _Person:
         last = chance.randint(0, 3) if chance else -1
         terminal.wait_for(_BUDGETS.pattern)
         if self._resumes:
-            terminal.wait_for(rf"{_SUMMARY}|tool uses? and \d+ submissions? left\]")
+            terminal.settle()
+            terminal.wait_for("Esc cancels", gone=True)
         self._look(terminal)
         for number, (tool, arguments) in enumerate(calls):
             if chance is not None and chance.random() < 0.5:
@@ -246,10 +247,9 @@ class _Person:
             self._look(terminal)
 
     def _await_answer(self, terminal: Terminal) -> None:
-        """Wait until an answer is there, which says that less is left than was seen before."""
+        """Wait until an answer is there: less is left than was seen before."""
         uses, submissions = ("|".join(map(str, range(left))) for left in self.seen[-1])
-        said = rf"\[(?:{uses}) tool uses? and \d+ subm|\[\d+ tool uses? and (?:{submissions}) subm"
-        terminal.wait_for(rf"{_SUMMARY}|{said}")
+        terminal.wait_for(rf"{_SUMMARY}|◆ (?:{uses}) |▶ (?:{submissions}) ")
         self._look(terminal)
 
     def _look(self, terminal: Terminal) -> None:
@@ -266,7 +266,7 @@ class _Person:
 
 def _call(terminal: Terminal, line: str) -> None:
     terminal.press("f5")
-    terminal.wait_for(r"\[F5 Console\]")
+    terminal.settle()
     terminal.type(line)
     terminal.press("enter")
 

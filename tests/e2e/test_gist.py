@@ -73,7 +73,7 @@ def test_the_demos_gist_is_written_handed_in_and_replayed(start: Start, environm
     terminal.wait_for("fidelity 1")
     terminal.settle()
     terminal.press("]")
-    terminal.wait_for(r"\[Gist\]")
+    terminal.wait_for("● ran  ○ did not")
     shown = terminal.settle()
     assert marked(shown, "import heapq") == "●="
     assert marked(shown, 'raise NotationError(f"line {line}: {error}") from error') == "·="
