@@ -328,10 +328,13 @@ class HomeScreen(Screen[None]):
     def choose(self, event: RecordList.Chosen) -> None:
         """Start the task, resume the attempt, or show how it went."""
         event.stop()
-        chosen = self._table.chosen
-        if event.records is self.detail and self.detail.chosen:
-            self.post_message(self.OpenAsked(self.detail.chosen))
-        elif chosen is not None:
+        records = event.records  # another list may have come into sight meanwhile
+        if records is self.detail:
+            if self.detail.chosen:
+                self.post_message(self.OpenAsked(self.detail.chosen))
+            return
+        chosen = records.chosen if isinstance(records, TaskTable | AttemptTable) else None
+        if chosen is not None:
             self.post_message(self.OpenAsked(chosen.opens) if chosen.opens else self.StartAsked(chosen.task_id))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

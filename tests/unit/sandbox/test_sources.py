@@ -159,7 +159,7 @@ def test_of_what_git_says_the_first_cause_is_told(monkeypatch, tmp_path, said, t
         ("{file}", "It is a file, and a source is a folder"),
         ("./nowhere", "There is no such folder"),
         ("~nobody-of-this-name/x", "There is no such folder"),
-        ("name", "It does not name a source"),
+        ("name", "The version of the package is missing"),
     ],
 )
 def test_what_is_no_source_is_told_what_it_lacks(tmp_path, text, said):

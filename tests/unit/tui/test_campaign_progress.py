@@ -7,6 +7,7 @@ import io
 import re
 import signal
 import sys
+from collections.abc import Iterator
 
 import pyte
 import pytest
@@ -73,6 +74,14 @@ def test_a_program_that_reads_json_gets_nothing_else(capsys: pytest.CaptureFixtu
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.fixture
+def interruptions() -> Iterator[None]:
+    """Heed SIGINT, which who runs the tests in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted(times: int, error: Exception | None = None, *, asks_token: bool = True) -> None:
     """Press Ctrl+C so many times during work that says then what became of it."""
     with long_work(AS_TEXT, kept="All is kept.", asks_token=asks_token):
@@ -82,7 +91,7 @@ def interrupted(times: int, error: Exception | None = None, *, asks_token: bool 
             raise error
 
 
-def test_ctrl_c_stops_and_tells_what_is_kept() -> None:
+def test_ctrl_c_stops_and_tells_what_is_kept(interruptions: None) -> None:
     interrupted(1)  # the work had ended before it looked
     git = UserError("git ended with the signal 2.")
     for times, error, asks_token in ((1, git, True), (1, CancelledError("?"), True), (2, None, True), (1, None, False)):

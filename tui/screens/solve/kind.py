@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
-from gistpoint.core.code.snippet import at_left_margin
+from gistpoint.core.code.snippet import at_left_margin, fault_of
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
@@ -178,7 +178,9 @@ class SolvingKind:
         title = "Submit and run the tests?"
         before, after = self.editor.start_of(self.editor.buffer), self.editor.code
         change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
-        words = f"{text}\n\n{last}" if last else text
+        fault = fault_of(after)
+        refused = f"✘ Python can't read it ({fault}): it will be refused, and no test will run." if fault else ""
+        words = "\n".join(part for part in (refused, text, f"\n{last}" if last else "") if part)
         return CallQuestion(title, words, tool, arguments, careful=bool(last), change=change)
 
     def _refuse(self, notice: str) -> None:
