@@ -328,12 +328,12 @@ class HomeScreen(Screen[None]):
     def choose(self, event: RecordList.Chosen) -> None:
         """Start the task, resume the attempt, or show how it went."""
         event.stop()
-        records = event.records  # another list may have come into sight meanwhile
-        if records is self.detail:
-            if self.detail.chosen:
-                self.post_message(self.OpenAsked(self.detail.chosen))
+        if event.records is self.detail and self.detail.chosen:
+            self.post_message(self.OpenAsked(self.detail.chosen))
             return
-        chosen = records.chosen if isinstance(records, TaskTable | AttemptTable) else None
+        # another list may have come into sight since the key was pressed
+        table = event.records if isinstance(event.records, TaskTable | AttemptTable) else self._table
+        chosen = table.chosen
         if chosen is not None:
             self.post_message(self.OpenAsked(chosen.opens) if chosen.opens else self.StartAsked(chosen.task_id))
 
