@@ -67,7 +67,9 @@ def read_settings(config: Path) -> UserSettings:
 
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
-_NARROW, _WIDE = (0, "-narrow"), (120, "-wide")
+WIDE = 120
+"""The width in cells from which a screen has the class `-wide`."""
+_NARROW, _WIDE = (0, "-narrow"), (WIDE, "-wide")
 BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 

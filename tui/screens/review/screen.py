@@ -16,6 +16,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import Run, Step
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.tui.base_app import WIDE
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.gist_scoring import GistScoring
 from gistpoint.tui.screens.review.loading import (
@@ -92,7 +93,7 @@ class ReviewScreen(Screen[None]):
         yield HeaderBar(PurePath(self.run_name).name)
         yield framed(Ruler(id="ruler"), "Course")
         steps = framed(StepList(id="steps"), "Steps")
-        yield Splits(steps, framed(RunPages()), vertical=not self.has_class("-wide"), id="review-body")
+        yield Splits(steps, framed(RunPages()), vertical=self.app.size.width < WIDE, id="review-body")
         yield Plain("", id="review-say")
         yield KeyBar()
         yield self.search
@@ -104,9 +105,9 @@ class ReviewScreen(Screen[None]):
         self.loader.start()
         self.set_interval(_FOLLOW_S, self.navigation.look_for_growth)
 
-    def on_resize(self) -> None:
-        """Lay steps and pages out in a row if there is room."""
-        self.query_one(Splits).turn(vertical=not self.has_class("-wide"))
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay steps and pages out in a row if there is room; the screen gets its class for the width later."""
+        self.query_one(Splits).turn(vertical=event.size.width < WIDE)
 
     def on_unmount(self) -> None:
         """Stop everything that runs."""
