@@ -180,7 +180,7 @@ class SolvingKind:
         change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
         fault = fault_of(after)
         refused = f"✘ Python can't read it ({fault}): it will be refused, and no test will run." if fault else ""
-        words = "\n".join(part for part in (refused, text, f"\n{last}" if last else "") if part)
+        words = "\n".join(part for part in (refused, last, text) if part)
         return CallQuestion(title, words, tool, arguments, careful=bool(last), change=change)
 
     def _refuse(self, notice: str) -> None:
