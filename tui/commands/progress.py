@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.commands.progress_bar import ProgressBar
 
 _LOGGED_S = 30.0
-"""Seconds between two lines about the same stage where there is no terminal."""
+"""Seconds between two lines about the same stage if the output is not a terminal."""
 
 
 _OF_TESTS = ("running", "finished")

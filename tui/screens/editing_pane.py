@@ -133,7 +133,7 @@ class EditingPane(Vertical):
             self.frame(_function(self.words_of(self.buffer)), self.frame_note())
 
     def frame(self, title: str, note: str | Content = "") -> None:
-        """Show a title and a note; a page that stands in another frame shows them there."""
+        """Show a title and a note in the frame; a page inside another frame shows them in that one."""
         framed(self, title, note)
 
     def frame_note(self) -> Content:

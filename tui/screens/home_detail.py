@@ -157,7 +157,7 @@ class Described:
 def described(
     rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
 ) -> Described:
-    """Return what is told of the chosen row; without one, why there is none: `filtered` says that others are hidden."""
+    """Return the description of the chosen row; without one, the reason, such as a filter that hides all (`filtered`)."""
     if isinstance(chosen, AttemptEntry):
         return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
     new_here = rows.complete and not any(row.mine for row in rows.tasks)

@@ -49,7 +49,7 @@ def uses(path: Path) -> dict[str, int]:
 
 
 def count_use(path: Path, id: str) -> None:
-    """Count a choice; a folder that can't be written to is no reason to complain."""
+    """Count a choice; if the folder can't be written to, do nothing."""
     counts = uses(path)
     counts[id] = counts.get(id, 0) + 1
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -209,7 +209,7 @@ class LineView(LineCanvas):
         self.refresh()
 
     def marks_changed(self) -> None:
-        """Draw the marks of the scroll bar anew."""
+        """Redraw the marks of the scroll bar."""
         bar = self.vertical_scrollbar
         bar.renderer = partial(MarkedBar, self)  # type: ignore[misc,assignment]  # Textual allows it for one bar
         bar.refresh()

@@ -32,7 +32,7 @@ class FormPage(StudyPage):
         self.form = QuestionForm(step.questions, self._draft.values)
 
     def body(self) -> Iterable[Widget]:
-        """Return the questions; their frame tells how many are answered."""
+        """Return the questions, in a frame with the number of those that are answered."""
         yield self.form
 
     def starts_at(self) -> Widget | None:
