@@ -157,7 +157,7 @@ class Described:
 def described(
     rows: HomeRows, chosen: TaskRow | AttemptEntry | None, now_ms: int, width: int, *, filtered: bool
 ) -> Described:
-    """Return the description of the chosen row; without one, the reason, such as a filter that hides all (`filtered`)."""
+    """Return the description of the chosen row, or why there is none: with `filtered` all of them are hidden."""
     if isinstance(chosen, AttemptEntry):
         return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
     new_here = rows.complete and not any(row.mine for row in rows.tasks)

@@ -1,3 +1,4 @@
+from screens.settling import until
 from shown_screen import Stage, rows
 
 from gistpoint.core.diffs import parse
@@ -42,8 +43,7 @@ async def test_side_by_side_where_it_is_wide_and_back() -> None:
         assert not view.split
         await pilot.press("w")
         await pilot.resize_terminal(100, 24)
-        await pilot.pause()
-        assert not view.split
+        await until(pilot, lambda: not view.split)
 
 
 async def test_n_goes_from_change_to_change() -> None:
