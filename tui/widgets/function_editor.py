@@ -274,7 +274,7 @@ class FunctionEditor(WritingArea):
 
     # Typing
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Lay out a new line; indent at the cursor, or the selected lines."""
         if event.key not in ("enter", "tab") or self.read_only:
             return

@@ -22,6 +22,19 @@ class Pasted(Message):
         self.outside = outside
 
 
+async def _move_first(widget: Widget, event: events.Key) -> None:
+    """Do at once what a widget's own key does.
+
+    Textual lets such a key wander up to the app and looks it up there, while a letter or a pasted text that was typed
+    after it is inserted at once, where the cursor still stands.
+    """
+    for binding in widget._bindings.key_to_bindings.get(event.key, ()):
+        if not binding.id and await widget.app.run_action(binding.action, widget):
+            event.stop()
+            event.prevent_default()
+            return
+
+
 def _refused(widget: Widget, event: events.Paste | None = None) -> None:
     if event is not None:
         event.prevent_default()
@@ -102,6 +115,10 @@ class WritingArea(TextArea):
         if self.has_focus:
             self.call_after_refresh(self.scroll_cursor_visible)
 
+    async def on_key(self, event: events.Key) -> None:
+        """Keep the order of what is typed."""
+        await _move_first(self, event)
+
     def on_paste(self, event: events.Paste) -> None:
         """Report text that the terminal pastes; the base class inserts it."""
         if not self.may_paste:
@@ -124,6 +141,10 @@ class WritingLine(Input):
 
     may_paste = True
     """Whether text may be pasted into it."""
+
+    async def on_key(self, event: events.Key) -> None:
+        """Keep the order of what is typed."""
+        await _move_first(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
         """Report text that the terminal pastes; the base class inserts it."""

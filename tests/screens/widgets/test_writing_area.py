@@ -40,6 +40,20 @@ async def test_undo_and_redo_of_a_text_that_brings_a_scroll_bar(area: WritingAre
         assert app.pasted == [(LINES, True)]
 
 
+@pytest.mark.parametrize("kind", [FunctionEditor, WritingArea, WritingLine])
+async def test_what_is_typed_at_once_keeps_its_order(kind: type[WritingArea] | type[WritingLine]) -> None:
+    area = kind()
+    app = Heard(area)
+    async with app.run_test(size=(40, 12)) as pilot:
+        area.focus()
+        await pilot.press("x", "1", "home")
+        for event in (events.Key("end", None), events.Key("left", None), events.Paste("2"), events.Key("3", "3")):
+            app.post_message(event)
+        await pilot.pause()
+        text = area.value if isinstance(area, WritingLine) else area.text
+        assert text == "x231"
+
+
 @pytest.mark.parametrize("area", areas(), ids=["function", "wrapped"])
 async def test_redo_of_a_large_deletion(area: WritingArea) -> None:
     app = Heard(area)
