@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recorded_runs.coding_agents import codex_exec, codex_rollout
 from recorded_runs.dialogues import (
     DIFF,
     atif,
@@ -112,4 +113,6 @@ def make_all(folder: Path) -> list[Made]:
     add(_lines(folder / "h-results", breakpoint_results()), "breakpoint", dict.fromkeys(("f", "g", "f~2"), 4))
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)
+    add(_lines(folder / "k-rollout", codex_rollout()), "codex", 21, 7)
+    add(_lines(folder / "k-exec", codex_exec()), "codex-exec", 9, 5)
     return made

@@ -51,6 +51,15 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "codex": Layout(
+        ("payload.content", "payload.summary", "payload.arguments", "payload.input", "payload.output",
+         "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
+        repeated=("payload.message", "payload.text"),
+    ),
+    "codex-exec": Layout(
+        ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
+        repeated=("item.",),
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
