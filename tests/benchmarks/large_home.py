@@ -153,7 +153,7 @@ class Blocks:
             run(handle)
             self.longest = max(self.longest, (time.thread_time() - began) * 1000)
 
-        asyncio.events.Handle._run = timed  # type: ignore[method-assign]
+        asyncio.events.Handle._run = timed  # type: ignore[method-assign,assignment]
 
     def taken(self) -> float:
         longest, self.longest = self.longest, 0.0
