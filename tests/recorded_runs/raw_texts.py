@@ -11,7 +11,7 @@ import shlex
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Layout:
     """The same as `said`, outside of the records."""
     repeated: tuple[str, ...] = ("\0",)
     """Said again with every call of a model, so that the number of times does not count."""
+    runs: Callable[[Path], list[Any]] | None = None
+    """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an array."""
 
 
 LAYOUTS = {
@@ -49,6 +51,11 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "copilot-chat": Layout(
+        ("message.text", "response.value", "result.metadata.toolCallRounds.response",
+         "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
+        ("requests",),
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
@@ -254,6 +261,9 @@ def apart(run: Any, arrays: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]
 
 def runs_in(path: Path, formats: list[str]) -> list[Any]:
     """Return the runs of a file as they were decoded; `formats` has the format of each."""
+    split = LAYOUTS[formats[0]].runs if formats else None
+    if split is not None:
+        return split(path)
     if path.is_dir():
         return [[json.loads(file.read_bytes()) for file in sorted(path.rglob("event-*.json"))]]
     if zipfile.is_zipfile(path):

@@ -81,10 +81,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
     Key("code.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it", "Code", _C),
     Key("code.edit", "e", "edit", "Edit", "Open the function at the cursor in the editor", "Code", _C, True),
     Key("editor.external", "alt+v", "external_editor", "$EDITOR", "Go on in your own editor", "Editor", _E, True),
-    Key("editor.comment", "ctrl+underscore,ctrl+slash", "comment", "Comment", "Lines to comments", "Editor", _E),
     Key("editor.all", "alt+a", "select_all", "Select all", "Select the whole text", "Editor", _E, priority=True),
-    Key("editor.top", "ctrl+home", "top", "Top", "Go to the start of the text", "Editor", _E),
-    Key("editor.bottom", "ctrl+end", "bottom", "Bottom", "Go to the end of the text", "Editor", _E),
     Key("editor.diff", "alt+d", "diff", "Changes", "Compare the code with where it started", "Editor", _E, True, True),
     Key(
         "editor.buffers",

@@ -81,7 +81,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("percent_sign", "measure", "trial.metrics"),
     KeyWord("asterisk plus minus", "play, faster, slower", "play.toggle play.faster play.slower"),
     KeyWord("t", "text raw or as a terminal shows it", "text.terminal"),
-    KeyWord("w z", "wrap, zoom", "view.wrap review.wrap solve.wrap app.zoom"),
+    KeyWord("w z alt+z", "wrap, zoom", "view.wrap review.wrap solve.wrap app.zoom"),
     KeyWord(
         "left_curly_bracket right_curly_bracket alt+left_curly_bracket alt+right_curly_bracket",
         "a smaller pane, a larger one",

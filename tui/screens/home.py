@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gistpoint.tui.home_rows import AttemptEntry, HomeRows, TaskRow
     from gistpoint.tui.services import Services
 
+_LOOK_S = 5.0
+"""How often attempts that are open elsewhere are read again."""
 BESIDE = 120
 """The width in cells from which the chosen task stands beside the list, not below it."""
 
@@ -142,6 +144,10 @@ class HomeScreen(Screen[None]):
         )
         yield KeyBar()
 
+    def on_mount(self) -> None:
+        """Follow attempts that are open in other programs."""
+        self.set_interval(_LOOK_S, self._look_again)
+
     def on_screen_resume(self) -> None:
         """Read again whenever the screen is shown again, once it is drawn."""
         self.call_after_refresh(self.action_reload)
@@ -156,6 +162,12 @@ class HomeScreen(Screen[None]):
         self.call_after_refresh(self._describe)
 
     # Reading
+
+    def _look_again(self) -> None:
+        """Read again what another program is at."""
+        attempts = self.rows.attempts if self.rows is not None else ()
+        if self.is_current and any(entry.attempt.open for entry in attempts):
+            self.action_reload()
 
     def action_reload(self) -> None:
         """Read everything again."""

@@ -269,6 +269,6 @@ class CodePane(StatePane):
     def _ask(self, what: Literal["edit", "suspect"]) -> None:
         name = self.function_at_cursor()
         if name:
-            self.post_message(FunctionAsked(name, what))
+            self.post_message(FunctionAsked(name, what, line=self.view.cursor_line))
         else:
             self.app.notify("There is no function at the cursor.")
