@@ -59,6 +59,10 @@ LAYOUTS = {
     "codex-exec": Layout(
         ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
         repeated=("item.",),
+    "copilot-chat": Layout(
+        ("message.text", "response.value", "result.metadata.toolCallRounds.response",
+         "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
+        ("requests",),
     ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
