@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recorded_runs.coding_agents import codex_exec, codex_rollout
 from recorded_runs.assistants import copilot_request, copilot_running
+from recorded_runs.coding_agents import codex_exec, codex_rollout
 from recorded_runs.dialogues import (
     DIFF,
     atif,

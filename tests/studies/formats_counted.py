@@ -75,11 +75,11 @@ def claude_code(run: Any) -> Count:
 
 
 def codex(run: Any) -> Count:
-    """A reply ends where its calls have been answered; in 0.40 each is counted before its items."""
+    """Counts the items alone: a reply ends where a call is answered or a user speaks."""
     count, is_open = Count(), False
     for record in run:
         payload = record.get("payload", record)
-        kind = payload.get("type", record["type"])
+        kind = payload.get("type", "")
         if record["type"] != "response_item":
             continue
         if kind in ("reasoning", "message") or kind.endswith("_call"):
