@@ -12,13 +12,21 @@ from gistpoint.sessions.records.values import as_dict, as_str, compact, first, o
 _NAMES: dict[StepKind, tuple[str, ...]] = {
     StepKind.VIEW: (
         "read", "view", "open", "goto", "scroll_up", "scroll_down", "ls", "notebookread", "view_file", "cat",
+        "read_file", "read_files", "readfile", "list", "list_dir", "list_files", "copilot_readfile",
+        "copilot_listdirectory", "copilot_geterrors",
     ),
     StepKind.SEARCH: (
-        "grep", "glob", "search", "search_dir", "search_file", "find_file", "websearch", "webfetch",
+        "grep", "glob", "search", "search_dir", "search_file", "find_file", "websearch", "webfetch", "web_search",
+        "fetch", "file_search", "grep_search", "semantic_search", "codebase_search", "search_files", "find",
+        "list_code_definition_names", "copilot_findtextinfiles", "copilot_findfiles", "copilot_searchcodebase",
+        "copilot_fetchwebpage", "fetch_webpage",
     ),
     StepKind.EDIT: (
         "edit", "write", "multiedit", "create", "insert", "append", "notebookedit", "apply_patch", "rewrite",
-        "str_replace", "undo_edit",
+        "str_replace", "undo_edit", "create_file", "write_file", "write_to_file", "replace_in_file", "apply_diff",
+        "insert_content", "search_and_replace", "search_replace", "replace_string_in_file", "insert_edit_into_file",
+        "multi_replace_string_in_file", "editor", "patch", "copilot_createfile", "copilot_replacestring",
+        "copilot_insertedit", "copilot_applypatch",
     ),
     StepKind.SUBMIT: ("submit", "finish", "submit_review", "attempt_completion", "exit_forfeit"),
     StepKind.DELEGATE: ("task", "agent", "delegate"),
@@ -28,7 +36,8 @@ _NAMES: dict[StepKind, tuple[str, ...]] = {
 """The tools of agents, in lower case, by what they are for."""
 _SHELLS = frozenset(
     ("bash", "shell", "sh", "terminal", "execute_bash", "bash_command", "run", "run_command", "exec_command",
-     "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython")
+     "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython", "run_in_terminal", "run_terminal_cmd",
+     "execute_command", "run_commands", "run_shell_command")
 )  # fmt: skip
 _TEST = re.compile(
     r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
@@ -67,7 +76,7 @@ def kind_of_command(command: str) -> StepKind:
 
 def command_of(call: RunCall) -> str:
     """Return the shell command of a call, empty if there is none."""
-    for key in ("command", "cmd", "keystrokes", "raw_action", "code"):
+    for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
         if isinstance(value, str):
             return value
@@ -119,7 +128,8 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
 
 
 def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
-    for old, new in (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString")):
+    pairs = ("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString"), ("old_text", "new_text")
+    for old, new in (*pairs, ("oldText", "newText")):
         if isinstance(change.get(old), str):
             return FileEdit(path, as_str(change[old]), as_str(change.get(new)))
     whole = next(

@@ -234,8 +234,6 @@ _KINDS = (
             or _says("- Session ID: ses_")(probe)),
     Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
-    Foreign("a chat of GitHub Copilot", _CONVERT,
-            _any(lambda record: "requests" in record and bool({"responderUsername", "sessionId"} & record.keys()))),
     Foreign("a session of Copilot CLI", _CONVERT, _any(_is_event_of_copilot)),
     Foreign("a session of Cursor", _CONVERT,
             _any(lambda record: "role" in record and "type" not in record and isinstance(record.get("message"), dict))),

@@ -51,6 +51,11 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "copilot-chat": Layout(
+        ("message.text", "response.value", "result.metadata.toolCallRounds.response",
+         "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
+        ("requests",),
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(

@@ -74,6 +74,29 @@ def claude_code(run: Any) -> Count:
     return Count(len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told))
 
 
+def copilot_chat(run: Any) -> Count:
+    count = Count()
+    for request in run["requests"]:
+        metadata = (request.get("result") or {}).get("metadata") or {}
+        rounds = [item for item in metadata.get("toolCallRounds") or [] if item["response"] or item["toolCalls"]]
+        if rounds:
+            count.turns += len(rounds)
+            count.calls += sum(len(item["toolCalls"]) for item in rounds)
+            count.results += len(metadata.get("toolCallResults") or {})
+            continue
+        before = "call"
+        for part in request["response"]:
+            kind = part.get("kind")
+            if kind in ("prepareToolInvocation", "undoStop", "mcpServersStarting") or part.get("value") == "":
+                continue
+            now = "call" if kind == "toolInvocationSerialized" else "text"
+            count.turns += (before, now) == ("call", "text")
+            count.calls += now == "call"
+            count.results += now == "call" and part.get("isComplete", False)
+            before = now
+    return count
+
+
 def inspect(run: Any) -> Count:
     pool = (run.get("events_data") or {}).get("messages") or []
     count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
@@ -146,6 +169,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),
+    "copilot-chat": _each(copilot_chat),
     "inspect": _each(inspect),
     "mini-swe-agent": _each(mini_swe_agent),
     "openhands": _each(openhands),
