@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recorded_runs.assistants import copilot_request, copilot_running
-from recorded_runs.coding_agents import codex_exec, codex_rollout
+from recorded_runs.coding_agents import claude_stream, codex_exec, codex_rollout
 from recorded_runs.dialogues import (
     DIFF,
     atif,
@@ -118,4 +118,7 @@ def make_all(folder: Path) -> list[Made]:
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)
     add(_lines(folder / "k-rollout", codex_rollout()), "codex", 21, 7)
     add(_lines(folder / "k-exec", codex_exec()), "codex-exec", 9, 5)
+    of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
+    add(_lines(folder / "k-stream", claude_stream()), "claude-stream", *of_stream)
+    add(_write(folder / "k-stream-array", claude_stream(), 2), "claude-stream", *of_stream)
     return made

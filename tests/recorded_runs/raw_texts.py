@@ -51,6 +51,7 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "claude-stream": Layout(("message.content", "result", "errors")),
     "codex": Layout(
         ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
          "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
@@ -278,6 +279,8 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     if zipfile.is_zipfile(path):
         return _samples(path)
     text = path.read_text(encoding="utf-8")
+    if formats[0] == "claude-stream":
+        return side_agents_apart(json.loads(text) if text.startswith("[") else list(map(json.loads, text.splitlines())))
     try:
         whole = json.loads(text)
     except ValueError:
@@ -294,6 +297,14 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
         alone = {key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")}
         return [alone, *inner]
     return [whole]
+
+
+def side_agents_apart(records: list[Any]) -> list[list[Any]]:
+    """Return the records of the main thread, then those of each side agent."""
+    by_agent: dict[str, list[Any]] = {"": []}
+    for record in records:
+        by_agent.setdefault(record.get("parent_tool_use_id") or "", []).append(record)
+    return list(by_agent.values())
 
 
 def _samples(path: Path) -> list[Any]:

@@ -193,6 +193,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),
+    "claude-stream": _each(claude_code),
     "codex": _each(codex),
     "codex-exec": _each(codex_exec),
     "copilot-chat": _each(copilot_chat),
