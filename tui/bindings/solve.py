@@ -68,6 +68,8 @@ SOLVE_KEYS: tuple[Key, ...] = (
     Key("console.complete", "tab", "complete", "Complete", "Complete from what was shown", "Console", _L, True, True),
     Key("console.back", "up", "recall(-1)", "Line before", "Bring back an earlier line", "Console", _L),
     Key("console.forth", "down", "recall(1)", "Next line", "Bring back a later line", "Console", _L),
+    Key("console.back_out", "escape", "back_out", "Back", "Empty the line; a search ends", "Console", _L, True),
+    Key("console.text", "alt+r", "as_text", "As text", "Find the characters as they stand", "Console", _L, True),
     Key("files.list", "f", "list_functions", "List functions", "Ask for the functions of the file", "Files", _F, True),
     Key("files.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it", "Files", _F),
     Key("files.edit", "e", "edit", "Edit", "Open the function in the editor", "Files", _F, True),
