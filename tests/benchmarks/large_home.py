@@ -218,7 +218,7 @@ async def opened(home: Path) -> dict[str, float]:
     return found
 
 
-async def keys(pilot: Pilot[None], key: str) -> float:
+async def keys(pilot: Pilot[object], key: str) -> float:
     """Milliseconds until a key has been taken and the screen was drawn."""
     from textual import events
 

@@ -168,9 +168,16 @@ class HomeScreen(Screen[None]):
 
     def _look_again(self) -> None:
         """Read again what another program is at."""
-        attempts = self.rows.attempts if self.rows is not None else ()
-        if self.is_current and any(entry.attempt.open for entry in attempts):
-            self.action_reload()
+        rows, reader = self.rows, self._reader
+        if rows is None or reader is None or not rows.complete or not self.is_current:
+            return
+        opened = [entry.key for entry in rows.attempts if entry.attempt.open]
+        if opened:
+            self._jobs.do(lambda _: reader.read_again(opened), self._show_changed, key="again")
+
+    def _show_changed(self, rows: HomeRows | None) -> None:
+        if rows is not None:
+            self._show(rows)
 
     def action_reload(self) -> None:
         """Read everything again."""
