@@ -173,8 +173,10 @@ class HelpScreen(ModalScreen[None]):
 
     def _show(self, wanted: str) -> None:
         parts: list[RenderableType] = [Text(f"{self._about}\n")] if self._about and not wanted else []
+        told: set[HelpRow] = set()
         for title, rows in (*self._known, *(self._elsewhere if wanted else ())):
-            fitting = [row for row in rows if not wanted or row.fits(wanted)]
+            fitting = [row for row in rows if not wanted or (row.fits(wanted) and row not in told)]
+            told.update(fitting)
             if fitting:
                 parts += [Text(title, style="bold underline"), _table(fitting), Text("")]
         self.keys.update(Group(*parts) if parts else Text("No key here does this."))
