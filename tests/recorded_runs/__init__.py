@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recorded_runs.assistants import copilot_request, copilot_running
+from recorded_runs.coding_agents import codex_exec, codex_rollout
 from recorded_runs.dialogues import (
     DIFF,
     atif,
@@ -115,4 +116,6 @@ def make_all(folder: Path) -> list[Made]:
     chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
     add(_write(folder / "k-copilot", chats, 2), "copilot-chat", 6)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)
+    add(_lines(folder / "k-rollout", codex_rollout()), "codex", 21, 7)
+    add(_lines(folder / "k-exec", codex_exec()), "codex-exec", 9, 5)
     return made
