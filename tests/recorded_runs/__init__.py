@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recorded_runs.assistants import copilot_request, copilot_running
+from recorded_runs.assistants import (
+    copilot_events,
+    copilot_request,
+    copilot_running,
+    cursor_stream,
+    cursor_transcript,
+    opencode,
+)
 from recorded_runs.dialogues import (
     DIFF,
     atif,
@@ -114,5 +121,9 @@ def make_all(folder: Path) -> list[Made]:
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
     chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
     add(_write(folder / "k-copilot", chats, 2), "copilot-chat", 6)
+    add(_lines(folder / "k-copilot-events", copilot_events()), "copilot-cli", 13, 5)
+    add(_write(folder / "k-opencode", opencode(), 2), "opencode", 3)
+    add(_lines(folder / "k-cursor", cursor_transcript()), "cursor", 4, 3)
+    add(_lines(folder / "k-cursor-stream", cursor_stream()), "cursor", 13, 5)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)
     return made
