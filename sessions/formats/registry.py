@@ -173,11 +173,6 @@ def _is_stream_json(record: dict[str, Json]) -> bool:
     return typed and "session_id" in record and not {"sessionId", "parentUuid", "leafUuid"} & record.keys()
 
 
-def _is_rollout(record: dict[str, Json]) -> bool:
-    kinds = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
-    return (_type(record, *kinds) and "payload" in record) or "record_type" in record
-
-
 def _is_row(record: dict[str, Json], *keys: str) -> bool:
     first = _first(record, "trajectory")
     return "role" in first and any(key in first for key in keys)
@@ -218,14 +213,7 @@ def _is_event_of_copilot(record: dict[str, Json]) -> bool:
     return "." in as_str(record.get("type")) and isinstance(record.get("data"), dict) and "parentId" in record
 
 
-def _is_event_of_codex(record: dict[str, Json]) -> bool:
-    name, _, what = as_str(record.get("type")).partition(".")
-    return bool(what) and name in ("thread", "turn", "item") and (bool({"thread_id", "item", "usage"} & record.keys()))
-
-
 _KINDS = (
-    Foreign("a Codex CLI session", _CONVERT, _any(_is_rollout)),
-    Foreign("the output of `codex exec --json`", _CONVERT, _any(_is_event_of_codex)),
     Foreign("the output of Claude Code's `--output-format stream-json`",
             "Open the session itself: it lies below ~/.claude/projects.", _any(_is_stream_json)),
     Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),

@@ -172,3 +172,15 @@ def cursor_stream() -> list[Any]:
         {"type": "result", "subtype": "success", "is_error": False, "duration_ms": 5200, "result": "Done",
          "session_id": "s1", "usage": {"inputTokens": 4, "outputTokens": 2}},
     ]  # fmt: skip
+
+
+def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
+    return [
+        ("l-copilot", False, chats, "copilot-chat", 6, 6),
+        ("l-copilot-events", True, copilot_events(), "copilot-cli", 13, 5),
+        ("l-opencode", False, opencode(), "opencode", 3, 3),
+        ("l-cursor", True, cursor_transcript(), "cursor", 4, 3),
+        ("l-cursor-stream", True, cursor_stream(), "cursor", 13, 5),
+    ]

@@ -51,6 +51,15 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "codex": Layout(
+        ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
+         "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
+        repeated=("payload.message", "payload.text"),
+    ),
+    "codex-exec": Layout(
+        ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
+        repeated=("item.",),
+    ),
     "copilot-chat": Layout(
         ("message.text", "response.value", "result.metadata.toolCallRounds.response",
          "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),

@@ -75,6 +75,30 @@ def claude_code(run: Any) -> Count:
     return Count(len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told))
 
 
+def codex(run: Any) -> Count:
+    """Counts the items alone: a reply ends where a call is answered or a user speaks."""
+    count, is_open = Count(), False
+    for record in run:
+        payload = record.get("payload", record)
+        kind = payload.get("type", "")
+        if record["type"] != "response_item":
+            continue
+        if kind in ("reasoning", "message") or kind.endswith("_call"):
+            is_reply = payload.get("role", "assistant") == "assistant"
+            count.turns += is_reply and not is_open
+            is_open = is_reply
+        count.calls += kind.endswith("_call")
+        count.results += kind.endswith("_output")
+        is_open = is_open and not kind.endswith("_output")
+    return count
+
+
+def codex_exec(run: Any) -> Count:
+    done = [record["item"] for record in _of(run, type="item.completed")]
+    commands = len(_of(done, type="command_execution"))
+    return Count(commands + len(_of(done, type="agent_message")), commands, commands)
+
+
 def copilot_chat(run: Any) -> Count:
     count = Count()
     for request in run["requests"]:
@@ -195,6 +219,8 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),
+    "codex": _each(codex),
+    "codex-exec": _each(codex_exec),
     "copilot-chat": _each(copilot_chat),
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),
