@@ -66,6 +66,9 @@ LAYOUTS = {
          "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
         ("requests",),
     ),
+    "copilot-cli": Layout(("data.content", "data.toolRequests.arguments", "data.arguments", "data.result.content",
+                           "data.reasoningText", "data.message")),
+    "cursor": Layout(("message.content", "tool_call"), repeated=("message.content", "tool_call")),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
@@ -76,6 +79,9 @@ LAYOUTS = {
         repeated=("input",),
     ),
     "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),
+    "opencode": Layout(
+        ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
+    ),
     "openhands": Layout(
         ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
