@@ -11,7 +11,7 @@ import shlex
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Layout:
     """The same as `said`, outside of the records."""
     repeated: tuple[str, ...] = ("\0",)
     """Said again with every call of a model, so that the number of times does not count."""
+    runs: Callable[[Path], list[Any]] | None = None
+    """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an array."""
 
 
 LAYOUTS = {
@@ -49,6 +51,23 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "codex": Layout(
+        ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
+         "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
+        repeated=("payload.message", "payload.text"),
+    ),
+    "codex-exec": Layout(
+        ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
+        repeated=("item.",),
+    ),
+    "copilot-chat": Layout(
+        ("message.text", "response.value", "result.metadata.toolCallRounds.response",
+         "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
+        ("requests",),
+    ),
+    "copilot-cli": Layout(("data.content", "data.toolRequests.arguments", "data.arguments", "data.result.content",
+                           "data.reasoningText", "data.message")),
+    "cursor": Layout(("message.content", "tool_call"), repeated=("message.content", "tool_call")),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
@@ -59,6 +78,9 @@ LAYOUTS = {
         repeated=("input",),
     ),
     "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),
+    "opencode": Layout(
+        ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
+    ),
     "openhands": Layout(
         ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
@@ -254,6 +276,9 @@ def apart(run: Any, arrays: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]
 
 def runs_in(path: Path, formats: list[str]) -> list[Any]:
     """Return the runs of a file as they were decoded; `formats` has the format of each."""
+    split = LAYOUTS[formats[0]].runs if formats else None
+    if split is not None:
+        return split(path)
     if path.is_dir():
         return [[json.loads(file.read_bytes()) for file in sorted(path.rglob("event-*.json"))]]
     if zipfile.is_zipfile(path):

@@ -503,6 +503,7 @@ class SolveScreen(Screen[How]):
         if message.what == "edit":
             await self.area.make("editor")
             if self.editor.take(message.name):
+                self.editor.go_to(message.line)
                 await self.action_pane("editor")
         elif self.kind.has_suspects:
             self.controller.suspect(message.name)
@@ -542,9 +543,7 @@ class SolveScreen(Screen[How]):
             return False
         if action == "insert_code":
             return self._terms.assistant is not None
-        if action == "pane":
-            return not parameters or parameters[0] in self.kind.panes
-        return True
+        return action != "pane" or not parameters or parameters[0] in self.kind.panes
 
     def action_leave(self) -> None:
         """Go home; the attempt can be resumed."""

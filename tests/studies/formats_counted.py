@@ -1,0 +1,318 @@
+"""Counts the turns, calls and results of recorded runs in the raw records, and compares what their readers show.
+
+Usage: python tests/studies/formats_counted.py [-v] FILE_OR_FOLDER…    exit code 1 if a figure differs
+
+A line per file: its format, runs, steps, then turns of the agent, calls, results, texts found, and the verdict or how
+many runs were solved; two figures are what the reader shows and, after a slash, what a direct count gives, with ✘
+where they differ. The direct counts are in `COUNTERS`, a function for each format that uses no reader; texts are those
+of `recorded_runs.raw_texts`. A format without a counter has `?` in place of the second figure. With -v a line per run.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from recorded_runs.raw_texts import LAYOUTS, runs_in, tally_file
+
+from gistpoint.sessions.runs.opening import list_runs, open_run
+
+
+@dataclass
+class Count:
+    """The figures of one run; a verdict is None if the count says nothing of it."""
+
+    turns: int = 0
+    calls: int = 0
+    results: int = 0
+    verdict: str | None = None
+
+
+Runs = list[Any]
+"""The runs of a file as `raw_texts.runs_in` decodes them."""
+
+
+def _records(run: Any, *keys: str) -> list[Any]:
+    return run if isinstance(run, list) else next((run[key] for key in keys if isinstance(run.get(key), list)), [])
+
+
+def _of(items: Any, **wanted: str) -> list[Any]:
+    return [i for i in items or [] if isinstance(i, dict) and all(i.get(key) == value for key, value in wanted.items())]
+
+
+def _blocks(message: dict[str, Any], ending: str) -> int:
+    content = message.get("content")
+    return sum(str(part.get("type")).endswith(ending) for part in content) if isinstance(content, list) else 0
+
+
+def atif(run: Any) -> Count:
+    steps = run["steps"]
+    results = sum(len((step.get("observation") or {}).get("results") or []) for step in steps)
+    return Count(len(_of(steps, source="agent")), sum(len(step.get("tool_calls") or []) for step in steps), results)
+
+
+def chat(run: Any) -> Count:
+    messages = _records(run, "messages", "traj")
+    calls = sum(len(message.get("tool_calls") or []) + _blocks(message, "tool_use") for message in messages)
+    results = len(_of(messages, role="tool")) + sum(_blocks(message, "tool_result") for message in messages)
+    reward = run.get("reward", run.get("resolved")) if isinstance(run, dict) else None
+    verdict = "" if reward is None else "solved" if reward == 1 else "unsolved"
+    return Count(len(_of(messages, role="assistant")), calls, results, verdict)
+
+
+def claude_code(run: Any) -> Count:
+    records = run if isinstance(run, list) else [run]
+    said = [record["message"] for record in _of(records, type="assistant")]
+    told = [record["message"] for record in _of(records, type="user")]
+    ids = {message.get("id") or id(message) for message in said}
+    return Count(len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told))
+
+
+def codex(run: Any) -> Count:
+    """Counts the items alone: a reply ends where a call is answered or a user speaks."""
+    count, is_open = Count(), False
+    for record in run:
+        payload = record.get("payload", record)
+        kind = payload.get("type", "")
+        if record["type"] != "response_item":
+            continue
+        if kind in ("reasoning", "message") or kind.endswith("_call"):
+            is_reply = payload.get("role", "assistant") == "assistant"
+            count.turns += is_reply and not is_open
+            is_open = is_reply
+        count.calls += kind.endswith("_call")
+        count.results += kind.endswith("_output")
+        is_open = is_open and not kind.endswith("_output")
+    return count
+
+
+def codex_exec(run: Any) -> Count:
+    done = [record["item"] for record in _of(run, type="item.completed")]
+    commands = len(_of(done, type="command_execution"))
+    return Count(commands + len(_of(done, type="agent_message")), commands, commands)
+
+
+def copilot_chat(run: Any) -> Count:
+    count = Count()
+    for request in run["requests"]:
+        metadata = (request.get("result") or {}).get("metadata") or {}
+        rounds = [item for item in metadata.get("toolCallRounds") or [] if item["response"] or item["toolCalls"]]
+        if rounds:
+            count.turns += len(rounds)
+            count.calls += sum(len(item["toolCalls"]) for item in rounds)
+            count.results += len(metadata.get("toolCallResults") or {})
+            continue
+        before = "call"
+        for part in request["response"]:
+            kind = part.get("kind")
+            if kind in ("prepareToolInvocation", "undoStop", "mcpServersStarting") or part.get("value") == "":
+                continue
+            now = "call" if kind == "toolInvocationSerialized" else "text"
+            count.turns += (before, now) == ("call", "text")
+            count.calls += now == "call"
+            count.results += now == "call" and part.get("isComplete", False)
+            before = now
+    return count
+
+
+def copilot_cli(run: Any) -> Count:
+    replies = _of(run, type="assistant.message")
+    asked = [call["toolCallId"] for event in replies for call in event["data"]["toolRequests"]]
+    begun = {event["data"]["toolCallId"] for event in _of(run, type="tool.execution_start")} - set(asked)
+    return Count(len(replies), len(asked) + len(begun), len(_of(run, type="tool.execution_complete")))
+
+
+def cursor(run: Any) -> Count:
+    if "role" in run[0]:
+        said = [record["message"] for record in _of(run, role="assistant")]
+        told = [record["message"] for record in _of(run, role="user")]
+        calls = sum(_blocks(m, "tool_use") for m in said)
+        return Count(len(said), calls, sum(_blocks(m, "tool_result") for m in told))
+    tools = _of(run, type="tool_call")
+    kinds = [record["type"] for record in run if record["type"] in ("assistant", "thinking", "tool_call")]
+    turns = sum(kind != "tool_call" and before in ("tool_call", "") for before, kind in pairwise(["", *kinds]))
+    return Count(turns, len({record["call_id"] for record in tools}), len(_of(tools, subtype="completed")))
+
+
+def opencode(run: Any) -> Count:
+    replies = [message for message in run["messages"] if message["info"]["role"] == "assistant"]
+    calls = [part["state"] for message in replies for part in _of(message["parts"], type="tool")]
+    return Count(len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error")))
+
+
+def inspect(run: Any) -> Count:
+    pool = (run.get("events_data") or {}).get("messages") or []
+    count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
+    for event in run["events"]:
+        if event["event"] == "model":
+            count.turns += 1
+            choices = (event.get("output") or {}).get("choices") or []
+            count.calls += sum(len(choice["message"].get("tool_calls") or []) for choice in choices)
+            answered |= {message["tool_call_id"] for message in _of(event["input"], role="tool")}
+        if event["event"] == "tool":
+            answered.add(event["id"])
+        count.calls += event["event"] == "sandbox"
+        count.results += event["event"] == "sandbox"
+    count.results += len(answered)
+    scores = [score["value"] for score in (run.get("scores") or {}).values()]
+    count.verdict = ("solved" if scores[0] in ("C", 1) else "unsolved") if scores else None
+    return count
+
+
+def mini_swe_agent(run: Any) -> Count:
+    count = Count()
+    messages = _records(run, "messages")
+    for number, message in enumerate(messages):
+        if message["role"] != "assistant":
+            continue
+        count.turns += 1
+        blocks = re.findall(r"```(?:bash|mswea_bash_command)\s*\n.*?\n```", message.get("content") or "", re.S)
+        count.calls += len(message.get("tool_calls") or []) or len(blocks) == 1
+        count.results += number + 1 < len(messages) and messages[number + 1]["role"] in ("user", "tool")
+    return count
+
+
+def openhands(run: Any) -> Count:
+    count = Count()
+    for event in _records(run, "history"):
+        if "kind" in event:
+            count.turns += event["kind"] == "ActionEvent" or (event["kind"], event["source"]) == (
+                "MessageEvent",
+                "agent",
+            )
+            count.calls += event["kind"] == "ActionEvent"
+            count.results += event["kind"] in ("ObservationEvent", "AgentErrorEvent")
+            continue
+        action, observation = event.get("action"), event.get("observation")
+        by_agent = event.get("source", "agent" if count.turns or action != "message" else "user") != "user"
+        count.turns += action not in (None, "change_agent_state") and by_agent
+        as_tool = action != "finish" or "tool_call_metadata" in event
+        count.calls += action not in (None, "change_agent_state", "message") and as_tool
+        count.results += observation not in (None, "null", "agent_state_changed")
+    solved = run.get("success") if isinstance(run, dict) else None
+    count.verdict = "" if solved is None else "solved" if solved else "unsolved"
+    return count
+
+
+def swe_agent(run: Any) -> Count:
+    if "trajectory" not in run:
+        said = _of(run["history"], role="assistant")
+        return Count(len(said), sum(len(message.get("tool_calls") or []) for message in said),
+                     len(_of(run["history"], message_type="observation")) - 1)  # fmt: skip
+    calls = sum(bool(step["action"].strip()) for step in run["trajectory"])
+    return Count(len(run["trajectory"]), calls, calls)
+
+
+def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
+    """Return the counter of a file from that of a run."""
+    return lambda path, formats: [count(run) for run in runs_in(path, formats)]
+
+
+COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
+    "atif": _each(atif),
+    "chat": _each(chat),
+    "claude-code": _each(claude_code),
+    "codex": _each(codex),
+    "codex-exec": _each(codex_exec),
+    "copilot-chat": _each(copilot_chat),
+    "copilot-cli": _each(copilot_cli),
+    "cursor": _each(cursor),
+    "inspect": _each(inspect),
+    "mini-swe-agent": _each(mini_swe_agent),
+    "opencode": _each(opencode),
+    "openhands": _each(openhands),
+    "swe-agent": _each(swe_agent),
+}
+"""A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
+
+
+@dataclass
+class Row:
+    """What a reader shows of a run, and the direct count."""
+
+    name: str
+    format: str
+    steps: int
+    shown: Count
+    direct: Count | None
+    texts: int | None
+    """Texts of its records and of its own object; None if `raw_texts` can't read the format."""
+    lost: int
+
+
+def rows_of(path: Path) -> Iterator[Row | str]:
+    """Yield a row for each run of a file, or why it has none."""
+    listed = list(list_runs([path]))
+    for refused in [item for item in listed if item.header is None]:
+        yield refused.problem.replace(f"{path} ", "").split(", for which")[0].split(". Known")[0]
+    names = [(item.name, item.header.format) for item in listed if item.header]
+    if not names:
+        return
+    formats = [format for _, format in names]
+    counter = COUNTERS.get(formats[0])
+    direct = counter(path, formats) if counter else [None] * len(names)
+    tallies = [told for _, told in tally_file(path)] if set(formats) <= LAYOUTS.keys() else [None] * len(names)
+    if not len(names) == len(direct) == len(tallies):
+        yield f"✘ {len(names)} runs are listed, {len(direct)} are in the file"
+        return
+    for (name, format), counted, told in zip(names, direct, tallies, strict=True):
+        document = open_run(name)
+        steps = list(document.steps())
+        agents = [step for step in steps if step.actor.value in ("agent", "person")]
+        calls, results = (sum(len(step.calls) for step in steps), sum(len(step.results) for step in steps))
+        shown = Count(len(agents), calls, results, document.header.verdict)
+        texts, lost = (None, 0) if told is None else (told.texts, len(told.lost))
+        yield Row(name, format, len(steps), shown, counted, texts, lost)
+
+
+LINE = "{:<58} {:<16} {:>4} {:>5}  {:<12} {:<12} {:<12} {:<14} {}"
+
+
+def line_of(name: str, rows: list[Row]) -> str:
+    """Return the line of a file, or of a run."""
+    cells = [_cell([row.shown.turns for row in rows], [row.direct.turns if row.direct else None for row in rows])]
+    cells.append(_cell([row.shown.calls for row in rows], [row.direct.calls if row.direct else None for row in rows]))
+    cells.append(
+        _cell([row.shown.results for row in rows], [row.direct.results if row.direct else None for row in rows])
+    )
+    cells.append(_cell([(row.texts or 0) - row.lost for row in rows], [row.texts for row in rows]))
+    told = [row.direct.verdict if row.direct else None for row in rows]
+    wrong = " ✘" if any(one not in (None, row.shown.verdict) for one, row in zip(told, rows, strict=True)) else ""
+    verdicts = [row.shown.verdict or "none" for row in rows]
+    verdict = verdicts[0] if len(set(verdicts)) == 1 else f"{verdicts.count('solved')} of {len(rows)} solved"
+    formats = "+".join(dict.fromkeys(row.format for row in rows))
+    return LINE.format(name[-58:], formats, len(rows), sum(row.steps for row in rows), *cells, verdict + wrong)
+
+
+def _cell(shown: list[int], direct: list[int | None]) -> str:
+    known = [count for count in direct if count is not None]
+    if len(known) < len(direct):
+        return f"{sum(shown)}/?"
+    return f"{sum(shown)}/{sum(known)}{'' if shown == known else ' ✘'}"
+
+
+def main() -> int:
+    wordy, differs = "-v" in sys.argv, False
+    print(LINE.format("file", "format", "runs", "steps", "turns", "calls", "results", "texts", "verdict"))
+    for given in [Path(name) for name in sys.argv[1:] if name != "-v"]:
+        for path in [given] if given.is_file() else sorted(p for p in given.rglob("*") if p.is_file()):
+            name = path.name if given.is_file() else str(path.relative_to(given))
+            found = list(rows_of(path))
+            rows = [row for row in found if isinstance(row, Row)]
+            lines = [f"{name[-58:]:<58} {told}" for told in found if isinstance(told, str)]
+            lines += [line_of(name, rows)] if rows else []
+            lines += [line_of(f"  {row.name.rpartition('#')[2]}", [row]) for row in rows if wordy and len(rows) > 1]
+            print("\n".join(lines), flush=True)
+            differs = differs or any("✘" in line for line in lines)
+    return 1 if differs else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
