@@ -147,3 +147,14 @@ def claude_stream() -> list[dict[str, Any]]:
          "modelUsage": {"claude-x": {"inputTokens": 10, "outputTokens": 20, "cacheReadInputTokens": 5},
                         "claude-y": {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 0}}},
     ]  # fmt: skip
+
+
+def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
+    return [
+        ("k-rollout", True, codex_rollout(), "codex", 21, 7),
+        ("k-exec", True, codex_exec(), "codex-exec", 9, 5),
+        ("k-stream", True, claude_stream(), "claude-stream", *of_stream),
+        ("k-stream-array", False, claude_stream(), "claude-stream", *of_stream),
+    ]
