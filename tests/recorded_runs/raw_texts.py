@@ -40,6 +40,17 @@ class Layout:
     """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an array."""
 
 
+def rows(path: Path) -> list[Any]:
+    """Return the rows of a data set, with messages that are JSON within a text as lists."""
+    text = path.read_text(encoding="utf-8")
+    found = json.loads(text) if text.lstrip()[:1] == "[" else [json.loads(line) for line in text.splitlines() if line]
+    keys = ("messages", "trajectory", "conversations", "test_result")
+    return [
+        {key: json.loads(item) if key in keys and isinstance(item, str) else item for key, item in row.items()}
+        for row in found
+    ]
+
+
 LAYOUTS = {
     "atif": Layout(
         ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"), ("steps",)
@@ -51,6 +62,12 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "dataset-rows": Layout(
+        ("content", "text", "system_prompt", "value", "thought", "action", "observation",
+         "tool_calls.function.arguments"),
+        ("messages", "trajectory", "conversations", "trajectory_steps"),
+        runs=rows,
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(

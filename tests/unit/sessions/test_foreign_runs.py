@@ -19,20 +19,12 @@ OPENCODE = {
     "info": {"id": "ses_1", "title": "t"},
     "messages": [{"info": {"role": "user"}, "parts": [{"type": "text"}]}],
 }
-NEBIUS = {"instance_id": "i", "exit_status": "submitted", "target": True, "generated_patch": "",
-          "trajectory": [{"role": "system", "system_prompt": "s", "text": None, "mask": False},
-                         {"role": "ai", "text": "I look", "mask": False}]}  # fmt: skip
-NEBIUS_OPENHANDS = {
-    "instance_id": "i",
-    "trajectory": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
-}
 VERCEL = {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Fix"}]}]}
 VERCEL_RESULT = {"text": "x", "steps": [{"text": "a", "finishReason": "stop", "toolCalls": [], "toolResults": []}]}
 CODEX = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "s", "cwd": "/r"}}
 STREAM = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/r", "tools": []}
 LANGCHAIN = {"messages": [{"type": "human", "data": {"content": "q"}}]}
 RESPONSE = {"object": "response", "id": "r", "output": []}
-SMITH = {"instance_id": "i", "messages": json.dumps([SAID]), "resolved": True}
 
 
 @pytest.mark.parametrize("name", ["lines", "object", "array"])
@@ -40,14 +32,11 @@ SMITH = {"instance_id": "i", "messages": json.dumps([SAID]), "resolved": True}
     ("record", "seems"),
     [
         (GEMINI, "a session of Gemini CLI"),
-        (NEBIUS, "rows of a data set of SWE-agent's runs"),
-        (NEBIUS_OPENHANDS, "rows of a data set of runs"),
         (VERCEL, "messages in parts"),
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
         (CODEX, "a Codex CLI session"),
         (STREAM, "the output of Claude Code's `--output-format stream-json`"),
         (LANGCHAIN, "messages of LangChain"),
-        (SMITH, "rows of a data set whose messages are JSON within a text"),
         ({"is_resolved": False, "task_id": "t"}, "results of Terminal-Bench"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -87,7 +76,7 @@ def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path)
     assert main(["runs", str(path)]) == 0
     run = open_run(f"{path}#i1")
     run.build()
-    assert (run.header.format, run.step_count) == ("chat", 2)
+    assert (run.header.format, run.step_count) == ("dataset-rows", 2)
     assert (run.header.task, run.header.verdict, run.header.submission) == ("i1", "solved", "diff")
 
 
