@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import re
 from dataclasses import dataclass, replace
 
 from gistpoint.core.attempts.knowledge import source_text
@@ -104,6 +107,22 @@ def definitions_named(state: AttemptState, word: str, path: str = "") -> list[st
     same = [name for name in found if name.startswith(f"{path}::")]
     both = [name for name in exact if name in same]
     return both or same or exact or found
+
+
+def names_in(line: str) -> list[str]:
+    """Return the names that a line of Python uses: none that it assigns or defines, no keywords, no builtins."""
+    found = (match for match in _NAME.finditer(line) if match["name"] and not match["assigned"])
+    return list(dict.fromkeys(match["name"] for match in found if not _everywhere(match["name"])))
+
+
+_NAME = re.compile(
+    r"""[rRbBfFuU]{0,2}(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|\#.*|\b(?:def|class)\s+\w+"""
+    r"""|(?<!\w)(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<assigned>\s*=(?!=))?"""
+)
+
+
+def _everywhere(name: str) -> bool:
+    return keyword.iskeyword(name) or hasattr(builtins, name)
 
 
 def _plain(name: str) -> str:

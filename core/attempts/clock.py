@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, structs
+
 from gistpoint.core.attempts.events import Pane
 
 ASK_MS = 120_000
@@ -118,8 +120,7 @@ ACTIVITY_OF_PANE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """Milliseconds by activity up to the last event, the activity since then, and the time that the machine slept."""
 
     reading: int = 0
@@ -150,22 +151,22 @@ class Clock:
     def at(self, mono_ms: int, utc_ms: int) -> Clock:
         """Return the clock at a later moment of the same process."""
         if self.mono_ms is None:
-            return replace(self, mono_ms=mono_ms, utc_ms=utc_ms)
+            return structs.replace(self, mono_ms=mono_ms, utc_ms=utc_ms)
         span = max(0, mono_ms - self.mono_ms)
         wall = utc_ms - self.utc_ms if self.utc_ms is not None else span
         slept = wall - span if wall - span > SLEEP_THRESHOLD_MS else 0
-        moved = replace(self, mono_ms=mono_ms, utc_ms=utc_ms, asleep=self.asleep + slept)
+        moved = structs.replace(self, mono_ms=mono_ms, utc_ms=utc_ms, asleep=self.asleep + slept)
         return moved.add(self.running, span)
 
     def add(self, activity: ClockActivity, ms: int) -> Clock:
         """Count `ms` more (or fewer) as `activity`."""
         changed: dict[str, Any] = {activity.value: max(0, self.of(activity) + ms)}
-        return replace(self, **changed)
+        return structs.replace(self, **changed)
 
     def restarted(self, mono_ms: int, utc_ms: int) -> Clock:
         """Return the clock at the start of another process; the time in between is not counted."""
         gap = max(0, utc_ms - self.utc_ms) if self.utc_ms is not None else 0
-        return replace(self, mono_ms=mono_ms, utc_ms=utc_ms, away=self.away + gap)
+        return structs.replace(self, mono_ms=mono_ms, utc_ms=utc_ms, away=self.away + gap)
 
 
 class SystemTime:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from threading import RLock
 from typing import Any
 
@@ -142,7 +142,9 @@ class Attempt:
                 budgets=self.task.budgets,
                 backend=bench.backend,
                 tool_semantics=tool_semantics,
-                tool_names=tuple(tool.name for tool in bench.tools(replace(self.state, budgets=self.task.budgets))),
+                tool_names=tuple(
+                    tool.name for tool in bench.tools(structs.replace(self.state, budgets=self.task.budgets))
+                ),
             )
         )
         self._process_started()

@@ -9,7 +9,8 @@ from enum import StrEnum
 from functools import reduce
 from typing import Any, ClassVar, Protocol
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct, structs
+from msgspec import field as struct_field
 
 from gistpoint.core.attempts.clock import (
     ACTIVITY_OF_PANE,
@@ -258,21 +259,23 @@ class Ending:
 NOT_STARTED = AttemptStarted()
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptState:
-    """Everything known of an attempt after some number of its events."""
+class AttemptState(Struct, frozen=True):
+    """Everything known of an attempt after some number of its events.
+
+    A struct because the fold replaces it several times an event: a dataclass takes ten times as long.
+    """
 
     header: AttemptStarted = NOT_STARTED
-    budgets: Budgets = field(default_factory=Budgets)
+    budgets: Budgets = struct_field(default_factory=Budgets)
     remaining: Remaining = NOTHING_LEFT
     calls: tuple[AttemptCall, ...] = ()
     refused_free: int = 0
     """Calls in a row, up to the last, that were refused at no cost."""
     submissions: tuple[Submission, ...] = ()
     replacements: tuple[Replacement, ...] = ()
-    knowledge: Knowledge = field(default_factory=Knowledge)
+    knowledge: Knowledge = struct_field(default_factory=Knowledge)
     suspects: tuple[Suspect, ...] = ()
-    buffers: Mapping[str, str] = field(default_factory=dict)
+    buffers: Mapping[str, str] = struct_field(default_factory=dict)
     """Half-written code by buffer name (`path::qualname`)."""
     of_kind: KindState = NoKindState()
     """The state of the task's kind; kept up to date if the fold begins with `bench.TaskJudge.blank`."""
@@ -282,8 +285,8 @@ class AttemptState:
     ending: Ending | None = None
     doubt: Doubt = NO_DOUBT
     """Time without input that the solver was asked about and has not answered for."""
-    clock: Clock = field(default_factory=Clock)
-    affordances: Mapping[str, int] = field(default_factory=dict)
+    clock: Clock = struct_field(default_factory=Clock)
+    affordances: Mapping[str, int] = struct_field(default_factory=dict)
     """How often each affordance was used."""
     turns: tuple[ModelTurn, ...] = ()
     """A model's replies."""
@@ -388,17 +391,15 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
             f"The data of event {event.seq} do not fit its type, {event.type}.",
             hint="`gistpoint attempt show` shows what comes before it.",
         )
-    clock = state.clock
-    if isinstance(event.data, ProcessStarted):
-        state = replace(state, clock=clock.restarted(event.mono_ms, event.utc_ms), processes=state.processes + 1)
-    else:
-        state = replace(state, clock=clock.at(event.mono_ms, event.utc_ms))
+    restarted = isinstance(event.data, ProcessStarted)
+    clock = (state.clock.restarted if restarted else state.clock.at)(event.mono_ms, event.utc_ms)
+    state = structs.replace(state, clock=clock, processes=state.processes + restarted)
     of_kind = state.of_kind.advance(state, event)
     state = _after(state, event)
     running = _running(state)
-    clock = state.clock if state.clock.running is running else replace(state.clock, running=running)
+    clock = state.clock if state.clock.running is running else structs.replace(state.clock, running=running)
     unknown = state.unknown + isinstance(event.data, OtherEvent)
-    return replace(state, events=state.events + 1, unknown=unknown, clock=clock, of_kind=of_kind)
+    return structs.replace(state, events=state.events + 1, unknown=unknown, clock=clock, of_kind=of_kind)
 
 
 def _running(state: AttemptState) -> ClockActivity:
@@ -417,28 +418,29 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
         case AttemptStarted() as data:
             return _attempt_started(state, data)
         case ProcessStarted():  # nobody can answer any more for the time in which the last process asked
-            return replace(state, doubt=NO_DOUBT)
+            return structs.replace(state, doubt=NO_DOUBT)
         case FocusMoved(pane=pane):
             left = state.left_brief or pane != Pane.BRIEF
-            return replace(state, pane=Pane(pane), left_brief=left) if pane in set(Pane) else state
+            return structs.replace(state, pane=Pane(pane), left_brief=left) if pane in set(Pane) else state
         case Paused(reason=reason, text=text):
             left = state.left_brief or reason == PauseReason.QUESTIONNAIRE
-            return replace(state, pause=Pause(reason, text, event.mono_ms), left_brief=left)
+            return structs.replace(state, pause=Pause(reason, text, event.mono_ms), left_brief=left)
         case Resumed():
-            return replace(state, pause=None)
+            return structs.replace(state, pause=None)
         case IdlePrompted() as data:
             return _idle_prompted(state, data, event.mono_ms)
         case NotesWritten(text=text):
-            return replace(state, notes=text)
+            return structs.replace(state, notes=text)
         case BufferEdited() as data:
             return _buffer_edited(state, data)
         case AffordanceUsed(kind=kind, times=times):
-            return replace(state, affordances={**state.affordances, kind: state.affordances.get(kind, 0) + times})
+            used = {**state.affordances, kind: state.affordances.get(kind, 0) + times}
+            return structs.replace(state, affordances=used)
         case SuspectMarked() as data:
             return _suspect_marked(state, data)
         case AttemptEnded() as data:
             ending = Ending(data.reason, data.code or "", data.text or "")
-            return replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
+            return structs.replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
     return _after_turn(state, event.data)
 
 
@@ -446,14 +448,14 @@ def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
     """Return the state with what an event of a model says, or answers to a questionnaire."""
     match data:
         case QuestionnaireAnswered():
-            return replace(state, questionnaires=(*state.questionnaires, data))
+            return structs.replace(state, questionnaires=(*state.questionnaires, data))
         case AssistAsked() | AssistAnswered():
-            return replace(state, exchanges=exchanges_after(state.exchanges, data, state.clock.active))
+            return structs.replace(state, exchanges=exchanges_after(state.exchanges, data, state.clock.active))
         case ModelTurn():
-            return replace(state, turns=(*state.turns, data))
+            return structs.replace(state, turns=(*state.turns, data))
         case HandedOver():
             handover = Handover(data.to, data.by, data.note, len(state.turns), len(state.calls))
-            return replace(state, handovers=(*state.handovers, handover))
+            return structs.replace(state, handovers=(*state.handovers, handover))
     return _after_call(state, data)
 
 
@@ -476,7 +478,7 @@ def _after_call(state: AttemptState, data: EventData) -> AttemptState:
 def _attempt_started(state: AttemptState, data: AttemptStarted) -> AttemptState:
     budgets = data.budgets
     remaining = Remaining(budgets.tool_uses, budgets.submissions, budgets.scores)
-    return replace(state, header=data, budgets=budgets, remaining=remaining)
+    return structs.replace(state, header=data, budgets=budgets, remaining=remaining)
 
 
 def _call_made(state: AttemptState, data: CallMade) -> AttemptState:
@@ -496,7 +498,7 @@ def _call_made(state: AttemptState, data: CallMade) -> AttemptState:
         code=data.code or "",
         requested=REQUEST_ID in data.extra,
     )
-    return replace(state, calls=(*state.calls, call))
+    return structs.replace(state, calls=(*state.calls, call))
 
 
 def _call_answered(state: AttemptState, data: CallAnswered) -> AttemptState:
@@ -521,7 +523,7 @@ def _call_answered(state: AttemptState, data: CallAnswered) -> AttemptState:
         else call
         for call in state.calls
     )
-    return replace(
+    return structs.replace(
         state,
         calls=calls,
         remaining=remaining,
@@ -540,12 +542,12 @@ def _submission_made(state: AttemptState, data: SubmissionMade) -> AttemptState:
         at_ms=state.clock.active,
     )
     kept = (*state.replacements, replacement) if data.persistent else state.replacements
-    return replace(state, submissions=(*state.submissions, submission), replacements=kept)
+    return structs.replace(state, submissions=(*state.submissions, submission), replacements=kept)
 
 
 def _on_submission(state: AttemptState, call_id: str, **changes: Any) -> AttemptState:
     submissions = tuple(replace(s, **changes) if s.call_id == call_id else s for s in state.submissions)
-    return replace(state, submissions=submissions)
+    return structs.replace(state, submissions=submissions)
 
 
 def _submission_run(state: AttemptState, data: SubmissionRun) -> AttemptState:
@@ -576,21 +578,21 @@ def _idle_prompted(state: AttemptState, data: IdlePrompted, now: int) -> Attempt
         case IdleStage.ASKED:
             since = now if data.since_mono_ms is UNSET else data.since_mono_ms
             doubt, clock = asked(state.doubt, state.clock, activity, since, now)
-            return replace(state, doubt=doubt, clock=clock)
+            return structs.replace(state, doubt=doubt, clock=clock)
         case IdleStage.COVERED | IdleStage.INPUT as stage:
             idle = state.doubt.idle and stage == IdleStage.COVERED
-            return replace(state, doubt=state.doubt.stopped(state.clock, idle=idle))
+            return structs.replace(state, doubt=state.doubt.stopped(state.clock, idle=idle))
     clock = answered(state.doubt, state.clock, data.answer or "", data.idle_ms or 0, activity)
-    return replace(state, doubt=NO_DOUBT, clock=clock)
+    return structs.replace(state, doubt=NO_DOUBT, clock=clock)
 
 
 def _buffer_edited(state: AttemptState, data: BufferEdited) -> AttemptState:
     if state.of_kind.buffered(data.buffer) is not None:
         return state
-    return replace(state, buffers={**state.buffers, data.buffer: data.after(state.buffers.get(data.buffer))})
+    return structs.replace(state, buffers={**state.buffers, data.buffer: data.after(state.buffers.get(data.buffer))})
 
 
 def _suspect_marked(state: AttemptState, data: SuspectMarked) -> AttemptState:
     others = tuple(s for s in state.suspects if s.name != data.function)
     marked = (Suspect(data.function, state.clock.active, len(state.calls)),) if data.marked else ()
-    return replace(state, suspects=(*others, *marked))
+    return structs.replace(state, suspects=(*others, *marked))

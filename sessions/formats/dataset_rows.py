@@ -171,6 +171,7 @@ class DatasetRows(Format):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("tools", "functions"), "what the model could call", of_run=True),
+        NotShown(("from",), "ShareGPT's name of who speaks, which is shown in our words"),
         NotShown(("cutoff_date", "mask"), "what a training on the row heeds"),
     )
 

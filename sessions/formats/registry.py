@@ -167,16 +167,6 @@ def _first(record: dict[str, Json], key: str) -> dict[str, Json]:
     return as_dict((as_list(record.get(key)) or [None])[0])
 
 
-def _is_stream_json(record: dict[str, Json]) -> bool:
-    typed = _type(record, "system", "assistant", "user", "result", "stream_event")
-    return typed and "session_id" in record and not {"sessionId", "parentUuid", "leafUuid"} & record.keys()
-
-
-def _is_rollout(record: dict[str, Json]) -> bool:
-    kinds = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
-    return (_type(record, *kinds) and "payload" in record) or "record_type" in record
-
-
 def _has_parts(record: dict[str, Json]) -> bool:
     """Whether a message has its text in `parts`, like those of Google's and Vercel's programs."""
     messages = [record, as_dict(record.get("message")), *objects(record.get("messages"))[:3]]
@@ -208,31 +198,11 @@ def _is_terminal(probe: FileProbe) -> bool:
     return probe.is_lines and "version" in probe.object and bool({"width", "term"} & probe.object.keys())
 
 
-def _is_event_of_copilot(record: dict[str, Json]) -> bool:
-    return "." in as_str(record.get("type")) and isinstance(record.get("data"), dict) and "parentId" in record
-
-
-def _is_event_of_codex(record: dict[str, Json]) -> bool:
-    name, _, what = as_str(record.get("type")).partition(".")
-    return bool(what) and name in ("thread", "turn", "item") and (bool({"thread_id", "item", "usage"} & record.keys()))
-
-
 _KINDS = (
-    Foreign("a Codex CLI session", _CONVERT, _any(_is_rollout)),
-    Foreign("the output of `codex exec --json`", _CONVERT, _any(_is_event_of_codex)),
-    Foreign("the output of Claude Code's `--output-format stream-json`",
-            "Open the session itself: it lies below ~/.claude/projects.", _any(_is_stream_json)),
     Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
-    Foreign("an export of opencode", _CONVERT,
-            lambda probe: as_str(as_dict(probe.object.get("info")).get("id")).startswith("ses_")
-            or _says("- Session ID: ses_")(probe)),
+    Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
     Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
-    Foreign("a chat of GitHub Copilot", _CONVERT,
-            _any(lambda record: "requests" in record and bool({"responderUsername", "sessionId"} & record.keys()))),
-    Foreign("a session of Copilot CLI", _CONVERT, _any(_is_event_of_copilot)),
-    Foreign("a session of Cursor", _CONVERT,
-            _any(lambda record: "role" in record and "type" not in record and isinstance(record.get("message"), dict))),
     Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
             lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
     Foreign("a run of Docent", _CONVERT, _has("transcripts")),

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from recorded_runs import tables
+from recorded_runs.assistants import assistant_files
+from recorded_runs.coding_agents import agent_files
 from recorded_runs.dialogues import (
     DIFF,
     atif,
@@ -122,5 +124,8 @@ def make_all(folder: Path) -> list[Made]:
     )
     add(_lines(folder / "r-share", [tables.said(), tables.said("b")]), "dataset-rows", {"stats-5": 3, "b": 3})
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
+    for name, in_lines, value, format, records, steps in (*assistant_files(), *agent_files()):
+        write = _lines if in_lines else _write
+        add(write(folder / name, value), format, records, steps)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)
     return made

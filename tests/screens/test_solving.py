@@ -31,7 +31,7 @@ async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size:
         assert brief.text == source, "the source is a key away"
         await driver.press("f6")
         assert driver.solve.editor.code.endswith("    pass\n")
-        await driver.press("down", "down", "end", *["backspace"] * len("pass"))
+        await driver.press("ctrl+home", "down", "down", "end", *["backspace"] * len("pass"))
         await driver.type(BODY)
         await driver.press("f9")
         await driver.until_screen("ConfirmDialog")
@@ -58,7 +58,7 @@ async def test_a_corrupted_function_is_found_and_repaired_by_keys_alone(tmp_path
         await driver.until(lambda: driver.solve.focused is driver.solve.editor.editor)
         assert driver.solve.editor.buffer == "shop/prices.py::discount"
         assert "price + price" in driver.solve.editor.code
-        await driver.press("down", "down", "end", *["backspace"] * len(BODY))
+        await driver.press("ctrl+home", "down", "down", "end", *["backspace"] * len(BODY))
         await driver.type(BODY)
         await driver.press("ctrl+r")
         await driver.until_screen("ConfirmDialog")

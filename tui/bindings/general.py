@@ -22,7 +22,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
     ),
     Key("app.help", "f1,question_mark", "help", "Help", "Keys and explanations for this screen", "Program", _A, True),
     Key("app.theme", "alt+t", "change_theme", "Theme", "Choose light, dark or the terminal's colours", "Program", _A),
-    Key("app.zoom", "z", "zoom", "Zoom", "Show this pane alone, or all of them again", "Program", _A, True),
+    Key("app.zoom", "z,alt+z", "zoom", "Zoom", "Show this pane alone, or all of them again", "Program", _A, True),
     Key("app.jump", "ctrl+o", "jump", "Jump", "Go to a pane or a field by its letter", "Program", _A, True),
     Key("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed", "Program", _A),
     Key("home.attempts", "f3", "list('attempts')", "Attempts", "All attempts, of everybody", "Home", _H, True),

@@ -106,6 +106,13 @@ class EditingPane(Vertical):
         self.show_writing()
         self.draw_frame()
 
+    def go_to(self, line: int) -> None:
+        """Put the cursor on a line of the file, as long as the text is what stands there."""
+        row = line - self.editor.line_number_start
+        if self.code == self.start_of(self.buffer) and 0 <= row < self.editor.document.line_count:
+            text = self.editor.document.get_line(row)
+            self.editor.move_cursor((row, len(text) - len(text.lstrip())))
+
     def show_code(self, name: str, code: str) -> None:
         """Show code for a function that was written elsewhere."""
         self._load(name, code)
@@ -162,21 +169,9 @@ class EditingPane(Vertical):
         if self.keep is not None:
             self.keep(self.buffer, text)
 
-    def action_comment(self) -> None:
-        """Make the selected lines comments, or code again."""
-        self.editor.action_comment()
-
     def action_select_all(self) -> None:
         """Select the whole text."""
         self.editor.select_all()
-
-    def action_top(self) -> None:
-        """Put the cursor at the start of the text."""
-        self.editor.move_cursor((0, 0))
-
-    def action_bottom(self) -> None:
-        """Put the cursor at the end of the text."""
-        self.editor.move_cursor(self.editor.document.end)
 
     def action_diff(self) -> None:
         """Show the difference from the start, or the code again."""

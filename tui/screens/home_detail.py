@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,9 +21,9 @@ from gistpoint.tui.home_rows import (
     unit_of,
     who,
 )
-from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, folded, line
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import duration, used_words, when
+from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, folded, line
 
 NO_TASKS = """There is no task yet. From the shell:
 
@@ -113,10 +114,12 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
     if not row.mine and not row.shipped:
         yield line("  the brief names the tests, once you have started", MUTED)
         return
-    for failure in failing[:_SHOWN]:
-        yield Line((("  ✘ ", STYLES["✘"]), (cut(failure.id, width - 4), "")))
-    if len(failing) > _SHOWN:
-        yield line(f"  and {len(failing) - _SHOWN} more", MUTED)
+    tests = Counter(failure.id.partition("[")[0] for failure in failing)
+    for test, times in list(tests.items())[:_SHOWN]:
+        count = f" ×{times}" if times > 1 else ""
+        yield Line((("  ✘ ", STYLES["✘"]), (cut(test, width - 4 - len(count)), ""), (count, MUTED)))
+    if len(tests) > _SHOWN:
+        yield line(f"  and {len(tests) - _SHOWN} more", MUTED)
 
 
 def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:

@@ -88,6 +88,9 @@ class FunctionEditor(WritingArea):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("shift+tab", "outdent", "Outdent", show=False, id="editor.outdent"),
+        Binding("ctrl+underscore,ctrl+slash", "comment", "Comment", show=False, id="editor.comment"),
+        Binding("ctrl+home", "top", "Top", show=False, id="editor.top"),
+        Binding("ctrl+end", "bottom", "Bottom", show=False, id="editor.bottom"),
         Binding("escape", "leave", "Leave the editor", show=False, id="editor.leave"),
     ]
 
@@ -313,6 +316,14 @@ class FunctionEditor(WritingArea):
     def action_outdent(self) -> None:
         """Take a level from the selected lines."""
         self._change_lines(lambda lines: moved_back(lines, level_of(self.document.lines)))
+
+    def action_top(self) -> None:
+        """Put the cursor at the start of the text."""
+        self.move_cursor((0, 0))
+
+    def action_bottom(self) -> None:
+        """Put the cursor at the end of the text."""
+        self.move_cursor(self.document.end)
 
     def action_comment(self) -> None:
         """Make the selected lines comments, or code again."""

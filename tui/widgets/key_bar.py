@@ -25,6 +25,8 @@ WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
 """Actions that leave what is in sight."""
 _AT_THE_END = (*WAYS_OUT, "help")
 """Actions that keep their place at the right end, whatever else there is."""
+_WRITTEN = {"slash": "/", "backslash": "\\", "at": "@", "minus": "-", "plus": "+", "underscore": "_"}
+"""Keys whose characters Textual does not find, so that it offers them while they are letters of a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,10 @@ class KeyBar(Widget):
         if not self.app.app_focus or not self.is_attached or screen is not self.screen:
             return
         found: dict[str, ShownKey] = {}
+        focused = screen.focused
         for _, binding, enabled, tooltip in screen.active_bindings.values():
-            if binding.show and binding.action not in found:
+            written = focused is not None and focused.check_consume_key(binding.key, _WRITTEN.get(binding.key))
+            if binding.show and binding.action not in found and not written:
                 display = visible_line(self.app.get_key_display(binding))
                 found[binding.action] = ShownKey(binding.key, display, binding.description, tooltip, enabled)
         fixed = tuple(found[action] for action in _AT_THE_END if action in found)

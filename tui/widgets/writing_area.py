@@ -22,14 +22,17 @@ class Pasted(Message):
         self.outside = outside
 
 
-async def _move_first(widget: Widget, event: events.Key) -> None:
-    """Do at once what a widget's own key does.
+async def _do_now(widget: Widget, event: events.Key) -> None:
+    """Do at once what a key of the focused widget itself does.
 
     Textual lets such a key wander up to the app and looks it up there, while a letter or a pasted text that was typed
     after it is inserted at once, where the cursor still stands.
     """
-    for binding in widget._bindings.key_to_bindings.get(event.key, ()):
-        if not binding.id and await widget.app.run_action(binding.action, widget):
+    if event.is_printable:
+        return
+    namespace, bindings = widget.screen._binding_chain[0]  # private, but it knows the user's own keys
+    for binding in bindings.key_to_bindings.get(event.key, ()) if namespace is widget else ():
+        if await widget.app.run_action(binding.action, widget):
             event.stop()
             event.prevent_default()
             return
@@ -117,7 +120,7 @@ class WritingArea(TextArea):
 
     async def on_key(self, event: events.Key) -> None:
         """Keep the order of what is typed."""
-        await _move_first(self, event)
+        await _do_now(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
         """Report text that the terminal pastes; the base class inserts it."""
@@ -144,7 +147,7 @@ class WritingLine(Input):
 
     async def on_key(self, event: events.Key) -> None:
         """Keep the order of what is typed."""
-        await _move_first(self, event)
+        await _do_now(self, event)
 
     def on_paste(self, event: events.Paste) -> None:
         """Report text that the terminal pastes; the base class inserts it."""

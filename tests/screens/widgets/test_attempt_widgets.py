@@ -1,6 +1,6 @@
-from dataclasses import replace
 from itertools import cycle
 
+from msgspec import structs
 from shown_screen import Stage, rows
 
 from gistpoint.core.attempts.clock import Clock, ClockActivity
@@ -45,7 +45,7 @@ async def test_an_attempt_that_is_over_is_ended_and_not_paused() -> None:
     bar = BudgetBar()
     app = Stage(bar)
     async with app.run_test(size=(80, 3)) as pilot:
-        over = replace(STATE, ending=Ending("solved"))
+        over = structs.replace(STATE, ending=Ending("solved"))
         bar.update_from(over, Clock(running=ClockActivity.PAUSED), backend=BackendRecord("bwrap", isolated=True))
         await pilot.pause()
         assert "■ ended" in rows(app)[0]

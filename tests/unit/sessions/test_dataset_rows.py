@@ -55,7 +55,7 @@ def test_messages_in_a_text_are_the_same_as_in_a_list(tmp_path: Path) -> None:
 def test_recorded_calls_are_paired_by_id_and_a_nudge_is_the_users(tmp_path: Path) -> None:
     document, steps = opened(tmp_path / "a", [tables.calls()], "stats-2")
     run = document.header
-    assert (run.model, run.verdict, run.derived) == ("model-y", "unsolved", {"model", "verdict"})
+    assert (run.model, run.verdict, set(run.derived)) == ("model-y", "unsolved", {"model", "verdict"})
     both, done, nudge, last = steps[2:]
     assert [both.result_of(call).returncode for call in both.calls] == [1, None]  # type: ignore[union-attr]
     assert (done.text, nudge.text, nudge.actor.value) == ("Done?", "Please continue.", "user")

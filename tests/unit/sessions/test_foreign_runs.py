@@ -15,14 +15,8 @@ from gistpoint.tui.cli import main
 
 SAID = {"role": "user", "content": "Fix it"}
 GEMINI = {"sessionId": "s", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Fix"}]}
-OPENCODE = {
-    "info": {"id": "ses_1", "title": "t"},
-    "messages": [{"info": {"role": "user"}, "parts": [{"type": "text"}]}],
-}
 VERCEL = {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Fix"}]}]}
 VERCEL_RESULT = {"text": "x", "steps": [{"text": "a", "finishReason": "stop", "toolCalls": [], "toolResults": []}]}
-CODEX = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "s", "cwd": "/r"}}
-STREAM = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/r", "tools": []}
 LANGCHAIN = {"messages": [{"type": "human", "data": {"content": "q"}}]}
 RESPONSE = {"object": "response", "id": "r", "output": []}
 
@@ -34,8 +28,6 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         (GEMINI, "a session of Gemini CLI"),
         (VERCEL, "messages in parts"),
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
-        (CODEX, "a Codex CLI session"),
-        (STREAM, "the output of Claude Code's `--output-format stream-json`"),
         (LANGCHAIN, "messages of LangChain"),
         ({"is_resolved": False, "task_id": "t"}, "results of Terminal-Bench"),
     ],
@@ -58,11 +50,11 @@ def test_a_run_of_another_format_is_refused_by_name(
     assert isinstance(caught.value, NegativeVerdictError)
 
 
-def test_an_export_of_opencode_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(OPENCODE, indent=2), encoding="utf-8")
+def test_a_markdown_export_of_opencode_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("----\n## OpenCode Chat Export\n\n- Session ID: ses_1\n", encoding="utf-8")
     assert main(["show", str(path)]) == 1
-    assert "an export of opencode" in capsys.readouterr().err
+    assert "a Markdown export of opencode" in capsys.readouterr().err
 
 
 def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path) -> None:
@@ -116,10 +108,10 @@ def test_a_folder_tells_of_the_runs_that_it_has_no_reader_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "good.json").write_text(json.dumps({"messages": [SAID, SAID]}), encoding="utf-8")
-    (tmp_path / "rollout.jsonl").write_text(json.dumps(CODEX) + "\n", encoding="utf-8")
+    (tmp_path / "chain.json").write_text(json.dumps(LANGCHAIN), encoding="utf-8")
     (tmp_path / "notes.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
     assert main(["runs", str(tmp_path)]) == 0
     out, error = capsys.readouterr()
     assert "good.json" in out
-    assert "a Codex CLI session" in error
+    assert "messages of LangChain" in error
     assert "notes.json" not in error

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from agent_runs import LOOK, RIGHT, SOLVES, Home, WaitingModel
+from msgspec import structs
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.attempts.engine import Attempt
@@ -169,11 +169,11 @@ def test_only_an_attempt_that_a_run_can_let_go_of_is_taken_over(home: Home) -> N
         return raised.value.message
 
     def with_header(**members: Any) -> AttemptState:
-        return replace(state, header=msgspec.structs.replace(state.header, **members))
+        return structs.replace(state, header=msgspec.structs.replace(state.header, **members))
 
     solver = dict(state.header.solver or {})
     assert why_not(state, live=True) == "A person has this attempt open already."
-    untouched = replace(state, handovers=())
+    untouched = structs.replace(state, handovers=())
     assert "does not work on the run r" in why_not(untouched, live=True)
     with run.held():
         assert run_to_take_from(untouched, home.runs, live=True).name == "r"
@@ -181,4 +181,4 @@ def test_only_an_attempt_that_a_run_can_let_go_of_is_taken_over(home: Home) -> N
     assert "in a run" in why_not(with_header(solver={"kind": "mcp"}))
     assert "one reply" in why_not(with_header(solver=solver | {"setting": "static"}))
     assert "is gone" in why_not(with_header(solver=solver | {"run": "../r"}))
-    assert why_not(replace(state, ending=Ending("solved"))) == "The attempt has ended."
+    assert why_not(structs.replace(state, ending=Ending("solved"))) == "The attempt has ended."

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import replace
+
+from msgspec import structs
 
 from gistpoint.core.attempts.state import AttemptState, Submission
 from gistpoint.core.kinds.kind import ExpectedText
@@ -24,7 +25,7 @@ def reach(self, origin):
 def page(original: str, submitted: str) -> tuple[str, str, str]:
     expected = ExpectedText("network.py::Network.reach", original.replace("origin:", "None:"), original)
     submission = Submission(1, "call-1", Replacement("network.py", "Network.reach", submitted))
-    (found,) = compared((expected,), replace(AttemptState(), submissions=(submission,)))
+    (found,) = compared((expected,), structs.replace(AttemptState(), submissions=(submission,)))
     return found.yours, found.true, found.legend
 
 

@@ -9,6 +9,7 @@ import pytest
 from builders import build_services, build_task
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.kinds.repair.brief import stub
@@ -77,7 +78,7 @@ def test_a_name_means_the_definition_in_its_own_file_first() -> None:
     state = AttemptState()
     names = ("a.py::f", "b.py::f", "b.py::C.f")
     knowledge = state.knowledge.with_revealed(Revealed(functions=tuple((name, 1, 2) for name in names)), "call-1")
-    known = replace(state, knowledge=knowledge)
+    known = structs.replace(state, knowledge=knowledge)
     assert definitions_named(known, "f", "a.py") == ["a.py::f"]
     assert definitions_named(known, "x.C.f", "a.py") == ["a.py::f"]
     assert definitions_named(known, "C.f", "c.py") == ["b.py::C.f"]

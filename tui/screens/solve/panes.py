@@ -77,12 +77,13 @@ class SourceAsked(Message):
 
 
 class FunctionAsked(Message):
-    """Asks to edit a function (`path::qualname`), or to mark it as suspect."""
+    """Asks to edit a function (`path::qualname`), at a line of its file if that is known, or to mark it as suspect."""
 
-    def __init__(self, name: str, what: Literal["edit", "suspect"]) -> None:
+    def __init__(self, name: str, what: Literal["edit", "suspect"], *, line: int = 0) -> None:
         super().__init__()
         self.name = name
         self.what = what
+        self.line = line
 
 
 class StatePane(Vertical):
