@@ -307,7 +307,7 @@ def _edited(part: dict[str, Json]) -> str:
 
 def _invocation(part: dict[str, Json]) -> RunCall:
     data = as_dict(part.get("toolSpecificData"))
-    arguments = as_dict(data.get("rawInput"))
+    arguments: dict[str, Json] = as_dict(data.get("rawInput"))
     if not arguments:
         state = ("kind", "terminalCommandState", "terminalCommandOutput", "commandLine")
         arguments = {key: value for key, value in data.items() if key not in state}

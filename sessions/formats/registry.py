@@ -168,11 +168,6 @@ def _first(record: dict[str, Json], key: str) -> dict[str, Json]:
     return as_dict((as_list(record.get(key)) or [None])[0])
 
 
-def _is_stream_json(record: dict[str, Json]) -> bool:
-    typed = _type(record, "system", "assistant", "user", "result", "stream_event")
-    return typed and "session_id" in record and not {"sessionId", "parentUuid", "leafUuid"} & record.keys()
-
-
 def _is_row(record: dict[str, Json], *keys: str) -> bool:
     first = _first(record, "trajectory")
     return "role" in first and any(key in first for key in keys)
@@ -214,17 +209,10 @@ def _is_event_of_copilot(record: dict[str, Json]) -> bool:
 
 
 _KINDS = (
-    Foreign("the output of Claude Code's `--output-format stream-json`",
-            "Open the session itself: it lies below ~/.claude/projects.", _any(_is_stream_json)),
     Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
-    Foreign("an export of opencode", _CONVERT,
-            lambda probe: as_str(as_dict(probe.object.get("info")).get("id")).startswith("ses_")
-            or _says("- Session ID: ses_")(probe)),
+    Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
     Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
-    Foreign("a session of Copilot CLI", _CONVERT, _any(_is_event_of_copilot)),
-    Foreign("a session of Cursor", _CONVERT,
-            _any(lambda record: "role" in record and "type" not in record and isinstance(record.get("message"), dict))),
     Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
             lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
     Foreign("rows of a data set of SWE-agent's runs", _ROWS,

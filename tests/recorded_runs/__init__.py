@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recorded_runs.assistants import copilot_request, copilot_running
-from recorded_runs.coding_agents import codex_exec, codex_rollout
+from recorded_runs.assistants import assistant_files
+from recorded_runs.coding_agents import agent_files
 from recorded_runs.dialogues import (
     DIFF,
     atif,
@@ -113,9 +113,8 @@ def make_all(folder: Path) -> list[Made]:
     add(_write(folder / "g-list", [{"task_id": 3, "traj": chat(), "reward": 1.0}], 2), "chat", {"3": 5}, {"3": 4})
     add(_lines(folder / "h-results", breakpoint_results()), "breakpoint", dict.fromkeys(("f", "g", "f~2"), 4))
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
-    chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
-    add(_write(folder / "k-copilot", chats, 2), "copilot-chat", 6)
+    for name, in_lines, value, format, records, steps in (*assistant_files(), *agent_files()):
+        write = _lines if in_lines else _write
+        add(write(folder / name, value), format, records, steps)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)
-    add(_lines(folder / "k-rollout", codex_rollout()), "codex", 21, 7)
-    add(_lines(folder / "k-exec", codex_exec()), "codex-exec", 9, 5)
     return made

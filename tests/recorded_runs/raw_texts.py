@@ -51,6 +51,7 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "claude-stream": Layout(("message.content", "result", "errors")),
     "codex": Layout(
         ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
          "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
@@ -65,6 +66,9 @@ LAYOUTS = {
          "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
         ("requests",),
     ),
+    "copilot-cli": Layout(("data.content", "data.toolRequests.arguments", "data.arguments", "data.result.content",
+                           "data.reasoningText", "data.message")),
+    "cursor": Layout(("message.content", "tool_call"), repeated=("message.content", "tool_call")),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
@@ -75,6 +79,9 @@ LAYOUTS = {
         repeated=("input",),
     ),
     "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),
+    "opencode": Layout(
+        ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
+    ),
     "openhands": Layout(
         ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
@@ -278,6 +285,8 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     if zipfile.is_zipfile(path):
         return _samples(path)
     text = path.read_text(encoding="utf-8")
+    if formats[0] == "claude-stream":
+        return side_agents_apart(json.loads(text) if text.startswith("[") else list(map(json.loads, text.splitlines())))
     try:
         whole = json.loads(text)
     except ValueError:
@@ -294,6 +303,14 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
         alone = {key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")}
         return [alone, *inner]
     return [whole]
+
+
+def side_agents_apart(records: list[Any]) -> list[list[Any]]:
+    """Return the records of the main thread, then those of each side agent."""
+    by_agent: dict[str, list[Any]] = {"": []}
+    for record in records:
+        by_agent.setdefault(record.get("parent_tool_use_id") or "", []).append(record)
+    return list(by_agent.values())
 
 
 def _samples(path: Path) -> list[Any]:

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,31 @@ def copilot_chat(run: Any) -> Count:
     return count
 
 
+def copilot_cli(run: Any) -> Count:
+    replies = _of(run, type="assistant.message")
+    asked = [call["toolCallId"] for event in replies for call in event["data"]["toolRequests"]]
+    begun = {event["data"]["toolCallId"] for event in _of(run, type="tool.execution_start")} - set(asked)
+    return Count(len(replies), len(asked) + len(begun), len(_of(run, type="tool.execution_complete")))
+
+
+def cursor(run: Any) -> Count:
+    if "role" in run[0]:
+        said = [record["message"] for record in _of(run, role="assistant")]
+        told = [record["message"] for record in _of(run, role="user")]
+        calls = sum(_blocks(m, "tool_use") for m in said)
+        return Count(len(said), calls, sum(_blocks(m, "tool_result") for m in told))
+    tools = _of(run, type="tool_call")
+    kinds = [record["type"] for record in run if record["type"] in ("assistant", "thinking", "tool_call")]
+    turns = sum(kind != "tool_call" and before in ("tool_call", "") for before, kind in pairwise(["", *kinds]))
+    return Count(turns, len({record["call_id"] for record in tools}), len(_of(tools, subtype="completed")))
+
+
+def opencode(run: Any) -> Count:
+    replies = [message for message in run["messages"] if message["info"]["role"] == "assistant"]
+    calls = [part["state"] for message in replies for part in _of(message["parts"], type="tool")]
+    return Count(len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error")))
+
+
 def inspect(run: Any) -> Count:
     pool = (run.get("events_data") or {}).get("messages") or []
     count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
@@ -193,11 +219,15 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),
+    "claude-stream": _each(claude_code),
     "codex": _each(codex),
     "codex-exec": _each(codex_exec),
     "copilot-chat": _each(copilot_chat),
+    "copilot-cli": _each(copilot_cli),
+    "cursor": _each(cursor),
     "inspect": _each(inspect),
     "mini-swe-agent": _each(mini_swe_agent),
+    "opencode": _each(opencode),
     "openhands": _each(openhands),
     "swe-agent": _each(swe_agent),
 }

@@ -15,10 +15,6 @@ from gistpoint.tui.cli import main
 
 SAID = {"role": "user", "content": "Fix it"}
 GEMINI = {"sessionId": "s", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Fix"}]}
-OPENCODE = {
-    "info": {"id": "ses_1", "title": "t"},
-    "messages": [{"info": {"role": "user"}, "parts": [{"type": "text"}]}],
-}
 NEBIUS = {"instance_id": "i", "exit_status": "submitted", "target": True, "generated_patch": "",
           "trajectory": [{"role": "system", "system_prompt": "s", "text": None, "mask": False},
                          {"role": "ai", "text": "I look", "mask": False}]}  # fmt: skip
@@ -69,11 +65,11 @@ def test_a_run_of_another_format_is_refused_by_name(
     assert isinstance(caught.value, NegativeVerdictError)
 
 
-def test_an_export_of_opencode_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(OPENCODE, indent=2), encoding="utf-8")
+def test_a_markdown_export_of_opencode_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("----\n## OpenCode Chat Export\n\n- Session ID: ses_1\n", encoding="utf-8")
     assert main(["show", str(path)]) == 1
-    assert "an export of opencode" in capsys.readouterr().err
+    assert "a Markdown export of opencode" in capsys.readouterr().err
 
 
 def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path) -> None:
