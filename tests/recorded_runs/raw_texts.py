@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import zstandard
 
@@ -41,6 +42,7 @@ class Layout:
 
 
 LAYOUTS = {
+    "aider": Layout(("line",)),
     "atif": Layout(
         ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"), ("steps",)
     ),
@@ -284,6 +286,8 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     if zipfile.is_zipfile(path):
         return _samples(path)
     text = path.read_text(encoding="utf-8")
+    if formats[0] == "aider":
+        return list(aider_chats(path, text))
     try:
         whole = json.loads(text)
     except ValueError:
@@ -300,6 +304,17 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
         alone = {key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")}
         return [alone, *inner]
     return [whole]
+
+
+def aider_chats(path: Path, text: str) -> Iterator[list[dict[str, str]]]:
+    """Yield the lines of each chat that is listed, without their marks."""
+    listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
+    seen = Counter[str]()
+    for chat in re.split(r"^(?=# aider chat started at )", text, flags=re.M)[1:]:
+        begun = chat.partition("\n")[0].removeprefix("# aider chat started at ")
+        seen[begun] += 1
+        if (begun if seen[begun] == 1 else f"{begun}~{seen[begun]}") in listed or len(listed) == 1:
+            yield [{"line": re.sub(r"^(#### |> ?)", "", line).strip()} for line in chat.split("\n")]
 
 
 def _samples(path: Path) -> list[Any]:
