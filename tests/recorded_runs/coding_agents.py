@@ -108,3 +108,53 @@ def codex_exec() -> list[dict[str, Any]]:
         {"type": "item.completed", "item": {"id": "item_3", "type": "agent_message", "text": "One test fails."}},
         {"type": "turn.completed", "usage": {"input_tokens": 60, "cached_input_tokens": 50, "output_tokens": 4}},
     ]
+
+
+def claude_stream() -> list[dict[str, Any]]:
+    """A hook, then two replies in five records, with a side agent's two between them."""
+
+    def told(name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any) -> dict[str, Any]:
+        return {"type": name, "message": {"role": name, "content": content, **more}, "parent_tool_use_id": parent,
+                "session_id": "cs-1"}  # fmt: skip
+
+    def use(identity: str, name: str, **asked: Any) -> dict[str, Any]:
+        return {"type": "tool_use", "id": identity, "name": name, "input": asked}
+
+    def result(identity: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": identity, "content": content, **more}
+
+    usage = {"input_tokens": 3, "cache_read_input_tokens": 7, "output_tokens": 1}
+    ours = {"id": "m1", "model": "claude-x", "usage": usage}
+    edited = {"filePath": "/r/a.py", "oldString": "x = 1", "newString": "x = 2", "structuredPatch": [
+        {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-x = 1", "+x = 2"]}]}  # fmt: skip
+    return [
+        {"type": "system", "subtype": "hook_started", "hook_name": "start", "session_id": "cs-1"},
+        {"type": "system", "subtype": "init", "session_id": "cs-1", "cwd": "/r", "model": "claude-x",
+         "claude_code_version": "2.1.0", "tools": ["Bash", "Task"], "permissionMode": "default"},
+        told("assistant", [{"type": "thinking", "thinking": "Two places", "signature": "s"}], **ours),
+        told("assistant", [use("t1", "Task", subagent_type="Explore", prompt="Look around")], **ours),
+        told("user", [{"type": "text", "text": "Look around"}], "t1"),
+        told("assistant", [use("t9", "Grep", pattern="mean")], "t1", id="m9", model="claude-y", usage=usage),
+        told("assistant", [use("t2", "Edit", file_path="/r/a.py", old_string="x = 1", new_string="x = 2")], **ours),
+        told("user", [result("t9", "a.py:1")], "t1"),
+        {**told("user", [result("t2", "done")]), "tool_use_result": edited},
+        told("user", [result("t1", [{"type": "text", "text": "In a.py"}])]),
+        told("assistant", [use("t3", "Bash", command="pytest -q")], id="m2", model="claude-x", usage=usage),
+        told("user", [result("t3", "Not allowed", is_error=True)]),
+        {"type": "result", "subtype": "error_max_turns", "is_error": False, "num_turns": 3, "session_id": "cs-1",
+         "duration_ms": 2500, "total_cost_usd": 0.25, "usage": usage, "permission_denials": [
+             {"tool_name": "Bash", "tool_use_id": "t3", "tool_input": {"command": "pytest -q"}}],
+         "modelUsage": {"claude-x": {"inputTokens": 10, "outputTokens": 20, "cacheReadInputTokens": 5},
+                        "claude-y": {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 0}}},
+    ]  # fmt: skip
+
+
+def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
+    return [
+        ("k-rollout", True, codex_rollout(), "codex", 21, 7),
+        ("k-exec", True, codex_exec(), "codex-exec", 9, 5),
+        ("k-stream", True, claude_stream(), "claude-stream", *of_stream),
+        ("k-stream-array", False, claude_stream(), "claude-stream", *of_stream),
+    ]

@@ -41,8 +41,32 @@ class Layout:
     """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an array."""
 
 
+def rows(path: Path) -> list[Any]:
+    """Return the rows of a data set, with messages that are JSON within a text as lists."""
+    text = path.read_text(encoding="utf-8")
+    found = json.loads(text) if text.lstrip()[:1] == "[" else [json.loads(line) for line in text.splitlines() if line]
+    keys = ("messages", "trajectory", "conversations", "test_result")
+    return [
+        {key: json.loads(item) if key in keys and isinstance(item, str) else item for key, item in row.items()}
+        for row in found
+    ]
+
+
+def aider_chats(path: Path) -> list[Any]:
+    """Return the lines of each chat that is listed, without their marks."""
+    listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
+    text = path.read_text(encoding="utf-8")
+    seen, chats = Counter[str](), list[Any]()
+    for chat in re.split(r"^(?=# aider chat started at )", text, flags=re.M)[1:]:
+        begun = chat.partition("\n")[0].removeprefix("# aider chat started at ")
+        seen[begun] += 1
+        if (begun if seen[begun] == 1 else f"{begun}~{seen[begun]}") in listed or len(listed) == 1:
+            chats.append([{"line": re.sub(r"^(#### |> ?)", "", line).strip()} for line in chat.split("\n")])
+    return chats
+
+
 LAYOUTS = {
-    "aider": Layout(("line",)),
+    "aider": Layout(("line",), runs=aider_chats),
     "atif": Layout(
         ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"), ("steps",)
     ),
@@ -53,6 +77,7 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "claude-stream": Layout(("message.content", "result", "errors")),
     "codex": Layout(
         ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
          "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
@@ -70,6 +95,12 @@ LAYOUTS = {
     "copilot-cli": Layout(("data.content", "data.toolRequests.arguments", "data.arguments", "data.result.content",
                            "data.reasoningText", "data.message")),
     "cursor": Layout(("message.content", "tool_call"), repeated=("message.content", "tool_call")),
+    "dataset-rows": Layout(
+        ("content", "text", "system_prompt", "value", "thought", "action", "observation",
+         "tool_calls.function.arguments"),
+        ("messages", "trajectory", "conversations", "trajectory_steps"),
+        runs=rows,
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
@@ -286,8 +317,8 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     if zipfile.is_zipfile(path):
         return _samples(path)
     text = path.read_text(encoding="utf-8")
-    if formats[0] == "aider":
-        return list(aider_chats(path, text))
+    if formats[0] == "claude-stream":
+        return side_agents_apart(json.loads(text) if text.startswith("[") else list(map(json.loads, text.splitlines())))
     try:
         whole = json.loads(text)
     except ValueError:
@@ -306,15 +337,12 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     return [whole]
 
 
-def aider_chats(path: Path, text: str) -> Iterator[list[dict[str, str]]]:
-    """Yield the lines of each chat that is listed, without their marks."""
-    listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
-    seen = Counter[str]()
-    for chat in re.split(r"^(?=# aider chat started at )", text, flags=re.M)[1:]:
-        begun = chat.partition("\n")[0].removeprefix("# aider chat started at ")
-        seen[begun] += 1
-        if (begun if seen[begun] == 1 else f"{begun}~{seen[begun]}") in listed or len(listed) == 1:
-            yield [{"line": re.sub(r"^(#### |> ?)", "", line).strip()} for line in chat.split("\n")]
+def side_agents_apart(records: list[Any]) -> list[list[Any]]:
+    """Return the records of the main thread, then those of each side agent."""
+    by_agent: dict[str, list[Any]] = {"": []}
+    for record in records:
+        by_agent.setdefault(record.get("parent_tool_use_id") or "", []).append(record)
+    return list(by_agent.values())
 
 
 def _samples(path: Path) -> list[Any]:

@@ -20,11 +20,11 @@ from gistpoint.core.errors import UserError
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
-from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.tables import Column, QueryError, Row
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.line_list import LineList
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.splitter import Splits
