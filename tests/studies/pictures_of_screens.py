@@ -104,11 +104,11 @@ def _without_what_is_behind(pilot: Pilot[object]) -> str:
     screen = pilot.app.screen
     if not screen.is_modal:
         return pilot.app.export_screenshot()
-    before, screen.styles.background = screen.styles.background, pilot.app.screen_stack[0].styles.background
+    screen.styles.background = pilot.app.screen_stack[0].styles.background
     try:
         return pilot.app.export_screenshot()
     finally:
-        screen.styles.background = before
+        screen.styles.inline.clear_rule("background")
 
 
 async def home(camera: ThemesCamera) -> None:
