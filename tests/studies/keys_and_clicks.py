@@ -37,6 +37,7 @@ from gistpoint.core.code.snippet import at_left_margin  # noqa: E402
 from gistpoint.core.demo.tasks import unpack_demo  # noqa: E402
 from gistpoint.core.kinds.folder import read_answer  # noqa: E402
 from gistpoint.core.kinds.gist.answer import GistAnswer  # noqa: E402
+from gistpoint.core.kinds.gist.model import GistTask  # noqa: E402
 from gistpoint.core.tasks.model import Mode, Task  # noqa: E402
 from gistpoint.tui.app import GistpointApp  # noqa: E402
 from gistpoint.tui.object_graph import build_services  # noqa: E402
@@ -290,8 +291,8 @@ def _indent(line: str) -> int:
 
 def trail(task: Task) -> tuple[str, str]:
     """The file and the name of the first test that the brief names."""
-    named = task.entrypoint if task.mode is Mode.GIST else task.brief.failing[0].id
-    path, _, name = named.partition("[")[0].partition("::")
+    named = task.of_kind.entrypoint if isinstance(task.of_kind, GistTask) else task.brief.failing[0].id
+    path, _, name = named.removeprefix("pytest ").partition("[")[0].partition("::")
     return path, name.rpartition("::")[2]
 
 
