@@ -449,8 +449,8 @@ class ByMouse:
             await person.wheel(action, tree, lambda: person.sees(words, tree))  # noqa: B023
             await person.click(action, words, tree.region)
             await person.call(person.click(action, words, tree.region))
-        await person.until(lambda: person.view.region and person.solve.code.shown is not None)
-        await person.until(lambda: person.solve.code.shown.path == path)
+        await person.until(lambda: (shown := person.solve.code.shown) is not None and shown.path == path)
+        await person.until(lambda: person.view.region)
 
     async def go_to(self, fault: Fault) -> None:
         """Open the file, scroll to the line that is wrong, click on it, and edit there."""

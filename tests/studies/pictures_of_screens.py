@@ -283,7 +283,7 @@ async def watch(camera: ThemesCamera) -> None:
         thread.join(60)
 
 
-async def _pictured(camera: ThemesCamera, app: BaseApp[object], name: str, *pressed: str) -> None:
+async def _pictured(camera: ThemesCamera, app: BaseApp, name: str, *pressed: str) -> None:
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         await settled(pilot)
         await keys(pilot, *pressed)
