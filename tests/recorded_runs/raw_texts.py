@@ -87,6 +87,9 @@ LAYOUTS = {
         ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
         repeated=("item.",),
     ),
+    "cline": Layout(
+        ("content.text", "content.input", "content.content"), ("messages",), said_of_run=("system_prompt",)
+    ),
     "copilot-chat": Layout(
         ("message.text", "response.value", "result.metadata.toolCallRounds.response",
          "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
@@ -119,6 +122,7 @@ LAYOUTS = {
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
         ("history",),
     ),
+    "pi": Layout(("message.content.text", "message.content.arguments", "message.errorMessage", "summary")),
     "swe-agent": Layout(("thought", "action", "observation", "content"), ("trajectory", "history")),
 }  # fmt: skip
 LABELS = re.compile(
