@@ -238,10 +238,9 @@ _KINDS = (
                  or {"run_type", "inputs"} <= record.keys())),
     Foreign("spans of OpenTelemetry", _CONVERT, _any(lambda record: "resourceSpans" in record)),
     Foreign("a trace of Langfuse", _CONVERT, _has("trace", "observations")),
+    Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
-            lambda probe: _has("request", "response")(probe) or _has("custom_id", "response")(probe)
-            or _says("interactions:\n")(probe) or "entries" in as_dict(probe.object.get("log"))
-            or (isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0]))),
+            lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),
     Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
             lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
     Foreign("a session of pi", _CONVERT, _any(lambda record: _type(record, "session") and "cwd" in record)),
