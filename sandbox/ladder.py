@@ -10,14 +10,17 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.plugins import MEND, PluginError, declared, is_callable, load
 from gistpoint.sandbox.backends.base import Backend, BackendProbe
 from gistpoint.sandbox.limits import RunLimits
+
+if TYPE_CHECKING:
+    from importlib import metadata
 
 UNSANDBOXED = "plain"
 _GROUP = "gistpoint.backends"
@@ -26,16 +29,35 @@ _FORMAT = {"format": "gistpoint-consent", "version": 1}
 
 
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return functions that make the built-in backends, in the order of preference.
+    """Return functions that make the built-in backends, in the order of preference; each imports its own alone.
 
     Docker is used if bubblewrap does not work, or on request; Landlock, which promises less, comes after both.
     """
+    return {"bwrap": _bubblewrap, "docker": _docker, "landlock": _landlock, UNSANDBOXED: _plain}
+
+
+def _bubblewrap() -> Backend:
     from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
+
+    return BubblewrapBackend()
+
+
+def _docker() -> Backend:
     from gistpoint.sandbox.backends.docker.backend import DockerBackend
+
+    return DockerBackend()
+
+
+def _landlock() -> Backend:
     from gistpoint.sandbox.backends.landlock import LandlockBackend
+
+    return LandlockBackend()
+
+
+def _plain() -> Backend:
     from gistpoint.sandbox.backends.plain import PlainBackend
 
-    return {kind.name: kind for kind in (BubblewrapBackend, DockerBackend, LandlockBackend, PlainBackend)}
+    return PlainBackend()
 
 
 def installed_backends() -> Mapping[str, Callable[[], Backend]]:
@@ -179,6 +201,8 @@ def diagnose(
 
 def versions() -> Mapping[str, str]:
     """Return the versions that are relevant for a run."""
+    from importlib import metadata
+
     found = {"python": platform.python_version(), "system": f"{platform.system()} {platform.release()}"}
     for name in ("pytest", "uv", "docker"):
         try:

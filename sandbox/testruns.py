@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from gistpoint.core.running import CancelToken
 
 _STOPPED = {
-    Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The run was stopped at its time limit of {timeout:g} s."),
-    Stop.CANCELLED: (RunStatus.CANCELLED, "The run was stopped at your request."),
-    Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "The run was stopped at its memory limit of {memory} MiB."),
+    Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The tests were stopped at their time limit of {timeout:g} s."),
+    Stop.CANCELLED: (RunStatus.CANCELLED, "The tests were stopped at your request."),
+    Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "The tests were stopped at their memory limit of {memory} MiB."),
     Stop.TOO_MUCH_DISK: (RunStatus.CRASHED, "The run was stopped at its limit of {disk} MiB of files."),
     Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "The run wrote more on its result pipe than any suite would."),
     Stop.NOT_STARTED: (RunStatus.INFRASTRUCTURE, "The isolation could not be started; its output says why."),

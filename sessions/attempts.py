@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
@@ -24,8 +26,11 @@ from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
 from gistpoint.sessions.heads import Head, head_path
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, first_event, is_open, read_journal
+from gistpoint.sessions.outlines import Outline, Outlines, Versions
 
 _STARTING = "starting.lock"
+_SAVED_EVERY_S = 5.0
+"""While many journals are read, what is known is written so often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,9 @@ class AttemptStore:
         self._version = version
         self._known: dict[str, tuple[object, AttemptSummary]] = {}
         """What was read of each attempt, with the versions of its files."""
+        self._outlines: Outlines | None = None
+        self._shown: dict[str, tuple[Outline, AttemptSummary]] = {}
+        """What `outlines` yielded last, by id."""
 
     def start(
         self,
@@ -187,13 +195,80 @@ class AttemptStore:
             except UserError as error:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
+    def outlines(self) -> Iterator[AttemptSummary]:
+        """Yield all attempts as `summaries` does, but of the state only what lists show, and without the head.
+
+        What was read is kept on the disk: a journal that did not change is read once. An attempt of which nothing
+        changed since the last call is the same object.
+        """
+        if not self.root.is_dir():
+            return
+        book, kept, saved = self._book(), self._outlines_kept(), monotonic()
+        present = []
+        try:
+            for name in sorted((entry.name for entry in os.scandir(self.root)), reverse=True):
+                summary = self._outline(name, kept, book)
+                if summary is not None:
+                    present.append(name)
+                    yield summary
+                if monotonic() - saved > _SAVED_EVERY_S:
+                    kept.save()
+                    saved = monotonic()
+            kept.forget_all_but(present)
+        finally:
+            kept.save()
+
+    def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
+        """Return some attempts as `outlines` does, those that are still there."""
+        book, kept = self._book(), self._outlines_kept()
+        return [s for s in (self._outline(name, kept, book) for name in attempt_ids) if s is not None]
+
+    def _outlines_kept(self) -> Outlines:
+        if self._outlines is None:
+            self._outlines = Outlines(self.root, self._version)
+        return self._outlines
+
+    def _outline(self, name: str, kept: Outlines, book: ReviewBook) -> AttemptSummary | None:
+        """Return what lists show of an attempt; None if the folder holds none."""
+        folder = self.root / name
+        versions = _versions(folder)
+        outline = kept.get(name, versions)
+        if outline is None:
+            if not (folder / JOURNAL).is_file():
+                return None
+            try:
+                read = _summary(folder)
+            except UserError as error:
+                return AttemptSummary(name, "", "", "", 0, AttemptState(), str(error))
+            outline = Outline.of(read.state, versions, read.started_utc_ms, read.problem)
+            kept.put(name, outline, keep=not is_open(folder))
+        opened = outline.ending is None and is_open(folder)
+        passes = any(submission.solved for submission in outline.submissions)
+        ruled = accepted(book, attempt_key(name)) if passes else None
+        shown = self._shown.get(name)
+        if shown is not None and shown[0] is outline and (shown[1].open, shown[1].accepted) == (opened, ruled):
+            return shown[1]
+        header = outline.header
+        summary = AttemptSummary(
+            name,
+            header.task_id,
+            header.mode,
+            header.role,
+            outline.started_utc_ms,
+            outline.state,
+            outline.problem,
+            ruled,
+            open=opened,
+        )
+        self._shown[name] = (outline, summary)
+        return summary
+
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
         """Return a person's attempts at a task that have not ended, the newest first, including damaged ones."""
-        return [
-            s
-            for s in self.summaries()
-            if s.task_id == task_id and not s.state.ended and _same_person(s.state.header, enrolment)
-        ]
+        book = self._book()
+        of_task = [folder for folder in sorted(self._folders(), reverse=True) if _task_of(folder) == task_id]
+        found = (self._read(folder, book) for folder in of_task)
+        return [s for s in found if not s.state.ended and _same_person(s.state.header, enrolment)]
 
     def _book(self) -> ReviewBook:
         return ReviewStore(self._reviews, self._clock).book if self._reviews is not None else ReviewBook()
@@ -206,6 +281,12 @@ class AttemptStore:
 
 def _same_person(header: AttemptStarted, who: Enrolment | AttemptStarted) -> bool:
     return header.actor == PERSON and (header.participant or "") == (who.participant or "")
+
+
+def _task_of(folder: Path) -> str:
+    """Return the id of the task of an attempt, from the first line of its journal; empty if that tells none."""
+    first = first_event(folder / JOURNAL)
+    return first.data.task_id if first is not None and isinstance(first.data, AttemptStarted) else ""
 
 
 def _summary(folder: Path) -> AttemptSummary:
@@ -227,8 +308,8 @@ def _summary(folder: Path) -> AttemptSummary:
     )
 
 
-def _versions(folder: Path) -> tuple[tuple[int, int, int], ...]:
-    """Return which versions of the files of an attempt are on the disk: inode, size, and when they were changed."""
+def _versions(folder: Path) -> Versions:
+    """Return which versions of the files of an attempt are on the disk."""
     found = []
     for path in (folder / JOURNAL, head_path(folder)):
         with suppress(OSError):

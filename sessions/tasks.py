@@ -34,6 +34,8 @@ class TaskStore:
     def __init__(self, *roots: Path, demo: Path | None = None) -> None:
         self.roots = roots if demo is None else (*roots, demo)
         self._demo = demo
+        self._known: dict[Path, tuple[object, Task]] = {}
+        """What was read of each folder, with the version of its file."""
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
         """Yield all tasks by folder and id; a task in two folders only once."""
@@ -43,13 +45,22 @@ class TaskStore:
                 if not (folder / TASK_FILE).is_file():
                     continue
                 try:
-                    task = read_task(folder, verify=False)
+                    task = self._task(folder)
                 except UserError as error:
                     yield BrokenTask(folder, str(error))
                     continue
                 if task.id not in seen:
                     seen.add(task.id)
                     yield task
+
+    def _task(self, folder: Path) -> Task:
+        """Return the task in a folder; a file that did not change since it was read is not read again."""
+        stat = (folder / TASK_FILE).stat()
+        version = (stat.st_ino, stat.st_size, stat.st_ctime_ns)
+        known = self._known.get(folder)
+        if known is None or known[0] != version or not known[1].tree_path.is_file():
+            known = self._known[folder] = (version, read_task(folder, verify=False))
+        return known[1]
 
     def find(self, name: str) -> Task:
         """Return a task by id, an unambiguous prefix of it, the path of its folder or `.tar.zst` archive, or its

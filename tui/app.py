@@ -10,23 +10,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.screen import Screen
-from textual.widget import Widget
-from textual.widgets import Button
 
 from gistpoint.core.attempts.identity import MODEL, PERSON
-from gistpoint.core.errors import AttemptError, CancelledError
+from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, Dialog, MessageDialog, PickDialog
+from gistpoint.tui.opening import Opening
+from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import Judged
@@ -35,11 +31,8 @@ if TYPE_CHECKING:
     from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
     from gistpoint.tui.screens.kinds import Play
     from gistpoint.tui.screens.solve.screen import SolveScreen
-    from gistpoint.tui.services import Opening, Services
+    from gistpoint.tui.services import Services
     from gistpoint.tui.tour import Tour
-
-
-_FIRST = "Opening …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,62 +43,6 @@ class ServicesMaker:
     make: Callable[[], Services]
 
 
-class OpeningScreen(Screen[None]):
-    """One line, shown at once; coming back to it leads home."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
-
-    def __init__(self, came_back: Callable[[], object], cancel: Callable[[], object]) -> None:
-        """`came_back` is called when this screen is on top again, `cancel` at Escape."""
-        super().__init__()
-        self._came_back, self._cancel = came_back, cancel
-        self._shown = False
-
-    def compose(self) -> ComposeResult:
-        """Show that something is being opened."""
-        yield Plain(_FIRST, id="opening-words")
-
-    def say(self, words: str) -> None:
-        """Show the current step."""
-        self.query_one("#opening-words", Plain).update(f"{words} …   Esc cancels")
-
-    def action_cancel(self) -> None:
-        """Cancel the opening."""
-        self._cancel()
-
-    def on_screen_resume(self) -> None:
-        """Make way for home, except at the start."""
-        if self._shown and self.app.screen is self:
-            self._came_back()
-        self._shown = True
-
-
-class OpeningDialog(Dialog[None]):
-    """The same over another screen, whose keys are disabled meanwhile."""
-
-    CSS_PATH = "screens/dialogs/dialogs.tcss"
-
-    def __init__(self, cancel: Callable[[], object]) -> None:
-        super().__init__("Opening")
-        self._cancel = cancel
-
-    def body(self) -> list[Widget]:
-        """Show that something is being opened."""
-        return [Plain(_FIRST, id="opening-words")]
-
-    def buttons(self) -> list[Button]:
-        """Return the cancel button, which Enter must not press by accident."""
-        return []
-
-    def say(self, words: str) -> None:
-        """Show the current step."""
-        self.query_one("#opening-words", Plain).update(f"{words} …   Esc cancels")
-
-    def action_cancel(self) -> None:
-        """Cancel the opening."""
-        self._cancel()
-
-
 class GistpointApp(BaseApp):
     """The workbench in a terminal."""
 
@@ -113,14 +50,15 @@ class GistpointApp(BaseApp):
         self,
         services: Services | ServicesMaker,
         *,
-        open: str | None = None,
+        open: str | Callable[[Services], Task | str] | None = None,
         new: bool = False,
         play: Play | None = None,
         alone: bool = False,
     ) -> None:
         """`services` may be a function that makes them: it is called off the event loop, once something is drawn.
 
-        `open` is the id of a task or an attempt to open at once; `play` are recorded steps, and how fast.
+        `open` is the id of a task or an attempt to open at once, or finds a task or the id of an attempt: what that
+        raises ends the program. `play` are recorded steps, and how fast.
 
         With `new` another attempt of the task is begun although one is unfinished. With `alone` the program closes
         when that is left, in place of showing home.
@@ -134,6 +72,8 @@ class GistpointApp(BaseApp):
         self._alone = alone
         self._held: OpenAttempt | None = None
         self._tour: Tour | None = None
+        self._not_found: UserError | None = None
+        """Why there was nothing to open."""
         self._opening: Opening | None = None
         """The opening under way: there is at most one."""
 
@@ -172,9 +112,9 @@ class GistpointApp(BaseApp):
         """Open what was requested; every app of ours shows home."""
         if not isinstance(self._services, ServicesMaker):
             self._services.consent.asker = ConsentPrompt(self).ask
-        if self._open is not None:
-            self._begin(partial(self._find, self._open))
-            self._open = None
+        wanted, self._open = self._open, None
+        if wanted is not None:
+            self._begin(partial(self._find_named, wanted) if isinstance(wanted, str) else partial(self._find, wanted))
             self.call_later(_load_solve_screen)
 
     # Opening
@@ -198,8 +138,6 @@ class GistpointApp(BaseApp):
 
     def _begin(self, body: Callable[[Opening], object]) -> None:
         """Open something in a thread; show the progress meanwhile, and accept no other request."""
-        from gistpoint.tui.services import Opening
-
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
@@ -213,6 +151,13 @@ class GistpointApp(BaseApp):
                 return
             self.call_from_thread(self._opened, opening)
             raise
+
+    def _tell_task(self, task: Task) -> None:
+        """Show what is being opened, if nothing else is in sight; called on a thread."""
+        from gistpoint.tui.titles import mode_words, title_of
+
+        if isinstance(self.screen, OpeningScreen):
+            self.call_from_thread(self.screen.show, title_of(task), mode_words(task))
 
     def _say(self, opening: Opening, words: str) -> None:
         if opening is self._opening and isinstance(self.screen, OpeningDialog | OpeningScreen):
@@ -299,7 +244,27 @@ class GistpointApp(BaseApp):
         if problem:
             self.push_screen(MessageDialog("This attempt can only be read", problem))
 
-    def _find(self, name: str, opening: Opening) -> None:
+    def _find(self, find: Callable[[Services], Task | str], opening: Opening) -> None:
+        """Open what was asked for; without it the program is of no use."""
+        try:
+            found = find(self.services)
+        except UserError as error:
+            self._not_found = error
+            self.call_from_thread(self.exit)
+            return
+        if isinstance(found, str):
+            self._open_attempt(found, opening)
+        else:
+            self._choose_for(found, opening)
+
+    def run_to_exit_code(self) -> int:
+        """Run until the user leaves; raise `UserError` if there was nothing to open."""
+        code = super().run_to_exit_code()
+        if self._not_found is not None:
+            raise self._not_found
+        return code
+
+    def _find_named(self, name: str, opening: Opening) -> None:
         """Open the attempt with a name, else the task."""
         try:
             self.services.attempts.folder(name)
@@ -309,6 +274,7 @@ class GistpointApp(BaseApp):
             self._open_attempt(name, opening)
 
     def _choose_for(self, task: Task, opening: Opening) -> None:
+        self._tell_task(task)
         if self._play is not None or self._new:
             self._new = False  # later openings of the same window ask again
             self._start(task, opening)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.state import AttemptState, Submission
-from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line
 from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.charts import Bar, bar_lines, gauge, sparkline
+from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line
 
 _TIMES: tuple[tuple[ClockActivity, str, str], ...] = (
     (ClockActivity.READING, "reading", "$secondary"),

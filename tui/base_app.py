@@ -268,13 +268,14 @@ class BaseApp(App[object]):
 
     def action_help(self) -> None:
         """Show keys and explanations for the current screen."""
-        from gistpoint.tui.screens.help import HelpScreen, sections
+        from gistpoint.tui.screens.help import HelpScreen, elsewhere, sections
 
         screen = self.screen
         if not isinstance(screen, HelpScreen):
             page = getattr(screen, "HELP_PAGE", "home")
             about = (screen.focused.HELP if screen.focused is not None else None) or ""
-            self.push_screen(HelpScreen(page, sections(screen, self.keymap), about))
+            known, rest = sections(screen, self.keymap), elsewhere(screen)
+            self.push_screen(HelpScreen(page, known, about, rest))
 
     def action_command_palette(self) -> None:
         """Show what can be done now, the most used first."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -32,8 +34,11 @@ STYLES: Mapping[str, str] = {
     DAMAGED: "$text-error",
     NEW: "$foreground 60%",
 }
-_OFTEN_S = 2.0
-"""While thousands of attempts are read, those that are known are shown so often."""
+_FIRST_S, _OFTEN_S = 0.1, 2.0
+"""While thousands of tasks and attempts are read, those that are known are shown after this time, and then so often."""
+_MANY = 500
+"""From so many attempts on, the garbage collector takes as long as a key may."""
+_HOUR_MS = 60 * 60 * 1000
 _WHO = 12
 """Characters of a model's name."""
 
@@ -43,7 +48,7 @@ class HomeRow:
     """A row of a list of home; its cells are made once, by the thread that reads, not whenever they are drawn."""
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
-    """The text of each cell by the name of its column."""
+    """The text of each cell by the name of its column, and with `?` the text for queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +153,9 @@ class HomeRows:
     """Whether the attempts were read, too."""
 
 
-def load_rows(services: Services, given: Callable[[HomeRows], object] = lambda rows: None) -> HomeRows:
-    """Read tasks and attempts from the disk, which takes a while with thousands of them.
-
-    `given` gets the tasks as soon as they are read, and then what is known every few seconds.
-    """
-    found = list(services.tasks.tasks())
-    tasks = [task for task in found if isinstance(task, Task)]
-    problems = [f"{item.folder.name}: {item.problem}" for item in found if isinstance(item, BrokenTask)]
-    known = _Known(services, tasks, tuple(problems))
-    given(known.rows(complete=False))
-    shown = monotonic()
-    for summary in services.attempts.summaries():
-        known.add(summary)
-        if monotonic() - shown > _OFTEN_S:
-            given(known.rows(complete=False))
-            shown = monotonic()
-    return known.rows(complete=True)
+def load_rows(services: Services) -> HomeRows:
+    """Read tasks and attempts from the disk once."""
+    return HomeReader(services).read()
 
 
 def _words(count: int, rows: Sequence[TaskRow]) -> str:
@@ -178,67 +169,121 @@ _FUNCTIONS: dict[str, tuple[str, ...]] = {}
 """The functions of tasks that an own attempt has ended of, by id; an id stands for the content."""
 
 
-@dataclass(slots=True)
-class _Known:
-    """Tasks and attempts that were read, and the titles that may be told of them."""
+class HomeReader:
+    """Reads tasks and attempts, for one thread at a time; rows of which nothing changed are the same as before."""
 
-    services: Services
-    tasks: Sequence[Task]
-    problems: tuple[str, ...] = ()
-    summaries: list[AttemptSummary] = field(default_factory=list)
-    _by_task: dict[str, list[AttemptSummary]] = field(default_factory=lambda: defaultdict(list))
-    _titles: dict[str, str] = field(default_factory=dict)
-    _by_id: dict[str, Task] = field(default_factory=dict)
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._problems: list[str] = []
+        self._tasks: dict[str, Task] = {}
+        self._titles: dict[str, str] = {}
+        self._summaries: dict[str, AttemptSummary] = {}
+        """By id, the newest first."""
+        self._tried: dict[str, dict[str, AttemptSummary]] = {}
+        """The attempts of each task by id."""
+        self._rows: dict[str, tuple[list[AttemptSummary], TaskRow]] = {}
+        """The rows of tasks, each with the attempts that it was made of."""
+        self._entries: dict[str, AttemptEntry] = {}
+        self._frozen = 0
+        """How many attempts the garbage collector need not look at."""
+        self._hour = 0
+        """The hour in which rows were made: what they call today is not for ever."""
 
-    def __post_init__(self) -> None:
-        self._by_id = {task.id: task for task in self.tasks}
-        self._titles = {task.id: title_of(task) for task in self.tasks}
+    def read(self, given: Callable[[HomeRows], object] | None = None) -> HomeRows:
+        """Read everything, which takes a while if thousands of attempts were never read before.
 
-    def add(self, summary: AttemptSummary) -> None:
+        `given` gets the first tasks as soon as they fill a screen, and then what is known every few seconds.
+        """
+        self._problems, self._tasks, self._summaries = [], {}, {}
+        self._tried = defaultdict(dict)
+        due = monotonic() + _FIRST_S
+
+        def give(*, at_once: bool = False) -> None:
+            nonlocal due
+            if given is not None and (at_once or monotonic() > due):
+                given(self._shown(complete=False))
+                due = monotonic() + _OFTEN_S
+
+        for item in self._services.tasks.tasks():
+            if isinstance(item, BrokenTask):
+                self._problems.append(f"{item.folder.name}: {item.problem}")
+                continue
+            self._tasks[item.id] = item
+            self._titles.setdefault(item.id, title_of(item))
+            give()
+        give(at_once=True)
+        for summary in self._services.attempts.outlines():
+            self._add(summary)
+            give()
+            if len(self._summaries) > self._frozen + _MANY:
+                self._frozen = len(self._summaries)
+                gc.freeze()  # else the collector looks through all of it time and again, and holds up the keyboard
+        return self._shown(complete=True)
+
+    def read_again(self, attempt_ids: Sequence[str]) -> HomeRows | None:
+        """Read some attempts again; None if nothing changed."""
+        found = self._services.attempts.outlines_of(attempt_ids)
+        changed = [summary for summary in found if self._summaries.get(summary.attempt_id) is not summary]
+        for summary in changed:
+            self._add(summary)
+        return self._shown(complete=True) if changed else None
+
+    def _add(self, summary: AttemptSummary) -> None:
         """Take an attempt in; library and function of its task are told if it is an own one that has ended."""
-        self.summaries.append(summary)
-        self._by_task[summary.task_id].append(summary)
-        task = self._by_id.get(summary.task_id)
+        self._summaries[summary.attempt_id] = summary
+        self._tried[summary.task_id][summary.attempt_id] = summary
+        task = self._tasks.get(summary.task_id)
         if task is not None and summary.state.ended and self._is_mine(summary):
             if task.id not in _FUNCTIONS:
                 _FUNCTIONS[task.id] = target_names(task)
             self._titles[task.id] = told_title(task, _FUNCTIONS[task.id])
 
-    def rows(self, *, complete: bool) -> HomeRows:
+    def _shown(self, *, complete: bool) -> HomeRows:
         """Return what is known so far."""
-        tasks = tuple(map(self.row, self.tasks))
-        attempts = tuple(map(self.entry, self.summaries))
-        for row in tasks:
-            _fill(row, TASK_COLUMNS)
-        for entry in attempts:
-            _fill(entry, ATTEMPT_COLUMNS)
-        results = [summary.result for summary in self.summaries if summary.state.ended]
-        damaged = tuple(f"Attempt {s.attempt_id}: {s.problem}" for s in self.summaries if s.problem)
+        now_ms = self._services.clock.utc_ms()
+        if now_ms // _HOUR_MS != self._hour:
+            self._hour = now_ms // _HOUR_MS
+            self._entries.clear()
+        tasks = tuple(map(self._row, self._tasks.values()))
+        summaries = self._summaries.values()
+        attempts = tuple(self._entry(summary, now_ms) for summary in summaries)
+        results = [summary.result for summary in summaries if summary.state.ended]
+        damaged = tuple(f"Attempt {s.attempt_id}: {s.problem}" for s in summaries if s.problem)
         return HomeRows(
             tasks,
             attempts,
-            (*self.problems, *damaged),
+            (*self._problems, *damaged),
             _words(len(tasks), tasks),
             solved_words(results) if AttemptResult.TO_BE_READ in results else "",
             complete=complete,
         )
 
     def _is_mine(self, summary: AttemptSummary) -> bool:
-        return summary.actor == PERSON and summary.participant == (self.services.enrolment.participant or "")
+        return summary.actor == PERSON and summary.participant == (self._services.enrolment.participant or "")
 
-    def row(self, task: Task) -> TaskRow:
+    def _row(self, task: Task) -> TaskRow:
         """Return the row of a task."""
-        tried = self._by_task.get(task.id, [])
+        tried, title = list(self._tried[task.id].values()), self._titles[task.id]
+        known, row = self._rows.get(task.id, ([], None))
+        if row is not None and row.title == title and len(known) == len(tried) and all(map(is_, known, tried)):
+            return row
         mine = tuple(summary for summary in tried if self._is_mine(summary))
         best = max((s for s in mine if s.state.best is not None), key=_standing, default=None)
-        shipped = is_our_demo(task, self.services.locations)
-        return TaskRow(task, self._titles[task.id], mine, len(tried) - len(mine), shipped, best)
+        shipped = is_our_demo(task, self._services.locations)
+        row = _filled(TaskRow(task, title, mine, len(tried) - len(mine), shipped, best), TASK_COLUMNS)
+        self._rows[task.id] = (tried, row)
+        return row
 
-    def entry(self, summary: AttemptSummary) -> AttemptEntry:
+    def _entry(self, summary: AttemptSummary, now_ms: int) -> AttemptEntry:
         """Return the row of an attempt."""
-        task = self._by_id.get(summary.task_id)
+        task = self._tasks.get(summary.task_id)
         title = summary.task_id[:12] if task is None else self._titles[task.id]
-        return AttemptEntry(summary, self.services.clock.utc_ms(), title, task, self._is_mine(summary))
+        known = self._entries.get(summary.attempt_id)
+        if known is not None and known.attempt is summary and known.title == title and known.task is task:
+            return known
+        entry = AttemptEntry(summary, now_ms, title, task, self._is_mine(summary))
+        self._entries[summary.attempt_id] = _filled(entry, ATTEMPT_COLUMNS)
+        return entry
 
 
 # Words
@@ -321,20 +366,34 @@ def _result(summary: AttemptSummary) -> str:
 AnyRow = TypeVar("AnyRow", bound=HomeRow)
 
 
-def _column(name: str, shown: Callable[[AnyRow], str], value: Any = None, **more: Any) -> Column[AnyRow]:
-    """Return a column whose cells are made once."""
+def _column(
+    name: str,
+    shown: Callable[[AnyRow], str],
+    value: Any = None,
+    *,
+    text: Callable[[AnyRow], str] | None = None,
+    **more: Any,
+) -> Column[AnyRow]:
+    """Return a column whose cells, and texts for queries, are made once."""
 
-    def cell(row: AnyRow) -> str:
-        if name not in row.cells:
-            row.cells[name] = shown(row)
-        return row.cells[name]
+    def made_once(key: str, make: Callable[[AnyRow], str]) -> Callable[[AnyRow], str]:
+        def cell(row: AnyRow) -> str:
+            found = row.cells.get(key)
+            if found is None:
+                found = row.cells[key] = make(row)
+            return found
 
-    return Column(name, cell, value, **more)
+        return cell
+
+    return Column(name, made_once(name, shown), value, text=made_once(f"{name}?", text) if text else None, **more)
 
 
-def _fill(row: AnyRow, columns: Sequence[Column[AnyRow]]) -> None:
+def _filled(row: AnyRow, columns: Sequence[Column[AnyRow]]) -> AnyRow:
     for column in columns:
         column.shown(row)
+        if column.text is not None:
+            column.text(row)
+    return row
 
 
 TASK_COLUMNS: tuple[Column[TaskRow], ...] = (

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
-from gistpoint.core.errors import AttemptError, CancelledError, UserError
+from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.model import is_gist
-from gistpoint.core.kinds.gist.original_test import given_test
-from gistpoint.core.kinds.gist.overrides import GistOverrides, settings_data
-from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner, TimeSource
@@ -24,45 +19,14 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.consent import Consent
+from gistpoint.tui.opening import Opening
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.judge import GistJudge
+    from gistpoint.core.kinds.gist.overrides import GistOverrides
+    from gistpoint.core.kinds.gist.runs import EntrypointRunner
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
-
-
-class Opening:
-    """Shared by the thread that opens an attempt and the screen that shows the progress."""
-
-    def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
-        """`report` gets each step in words, on the opening thread."""
-        self._report = report
-        self._lock = Lock()
-        self._cancelled = self._committed = False
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it is no longer wanted."""
-        return self._cancelled
-
-    def step(self, words: str) -> None:
-        """Report the next step. Raises `CancelledError` if it is no longer wanted."""
-        if self._cancelled:
-            raise CancelledError("The attempt was not opened.")
-        self._report(words)
-
-    def commit(self) -> None:
-        """Pass the point from which on the attempt exists. Raises `CancelledError` if it is no longer wanted."""
-        with self._lock:
-            if self._cancelled:
-                raise CancelledError("The attempt was not opened.")
-            self._committed = True
-
-    def cancel(self) -> bool:
-        """Give up; False if it is too late, because the attempt has begun."""
-        with self._lock:
-            self._cancelled = not self._committed
-            return self._cancelled
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
@@ -138,6 +102,9 @@ class Services:
         given = self.gist_settings.get(task.id)
         if given is None:
             return task
+        from gistpoint.core.kinds.gist.answer import gist_answer
+        from gistpoint.core.kinds.gist.original_test import given_test
+
         answer = read_answer(task)
         return given.on(task, given_test(gist_answer(answer).test) if is_gist(task) else "")
 
@@ -149,6 +116,8 @@ class Services:
         found = self.attempts.unfinished(task.id, self.enrolment)
         if not is_gist(task):
             return found
+        from gistpoint.core.kinds.gist.overrides import settings_data
+
         given, default = self.as_given(task), settings_data(task)
         wanted = (given.budgets.tool_uses, settings_data(given))
         return [
@@ -199,6 +168,7 @@ class Services:
 
     def gist_judge_for(self, task: Task) -> GistJudge:
         """Return the judge of a task's gists. Raises `TaskError` for a task that is not a gist task."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.judge import GistJudge
 
         return GistJudge(task, gist_answer(read_answer(task)), self.entrypoints_for(task))

@@ -16,7 +16,8 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.tui.keys import key_named, shown_keys
-from gistpoint.tui.services import Opening, Services
+from gistpoint.tui.opening import Opening
+from gistpoint.tui.services import Services
 
 _TASK = "seats-together"
 
@@ -31,7 +32,7 @@ class TourStep:
 
 
 def _called(*tools: str) -> Callable[[AttemptState], bool]:
-    return lambda state: any(call.tool in tools and call.text is not None for call in state.calls)
+    return lambda state: any(call.tool in tools and call.text is not None and not call.refused for call in state.calls)
 
 
 STEPS: tuple[TourStep, ...] = (
@@ -90,14 +91,14 @@ def step_at(state: AttemptState) -> int:
     return next(number for number, step in enumerate(STEPS) if not step.done(state))
 
 
-def words_of(step: TourStep, keymap: Mapping[str, str]) -> str:
-    """Return a step's words with the user's keys."""
+def with_keys(words: str, keymap: Mapping[str, str]) -> str:
+    """Return words of a card with the user's keys for the ids in angle brackets."""
 
     def shown(match: re.Match[str]) -> str:
         id = match.group(1)
         return shown_keys(keymap.get(id, key_named(id).keys).partition(",")[0])
 
-    return re.sub(r"<([a-z_.]+)>", shown, step.words)
+    return re.sub(r"<([a-z_.]+)>", shown, words)
 
 
 @dataclass(frozen=True, slots=True)

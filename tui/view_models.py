@@ -68,9 +68,11 @@ def _local(utc_ms: int) -> datetime:
     return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone()
 
 
-def call_words(call: AttemptCall) -> str:
-    """Return one line for a call: its number, its request and its result."""
+def call_words(call: AttemptCall, submission: Submission | None = None) -> str:
+    """Return one line for a call: its number, its request and its result, that of what it submitted if it did."""
     mark = "…" if call.text is None else "✘" if call.refused else "·"
+    if submission is not None and submission.status:
+        mark = submission_words(submission)[0]
     return f"{mark} {call.number:>2}  {asked_words(call)}"
 
 

@@ -391,13 +391,9 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
             f"The data of event {event.seq} do not fit its type, {event.type}.",
             hint="`gistpoint attempt show` shows what comes before it.",
         )
-    clock = state.clock
-    if isinstance(event.data, ProcessStarted):
-        state = structs.replace(
-            state, clock=clock.restarted(event.mono_ms, event.utc_ms), processes=state.processes + 1
-        )
-    else:
-        state = structs.replace(state, clock=clock.at(event.mono_ms, event.utc_ms))
+    restarted = isinstance(event.data, ProcessStarted)
+    clock = (state.clock.restarted if restarted else state.clock.at)(event.mono_ms, event.utc_ms)
+    state = structs.replace(state, clock=clock, processes=state.processes + restarted)
     of_kind = state.of_kind.advance(state, event)
     state = _after(state, event)
     running = _running(state)
@@ -438,9 +434,8 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
         case BufferEdited() as data:
             return _buffer_edited(state, data)
         case AffordanceUsed(kind=kind, times=times):
-            return structs.replace(
-                state, affordances={**state.affordances, kind: state.affordances.get(kind, 0) + times}
-            )
+            used = {**state.affordances, kind: state.affordances.get(kind, 0) + times}
+            return structs.replace(state, affordances=used)
         case SuspectMarked() as data:
             return _suspect_marked(state, data)
         case AttemptEnded() as data:

@@ -228,13 +228,32 @@ def _compiled(pattern: str) -> Pattern[str]:
         raise RefusalError(f"The pattern has {len(pattern)} characters; at most {MAX_PATTERN_CHARACTERS} are taken.")
     if _repeated(pattern) > MAX_REPEATED_CHARACTERS:
         raise RefusalError("The pattern repeats too much in braces; smaller counts, or fewer of them, will do.")
-    try:
-        return regex.compile(pattern, regex.MULTILINE)
-    except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
-        escaped = regex.escape(pattern)
+    fault = pattern_fault(pattern)
+    if fault:
         raise RefusalError(
-            f"The pattern is not a valid regular expression ({error}). To search for it as text: {escaped}"
-        ) from error
+            f"The pattern is not a valid regular expression ({fault}). To search for it as text: {as_text(pattern)}"
+        )
+    return regex.compile(pattern, regex.MULTILINE)
+
+
+def pattern_fault(pattern: str) -> str:
+    """Return why a pattern is no regular expression; empty if it is one, or is too large to be read."""
+    import regex
+
+    if len(pattern) > MAX_PATTERN_CHARACTERS or _repeated(pattern) > MAX_REPEATED_CHARACTERS:
+        return ""
+    try:
+        regex.compile(pattern, regex.MULTILINE)
+    except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def as_text(pattern: str) -> str:
+    """Return the regular expression that finds a text as it stands."""
+    import regex
+
+    return regex.escape(pattern)
 
 
 def _run(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:

@@ -1,6 +1,7 @@
 """Environments of repositories: made once by uv from a lock, named by its content, never changed afterwards.
 
 None of them contains the package under repair: it is imported from the workspace, so that there is one copy of it.
+What builds one is imported when one is built: a screen is about to open when a store is made.
 """
 
 from __future__ import annotations
@@ -17,22 +18,19 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from packaging.utils import canonicalize_name
-
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import LockLine, fault_in, read_lock_line
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import sha256_of
 from gistpoint.sandbox.backends.base import IMAGES_RUN_ON, Backend, Environment, Interpreter
 from gistpoint.sandbox.cache import build_once
-from gistpoint.sandbox.environments.builds import Builds
 from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
-from gistpoint.sandbox.environments.locking import BuiltWheel, build_failure, wheelless
-from gistpoint.sandbox.environments.requirement import requirement_of
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, UvResult, call_uv, run_program
 
 if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins, ImagePins
+    from gistpoint.sandbox.environments.builds import Builds
+    from gistpoint.sandbox.environments.locking import BuiltWheel
 
 
 _COMPILE = "import compileall, sys\nfor path in sys.stdin:\n    compileall.compile_file(path[:-1], quiet=2)\n"
@@ -64,6 +62,10 @@ _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 
 def runner_distributions() -> dict[str, metadata.Distribution]:
     """Return pytest and all its requirements on this Python, by canonical name, from gistpoint's own environment."""
+    from packaging.utils import canonicalize_name
+
+    from gistpoint.sandbox.environments.requirement import requirement_of
+
     found: dict[str, metadata.Distribution] = {}
     waiting = ["pytest"]
     while waiting:
@@ -162,6 +164,8 @@ class EnvironmentStore:
             return image_environment(pins, pins.image, backend)
         if not pins.lock:
             return host_environment(self.cache)
+        from gistpoint.sandbox.environments.builds import Builds
+
         return self.of_lock(pins.lock, Builds(self, backend, pins.python, on_line=on_line, cancel=cancel))
 
     def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
@@ -197,6 +201,10 @@ class EnvironmentStore:
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
         """Install the lock in one call, from wheels alone; build those that uv reports as missing."""
+        from packaging.utils import canonicalize_name
+
+        from gistpoint.sandbox.environments.locking import wheelless
+
         built: dict[str, BuiltWheel] = {}
         while True:
             with tempfile.TemporaryDirectory(prefix="gistpoint-wheels-") as shelf:
@@ -220,16 +228,22 @@ class EnvironmentStore:
                 built[canonicalize_name(line.name)] = builds.wheel(line.name, line.version, line.hashes)
 
     def _failure(self, result: UvResult, python: str, lock: tuple[str, ...]) -> EnvironmentBuildError:
+        from gistpoint.sandbox.environments.locking import build_failure
+
         return build_failure(result, lock, self.cache / "logs" / f"{self._key(python, lock)}.log")
 
 
 def _lines_of(lock: tuple[str, ...], names: list[str]) -> list[LockLine]:
+    from packaging.utils import canonicalize_name
+
     lines = [line for line in map(read_lock_line, lock) if line is not None]
     return [line for line in lines if canonicalize_name(line.name) in names]
 
 
 def _with_built(text: str, built: Mapping[str, BuiltWheel]) -> str:
     """Return a line of a lock, with the hash of the wheel that was built for it, if any."""
+    from packaging.utils import canonicalize_name
+
     line = read_lock_line(text)
     wheel = built.get(canonicalize_name(line.name)) if line is not None else None
     return text if line is None or wheel is None else str(replace(line, hashes=(sha256_of(wheel.path),)))

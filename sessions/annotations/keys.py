@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import msgspec
@@ -12,8 +12,9 @@ import msgspec
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.sessions.records.archives import SliceBlob
 from gistpoint.sessions.records.model import Actor, Step, StepKind, TextScope
-from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.opening import join_name
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.document import RunDocument
 
 _LONGEST_ID = 120
 _HASHED_STEPS = 16
@@ -27,9 +28,11 @@ def run_key(document: RunDocument) -> str:
     file, or of the first record of each step up to the solver's first one: all runs of a study share a system prompt. A
     run of a file with several has its percent-encoded id after a `#`.
     """
+    from gistpoint.sessions.runs.opening import join_name  # who keys an attempt opens no run
+
     header = document.header
     own = _own(header.id if document.format.unique_ids else "") or _hash(document)
-    return join_name(f"{header.format}:{own}", document.id)
+    return join_name(f"{document.format.reviewed_as or header.format}:{own}", document.id)
 
 
 def attempt_key(attempt_id: str) -> str:

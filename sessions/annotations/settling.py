@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gistpoint.sessions.annotations.keys import attempt_key, run_key
 from gistpoint.sessions.annotations.reviewer import Reviewer
 from gistpoint.sessions.annotations.reviews import (
@@ -11,7 +13,9 @@ from gistpoint.sessions.annotations.reviews import (
     RunVerdict,
     RunVerdictGiven,
 )
-from gistpoint.sessions.runs.document import RunDocument
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.document import RunDocument
 
 
 def accepted(book: ReviewBook, run: str) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from gistpoint.sessions.records.model import FileEdit, Json, RunCall, StepKind
@@ -12,23 +12,33 @@ from gistpoint.sessions.records.values import as_dict, as_str, compact, first, o
 _NAMES: dict[StepKind, tuple[str, ...]] = {
     StepKind.VIEW: (
         "read", "view", "open", "goto", "scroll_up", "scroll_down", "ls", "notebookread", "view_file", "cat",
+        "read_file", "read_files", "readfile", "list", "list_dir", "list_files", "copilot_readfile",
+        "copilot_listdirectory", "copilot_geterrors", "view_image", "read_many_files",
     ),
     StepKind.SEARCH: (
-        "grep", "glob", "search", "search_dir", "search_file", "find_file", "websearch", "webfetch",
+        "grep", "glob", "search", "search_dir", "search_file", "find_file", "websearch", "webfetch", "web_search",
+        "fetch", "file_search", "grep_search", "semantic_search", "codebase_search", "search_files", "find",
+        "list_code_definition_names", "copilot_findtextinfiles", "copilot_findfiles", "copilot_searchcodebase",
+        "copilot_fetchwebpage", "fetch_webpage", "web_fetch", "google_web_search", "search_file_content", "tool_search",
     ),
     StepKind.EDIT: (
         "edit", "write", "multiedit", "create", "insert", "append", "notebookedit", "apply_patch", "rewrite",
-        "str_replace", "undo_edit",
+        "str_replace", "undo_edit", "create_file", "write_file", "write_to_file", "replace_in_file", "apply_diff",
+        "insert_content", "search_and_replace", "search_replace", "replace_string_in_file", "insert_edit_into_file",
+        "multi_replace_string_in_file", "editor", "patch", "copilot_createfile", "copilot_replacestring",
+        "copilot_insertedit", "copilot_applypatch", "replace", "file_change",
     ),
     StepKind.SUBMIT: ("submit", "finish", "submit_review", "attempt_completion", "exit_forfeit"),
-    StepKind.DELEGATE: ("task", "agent", "delegate"),
-    StepKind.MESSAGE: ("think", "todowrite", "task_tracking"),
+    StepKind.DELEGATE: ("task", "agent", "delegate", "spawn_agent"),
+    StepKind.MESSAGE: ("think", "todowrite", "task_tracking", "update_plan", "write_todos", "todo_write"),
     StepKind.TEST: ("eval", "test"),
 }  # fmt: skip
 """The tools of agents, in lower case, by what they are for."""
 _SHELLS = frozenset(
     ("bash", "shell", "sh", "terminal", "execute_bash", "bash_command", "run", "run_command", "exec_command",
-     "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython")
+     "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython", "run_in_terminal", "run_terminal_cmd",
+     "execute_command", "run_commands", "run_shell_command", "shell_command",
+     "command_execution")
 )  # fmt: skip
 _TEST = re.compile(
     r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
@@ -43,9 +53,12 @@ _SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file
 _VIEW = re.compile(
     r"^\s*(cat|head|tail|less|more|nl|ls|tree|open|goto|scroll_\w+|sed\s+-n|git (show|diff|log|status)|pwd|wc)\b"
 )
+_PATCH = "*** Begin Patch"
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.M)
 _WORD = re.compile(r"""(?:[^\s'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++""", re.S)
 _SPLIT = re.compile(rf"\s*+(?:{_WORD.pattern}\s*+)*+\Z", re.S)
 _QUOTED = re.compile(r"""'([^']*+)'|"((?:[^"\\]++|\\.)*+)"|\\(.)""", re.S)
+_WRAPPED = re.compile(r"(/(usr/)?bin/)?(ba|z)?sh -l?c ")
 _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 
@@ -54,6 +67,8 @@ def kind_of_command(command: str) -> StepKind:
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
     if _SUBMIT.search(text):
         return StepKind.SUBMIT
+    if _PATCH in text:
+        return StepKind.EDIT
     if text.lstrip().startswith("str_replace_editor"):
         return StepKind.VIEW if text.split()[1:2] == ["view"] else StepKind.EDIT
     if _TEST.search(text):
@@ -66,13 +81,14 @@ def kind_of_command(command: str) -> StepKind:
 
 
 def command_of(call: RunCall) -> str:
-    """Return the shell command of a call, empty if there is none."""
-    for key in ("command", "cmd", "keystrokes", "raw_action", "code"):
+    """Return the shell command of a call, without the shell that it is given to; empty if there is none."""
+    for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
         if isinstance(value, str):
-            return value
+            return words(value)[2] if _WRAPPED.match(value[:4000]) and len(words(value)) == 3 else value
         if isinstance(value, list):
-            return " ".join(as_str(part) for part in value)
+            parts = [as_str(part) for part in value]
+            return parts[2] if len(parts) == 3 and _WRAPPED.match(" ".join(parts[:2]) + " ") else " ".join(parts)
     return call.arguments if call.parsed is None else ""
 
 
@@ -108,6 +124,10 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
     found: list[FileEdit] = []
     for call in calls:
         arguments = call.parsed or {}
+        patch = command_of(call) or as_str(first(arguments, "input", "patch"))
+        if _PATCH in patch:
+            found += _patched(patch)
+            continue
         path = as_str(arguments.get("path") or arguments.get("file_path") or arguments.get("filePath"))
         if not path or _kind(call) is not StepKind.EDIT:
             continue
@@ -119,13 +139,35 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
 
 
 def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
-    for old, new in (("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString")):
+    pairs = ("old_str", "new_str"), ("old_string", "new_string"), ("oldString", "newString"), ("old_text", "new_text")
+    for old, new in (*pairs, ("oldText", "newText")):
         if isinstance(change.get(old), str):
             return FileEdit(path, as_str(change[old]), as_str(change.get(new)))
     whole = next(
         (change[key] for key in ("file_text", "content", "func_code") if isinstance(change.get(key), str)), None
     )
     return FileEdit(path, None, None if whole is None or "func_name" in change else as_str(whole))
+
+
+def _patched(patch: str) -> Iterator[FileEdit]:
+    """Yield the changes of a patch in the form that OpenAI's models write: a hunk is a text that replaces another."""
+    _, *pieces = _PATCHED.split(patch.partition("*** End Patch")[0])
+    for verb, path, body in zip(*[iter(pieces)] * 3, strict=True):
+        lines = body.strip("\n").split("\n")
+        if verb == "Add":
+            yield FileEdit(path.strip(), None, "".join(f"{line[1:]}\n" for line in lines if line[:1] == "+"))
+        hunks: list[list[str]] = [[]]
+        for line in lines if verb == "Update" else []:
+            if line.startswith("@@"):
+                hunks.append([])
+            elif line[:1] in (" ", "-", "+"):
+                hunks[-1].append(line)
+        changes = [hunk for hunk in hunks if hunk]
+        for hunk in changes:
+            old, new = ("".join(f"{line[1:]}\n" for line in hunk if line[0] != sign) for sign in "+-")
+            yield FileEdit(path.strip(), old, new)
+        if verb != "Add" and not changes:
+            yield FileEdit(path.strip())
 
 
 def call_of_function(value: Json, fallback_id: str = "") -> RunCall:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import LightKeys, RawRecord, array_records, guarded, lines, object_records
@@ -34,6 +35,8 @@ class RunReader(ABC):
     """The keys of the top object below which the records are, if the file is one object."""
     light: LightKeys | None = None
     """The keys that `place` needs of a record in an array; None if it needs the whole record."""
+    divided = False
+    """Whether a record can make several steps: it is yielded once for each, with what `place` needs as its fields."""
 
     def __init__(self, probe: FileProbe) -> None:
         self.probe = probe
@@ -86,8 +89,16 @@ class RunReader(ABC):
         """Whether a record that joins a step was a separate step in reviews written before it joined."""
         return False
 
+    def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
+        """Return the value of a record, and its fault, empty if there is none."""
+        return load_record(blob, start, end)
+
     def completed(self, value: Json) -> Json:
         """Return a record with its references replaced by their targets."""
+        return value
+
+    def part(self, index: int, number: int, value: Json) -> Json:
+        """Return what step `index` shows of a record, its `number`th undamaged one, if it is divided."""
         return value
 
 
@@ -128,6 +139,8 @@ class Format(ABC):
     texts_in_records = False
     """Whether every text of a step is in the step's own records: a search then parses only steps whose bytes match."""
 
+    reviewed_as = ""
+    """Its name in the keys of reviews, if its runs were read as another format when the first reviews were written."""
     hash_chained = False
     """Whether each line contains the hash of the previous line, so that later changes are detectable."""
     refused_costs_attempt = False

@@ -17,6 +17,8 @@ _DECODER = json.JSONDecoder(strict=False)
 _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
 """Bytes of a first line up to which a next line is searched for; a longer first line is taken as the only one."""
+_MESSAGES = 4096
+"""Characters of a program's messages before its first line of JSON."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
@@ -56,7 +58,7 @@ class FileProbe:
         if not self._wide:
             self._wide = True
             if len(self.head) < self.blob.size:
-                for name in ("head", "start", "text", "top", "object", "array", "lines", "is_lines"):
+                for name in ("head", "start", "text", "_in_lines", "top", "object", "array", "lines", "is_lines"):
                     self.__dict__.pop(name, None)
 
     @cached_property
@@ -90,12 +92,23 @@ class FileProbe:
         return as_list(self.top)
 
     @cached_property
+    def _in_lines(self) -> str:
+        """The text from its first line that is an object: a program's output may begin with other messages."""
+        if self.text[:1] in ("{", "[", ""):
+            return self.text
+        lines = self.text[:_MESSAGES].split("\n")
+        begun = next((at for at, line in enumerate(lines) if line.startswith('{"')), len(lines))
+        follows = next((line for line in lines[begun + 1 :] if line.strip()), "{")
+        return self.text.split("\n", begun)[begun] if begun < len(lines) and follows.startswith("{") else self.text
+
+    @cached_property
     def lines(self) -> list[dict[str, Json]]:
         """The objects of the first lines if the text is JSON lines: complete ones, or the part of a long first line."""
-        if not self.text.startswith("{"):
+        text = self._in_lines
+        if not text.startswith("{"):
             return []
         found: list[dict[str, Json]] = []
-        pieces = self.text.split("\n", 41)[:41]
+        pieces = text.split("\n", 41)[:41]
         whole = len(self.head) >= self.blob.size
         for number, piece in enumerate(pieces):
             if not piece.strip(" \t\r\0"):
@@ -117,9 +130,10 @@ class FileProbe:
     @cached_property
     def is_lines(self) -> bool:
         """Whether the text is JSON lines: its first line is a whole object, and more lines follow."""
-        if not self.text.startswith("{"):
+        text = self._in_lines
+        if not text.startswith("{"):
             return False
-        first, newline, rest = self.text.partition("\n")
+        first, newline, rest = text.partition("\n")
         if not newline:
             if self._below is None:
                 self._below = self._goes_on_below()

@@ -14,7 +14,7 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, SliceBlob
 from gistpoint.sessions.records.format import Format, Raw, RunReader
-from gistpoint.sessions.records.loading import load_record, text_pieces
+from gistpoint.sessions.records.loading import text_pieces
 from gistpoint.sessions.records.model import (
     Actor,
     ByteRange,
@@ -376,7 +376,7 @@ class RunDocument:
         """
         from gistpoint.sessions.records.scanning import last_records
 
-        if self._another is None or len(self._reader.blobs) != 1 or not self.ensure(0):
+        if self._another is None or self._reader.divided or len(self._reader.blobs) != 1 or not self.ensure(0):
             return None
         with self._lock:
             _, start, end = self._index.records(0)[0]
@@ -400,12 +400,12 @@ class RunDocument:
         raws: list[Raw] = []
         for member, start, end in places:
             blob = self._reader.blobs[member]
-            value, damage = load_record(blob, start, end)
+            value, damage = self._reader.load(blob, start, end)
             raws.append(self._raw(blob, start, end, value, damage))
         sound = [raw for raw in raws if not raw.damage]
         if not sound:
             return self._damaged(index, raws, places)
-        whole = [self._completed(raw) for raw in sound]
+        whole = [self._shown_of(index, number, raw) for number, raw in enumerate(sound)]
         step = self._reader.step(index, whole)
         parts = [text for _, _, text in parts_of(step)]
         also = self._leftovers.of_step((raw.value for raw in whole), step, parts)
@@ -415,8 +415,8 @@ class RunDocument:
             flags.add("long")
         return replace(step, flags=step.flags | flags, records=tuple(raw.range for raw in raws)) if flags else step
 
-    def _completed(self, raw: Raw) -> Raw:
-        value = self._reader.completed(raw.value)
+    def _shown_of(self, index: int, number: int, raw: Raw) -> Raw:
+        value = self._reader.part(index, number, self._reader.completed(raw.value))
         return raw if value is raw.value else replace(raw, value=value)
 
     def _damaged(self, index: int, raws: list[Raw], places: list[tuple[int, int, int]]) -> Step:

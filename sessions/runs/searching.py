@@ -133,19 +133,26 @@ def _line(text: str, start: int, end: int) -> str:
 
 
 def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Iterator[int]:
-    """Yield the offsets of `forms` (in lower case, if `lower`) in the raw bytes, in order."""
+    """Yield the offsets of `forms` in the raw bytes, in order; of `forms` in any case, if `lower`.
+
+    Bytes that only Unicode takes for the same letters in another case count too, so that there may be too many offsets
+    but never too few.
+    """
+    import stringzilla  # pyright: ignore[reportMissingImports]
+
+    find = stringzilla.utf8_uncased_search if lower else stringzilla.find
     longest = max(len(form) for form in forms)
     at, kept = 0, b""
     while chunk := blob.read(at, limits.CHUNK):
-        window = kept + (chunk.lower() if lower else chunk)
+        window = kept + chunk
         base = at - len(kept)
         found: set[int] = set()
         for form in forms:
-            place = window.find(form)
+            place = find(window, form)
             while place >= 0:
                 if place + len(form) > len(kept):
                     found.add(base + place)
-                place = window.find(form, place + 1)
+                place = find(window, form, place + 1)
         yield from sorted(found)
         at += len(chunk)
         kept = window[1 - longest :] if longest > 1 else b""

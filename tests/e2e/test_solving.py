@@ -210,3 +210,9 @@ def call_it_off(terminal: Terminal) -> None:
     terminal.press("enter")
     terminal.wait_for(r"(?i)gave.up|skipped")
     leave(terminal)
+
+
+def test_what_is_not_there_ends_the_program_with_the_error(start: Start) -> None:
+    terminal = start("demo", "no-such-task")
+    assert terminal.wait_for_end() == 2
+    assert "The demo has no task 'no-such-task'" in terminal.text

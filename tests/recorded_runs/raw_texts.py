@@ -40,6 +40,17 @@ class Layout:
     """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an array."""
 
 
+def rows(path: Path) -> list[Any]:
+    """Return the rows of a data set, with messages that are JSON within a text as lists."""
+    text = path.read_text(encoding="utf-8")
+    found = json.loads(text) if text.lstrip()[:1] == "[" else [json.loads(line) for line in text.splitlines() if line]
+    keys = ("messages", "trajectory", "conversations", "test_result")
+    return [
+        {key: json.loads(item) if key in keys and isinstance(item, str) else item for key, item in row.items()}
+        for row in found
+    ]
+
+
 LAYOUTS = {
     "atif": Layout(
         ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"), ("steps",)
@@ -51,6 +62,30 @@ LAYOUTS = {
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
+    "claude-stream": Layout(("message.content", "result", "errors")),
+    "codex": Layout(
+        ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
+         "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
+        repeated=("payload.message", "payload.text"),
+    ),
+    "codex-exec": Layout(
+        ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
+        repeated=("item.",),
+    ),
+    "copilot-chat": Layout(
+        ("message.text", "response.value", "result.metadata.toolCallRounds.response",
+         "result.metadata.toolCallRounds.toolCalls.arguments", "result.errorDetails.message"),
+        ("requests",),
+    ),
+    "copilot-cli": Layout(("data.content", "data.toolRequests.arguments", "data.arguments", "data.result.content",
+                           "data.reasoningText", "data.message")),
+    "cursor": Layout(("message.content", "tool_call"), repeated=("message.content", "tool_call")),
+    "dataset-rows": Layout(
+        ("content", "text", "system_prompt", "value", "thought", "action", "observation",
+         "tool_calls.function.arguments"),
+        ("messages", "trajectory", "conversations", "trajectory_steps"),
+        runs=rows,
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
@@ -61,6 +96,9 @@ LAYOUTS = {
         repeated=("input",),
     ),
     "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),
+    "opencode": Layout(
+        ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
+    ),
     "openhands": Layout(
         ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
@@ -264,6 +302,8 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     if zipfile.is_zipfile(path):
         return _samples(path)
     text = path.read_text(encoding="utf-8")
+    if formats[0] == "claude-stream":
+        return side_agents_apart(json.loads(text) if text.startswith("[") else list(map(json.loads, text.splitlines())))
     try:
         whole = json.loads(text)
     except ValueError:
@@ -280,6 +320,14 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
         alone = {key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")}
         return [alone, *inner]
     return [whole]
+
+
+def side_agents_apart(records: list[Any]) -> list[list[Any]]:
+    """Return the records of the main thread, then those of each side agent."""
+    by_agent: dict[str, list[Any]] = {"": []}
+    for record in records:
+        by_agent.setdefault(record.get("parent_tool_use_id") or "", []).append(record)
+    return list(by_agent.values())
 
 
 def _samples(path: Path) -> list[Any]:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from builders import CHECKS
+from fakes import FakeRunner
 from screens.driving import LARGE, solving
 
+from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.widgets.budget_bar import BudgetBar
@@ -50,6 +53,16 @@ async def test_the_last_submission_is_asked_about_and_refusing_is_the_usual_answ
         await driver.press("shift+tab", "enter")
         await driver.until_screen("SummaryScreen")
         assert "submissions used up" in driver.text()
+
+
+async def test_the_row_of_a_run_that_was_stopped_is_marked(tmp_path: Path) -> None:
+    stopped = FakeRunner(CHECKS, status=RunStatus.TIMED_OUT)
+    async with solving(tmp_path, runner=stopped, size=LARGE) as driver:
+        await driver.console("read_file README.md")
+        await driver.press("f9", "enter")
+        await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
+        await driver.until(lambda: "✘  2  submit_attempt" in driver.text())
+        assert "·  1  read_file" in driver.text()
 
 
 async def test_the_last_tool_uses_are_asked_about(tmp_path: Path) -> None:

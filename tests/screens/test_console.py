@@ -97,3 +97,32 @@ async def test_a_misspelt_submission_is_a_question_like_any_other(tmp_path: Path
             await driver.until(lambda: "nothing spent: There is no tool" in driver.text())
             await driver.press("escape")
         assert driver.state.calls == ()
+
+
+async def test_what_is_no_pattern_is_told_before_it_costs_and_is_found_as_text(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("S")
+        await driver.type("total(")
+        await driver.until(lambda: "✘ no regular expression: missing )" in driver.text())
+        assert "Alt+R takes it as text" in driver.text()
+        line = driver.solve.console.line
+        for typed in ("total\\(", "total(", "total\\("):
+            await driver.press("alt+r")
+            await driver.until(lambda typed=typed: line.value == typed)
+        await driver.until(lambda: "✘" not in driver.text())
+        assert driver.state.calls == ()
+        await driver.press("enter")
+        await driver.until(lambda: driver.state.calls and driver.state.pending is None)
+        assert driver.state.calls[0].arguments == {"pattern": "total\\("}
+        assert not driver.state.calls[0].refused
+
+
+async def test_a_pattern_that_is_none_can_be_sent_and_costs_what_it_costs_a_model(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f5")
+        await driver.type("search_code total(")
+        await driver.until(lambda: "✘ no regular expression: missing )" in driver.text())
+        await driver.press("enter")
+        await driver.until(lambda: driver.state.calls and driver.state.pending is None)
+        assert driver.state.calls[0].refused
+        assert driver.state.remaining.tool_uses == 15

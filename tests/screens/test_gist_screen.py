@@ -116,6 +116,17 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
         assert driver.state.remaining.tool_uses == 50
 
 
+async def test_a_page_without_a_line_has_no_verdict(tmp_path: Path) -> None:
+    async with writing(tmp_path) as driver:
+        await driver.pilot.press("f6")
+        await driver.until(lambda: "nothing is written yet" in driver.text())
+        await driver.pilot.press("alt+s")
+        await driver.until(lambda: gist_of(driver.state).trials and driver.state.pending is None)
+        await driver.until(lambda: "nothing is written yet" in driver.text() and "faithful" not in driver.text())
+        driver.put("x = 1\n")
+        await driver.until(lambda: "not faithful" in driver.text())
+
+
 async def test_a_text_that_does_not_parse_is_named_with_its_line_and_not_scored(tmp_path: Path) -> None:
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")

@@ -12,6 +12,7 @@ from fakes import FakeClock
 from screens.driving import LARGE, Driver, driving
 from textual import events
 
+from gistpoint.core.attempts.events import GiveUpCode
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
@@ -360,3 +361,27 @@ async def test_the_best_and_the_last_are_shown_and_what_was_played_is_neither(tm
     who = {row.key: cell(ATTEMPT_COLUMNS, row, "Actor") for row in rows.attempts}
     assert who[played.attempt_id] == "replay"
     assert sorted(who.values()) == ["person", "person", "person", "replay"]
+
+
+async def test_what_another_program_does_is_shown_without_moving_the_cursor(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    tasks = [task for task in services.tasks.tasks() if isinstance(task, Task)]
+    services.start(tasks[0]).close()
+    clock.advance(1_000)
+    elsewhere = services.start(tasks[1])
+    clock.advance(1_000)
+    services.start(tasks[0]).close()
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        await driver.press("f3", "down", "down")
+        await driver.until(lambda: "open elsewhere" in driver.text())
+        home = driver.screen
+        assert isinstance(home, HomeScreen)
+        before = home._table.chosen
+        elsewhere.attempt.give_up(GiveUpCode.TOO_HARD)
+        elsewhere.close()
+        home._look_again()
+        await driver.until(lambda: "open elsewhere" not in driver.text() and "gave up" in driver.text())
+        assert home._table.cursor == 2
+        assert home._table.chosen is before, "an attempt of which nothing changed is not made again"

@@ -153,6 +153,18 @@ async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> Non
         await driver.press("escape", "f6", "f1")
         await driver.until_screen("HelpScreen")
         assert [title for title, _ in sections(driver.solve, {})][:2] == ["Lists and texts", "Solve: editor"]
+        await driver.type("undo")
+        await driver.until(lambda: "Ctrl+Z" in driver.text() and "Submit" not in driver.text())
+        assert "No key here" not in driver.text()
+        await driver.press("escape", "f2", "f1")
+        await driver.until_screen("HelpScreen")
+        assert "Not here" not in driver.text()
+        await driver.type("undo")
+        await driver.until(lambda: "Not here; in F6 Editor" in driver.text() and "Ctrl+Z" in driver.text())
+        await driver.press(*["backspace"] * 4)
+        await driver.type("f7")
+        await driver.until(lambda: "Every answer so far" in driver.text())
+        assert "Not here" not in driver.text()
         await driver.press("escape")
         assert driver.screen is driver.solve
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from builders import build_services, build_task
 from screens.driving import LARGE, Driver, solving
 
 from gistpoint.core.tasks.model import Mode
+from gistpoint.tui.known import names_in
 from gistpoint.tui.screens.solve.console import candidates
 from gistpoint.tui.widgets.find_bar import FindBar
 
@@ -63,6 +65,36 @@ async def test_a_name_that_nothing_has_shown_leads_nowhere(tmp_path: Path) -> No
         await driver.press("enter")
         await driver.until(lambda: "No result has shown where discount is defined" in driver.text())
         assert driver.state.remaining.tool_uses == 15
+
+
+def test_names_that_lead_somewhere() -> None:
+    assert names_in("    metres = network.distance(a, key=len(b))  # see other") == ["network.distance", "a", "b"]
+    assert names_in("def total(self): return f'{x}' + self.items[0].price() if a == b else None") == [
+        *("self", "self.items", "price", "a", "b")
+    ]
+
+
+async def test_a_name_of_the_line_is_offered_where_that_at_the_cursor_is_a_local_one(tmp_path: Path) -> None:
+    files = {"shop/sales.py": "def half(price):\n    left = discount(price, len('ab'))\n    return left\n"}
+    task = build_task(build_services(tmp_path).locations.tasks, extra_files=files)
+    async with solving(tmp_path, size=LARGE, task=task) as driver:
+        await driver.console("read_file shop/sales.py")
+        await driver.console("list_file_functions shop/prices.py")
+        await driver.press("f4")
+        view = driver.solve.code.view
+        await driver.until(lambda: "left = discount" in driver.text())
+        view.go_to(2, 5)
+        await driver.press("enter")
+        await driver.until_screen("PickDialog")
+        assert "This line names" in driver.text()
+        assert "○ 1 tool use: shop/prices.py::discount" in driver.text()
+        await driver.press("escape")
+        await driver.console("read_function discount shop/prices.py")
+        driver.solve.code.go_to("shop/sales.py")
+        view.go_to(2)
+        await driver.press("enter")
+        await driver.until(lambda: driver.solve.code.shown.function == "shop/prices.py::discount")
+        assert driver.state.remaining.tool_uses == 13
 
 
 async def test_search_in_what_was_shown_is_free_and_counted(tmp_path: Path) -> None:

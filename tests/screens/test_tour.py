@@ -12,7 +12,7 @@ from screens.driving import LARGE, SMALL, Driver, driving
 
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.tui.screens.tour import TourScreen
-from gistpoint.tui.tour import STEPS, words_of
+from gistpoint.tui.tour import STEPS, with_keys
 
 
 def card(driver: Driver) -> str:
@@ -72,7 +72,7 @@ async def test_each_card_waits_for_its_step_and_nothing_is_kept(
 
 
 async def test_escape_ends_it_and_the_cards_name_the_keys_of_the_user(tmp_path: Path) -> None:
-    assert "press g." in words_of(STEPS[0], {"pane.files": "g,alt+2"})
+    assert "press g." in with_keys(STEPS[0].words, {"pane.files": "g,alt+2"})
     clock = FakeClock()
     services = build_services(tmp_path, clock=clock)
     async with driving(services, clock, size=LARGE) as driver:
@@ -80,6 +80,13 @@ async def test_escape_ends_it_and_the_cards_name_the_keys_of_the_user(tmp_path: 
         await driver.press("T")
         await driver.until_screen("TourScreen")
         await driver.until(lambda: "▸ Read the brief" in driver.text() and "· Leave" in driver.text())
+        assert "Ctrl+L ends it" in driver.text()
+        assert "Esc End the tour" in driver.text()
+        await driver.press("S")
+        await driver.until(lambda: "Esc goes back" in driver.text() and "Esc Back" in driver.text())
+        assert "Esc End the tour" not in driver.text()
+        await driver.press("escape")
+        await driver.until(lambda: "Esc End the tour" in driver.text())
         await driver.press("escape")
         await driver.until_screen("HomeScreen")
     assert list(services.attempts.summaries()) == []

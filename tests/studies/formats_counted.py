@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,95 @@ def claude_code(run: Any) -> Count:
     told = [record["message"] for record in _of(records, type="user")]
     ids = {message.get("id") or id(message) for message in said}
     return Count(len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told))
+
+
+def codex(run: Any) -> Count:
+    """Counts the items alone: a reply ends where a call is answered or a user speaks."""
+    count, is_open = Count(), False
+    for record in run:
+        payload = record.get("payload", record)
+        kind = payload.get("type", "")
+        if record["type"] != "response_item":
+            continue
+        if kind in ("reasoning", "message") or kind.endswith("_call"):
+            is_reply = payload.get("role", "assistant") == "assistant"
+            count.turns += is_reply and not is_open
+            is_open = is_reply
+        count.calls += kind.endswith("_call")
+        count.results += kind.endswith("_output")
+        is_open = is_open and not kind.endswith("_output")
+    return count
+
+
+def codex_exec(run: Any) -> Count:
+    done = [record["item"] for record in _of(run, type="item.completed")]
+    commands = len(_of(done, type="command_execution"))
+    return Count(commands + len(_of(done, type="agent_message")), commands, commands)
+
+
+def copilot_chat(run: Any) -> Count:
+    count = Count()
+    for request in run["requests"]:
+        metadata = (request.get("result") or {}).get("metadata") or {}
+        rounds = [item for item in metadata.get("toolCallRounds") or [] if item["response"] or item["toolCalls"]]
+        if rounds:
+            count.turns += len(rounds)
+            count.calls += sum(len(item["toolCalls"]) for item in rounds)
+            count.results += len(metadata.get("toolCallResults") or {})
+            continue
+        before = "call"
+        for part in request["response"]:
+            kind = part.get("kind")
+            if kind in ("prepareToolInvocation", "undoStop", "mcpServersStarting") or part.get("value") == "":
+                continue
+            now = "call" if kind == "toolInvocationSerialized" else "text"
+            count.turns += (before, now) == ("call", "text")
+            count.calls += now == "call"
+            count.results += now == "call" and part.get("isComplete", False)
+            before = now
+    return count
+
+
+def copilot_cli(run: Any) -> Count:
+    replies = _of(run, type="assistant.message")
+    asked = [call["toolCallId"] for event in replies for call in event["data"]["toolRequests"]]
+    begun = {event["data"]["toolCallId"] for event in _of(run, type="tool.execution_start")} - set(asked)
+    return Count(len(replies), len(asked) + len(begun), len(_of(run, type="tool.execution_complete")))
+
+
+def cursor(run: Any) -> Count:
+    if "role" in run[0]:
+        said = [record["message"] for record in _of(run, role="assistant")]
+        told = [record["message"] for record in _of(run, role="user")]
+        calls = sum(_blocks(m, "tool_use") for m in said)
+        return Count(len(said), calls, sum(_blocks(m, "tool_result") for m in told))
+    tools = _of(run, type="tool_call")
+    kinds = [record["type"] for record in run if record["type"] in ("assistant", "thinking", "tool_call")]
+    turns = sum(kind != "tool_call" and before in ("tool_call", "") for before, kind in pairwise(["", *kinds]))
+    return Count(turns, len({record["call_id"] for record in tools}), len(_of(tools, subtype="completed")))
+
+
+def opencode(run: Any) -> Count:
+    replies = [message for message in run["messages"] if message["info"]["role"] == "assistant"]
+    calls = [part["state"] for message in replies for part in _of(message["parts"], type="tool")]
+    return Count(len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error")))
+
+
+def dataset_rows(run: Any) -> Count:
+    messages = _records(run, "messages", "trajectory", "conversations")
+    count = Count(verdict={True: "solved", False: "unsolved", None: ""}[run.get("resolved", run.get("target"))])
+    for number, message in enumerate(messages):
+        text = message.get("content") or message.get("text") or ""
+        if message["role"] not in ("assistant", "ai"):
+            continue
+        calls = len(message.get("tool_calls") or []) or len(re.findall(r"<function=\w+>", text))
+        calls = calls or (message["role"] == "ai" and text.count("```") > 1)
+        count.turns += 1
+        count.calls += calls
+        count.results += bool(calls) and messages[number + 1 : number + 2] != []
+    told = len(_of(messages, role="tool"))
+    count.results = told or count.results
+    return count
 
 
 def inspect(run: Any) -> Count:
@@ -146,8 +236,16 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),
+    "claude-stream": _each(claude_code),
+    "codex": _each(codex),
+    "codex-exec": _each(codex_exec),
+    "copilot-chat": _each(copilot_chat),
+    "copilot-cli": _each(copilot_cli),
+    "cursor": _each(cursor),
+    "dataset-rows": _each(dataset_rows),
     "inspect": _each(inspect),
     "mini-swe-agent": _each(mini_swe_agent),
+    "opencode": _each(opencode),
     "openhands": _each(openhands),
     "swe-agent": _each(swe_agent),
 }

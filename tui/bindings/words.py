@@ -119,7 +119,7 @@ WORDS: tuple[KeyWord, ...] = (
         "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
         " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave"
-        " campaign.leave campaign.stop",
+        " campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),
@@ -140,7 +140,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("alt+k", "kinds of text to search", "search.scope"),
     KeyWord("alt+l", "live scores", "gist.live"),
     KeyWord("alt+n alt+w", "next lack, all lacks", "gist.lack gist.next_lack gist.lacks"),
-    KeyWord("alt+r", "regular expression", "search.regex"),
+    KeyWord("alt+r", "regular expression, or text as it stands", "search.regex console.text"),
     KeyWord("alt+s", "score", "gist.score review.score"),
     KeyWord("alt+v", "the editor of one's own", "editor.external"),
     KeyWord("alt+y alt+x", "yes, no", "idle.worked idle.away"),

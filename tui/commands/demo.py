@@ -6,6 +6,7 @@ import argparse
 import textwrap
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
@@ -18,6 +19,7 @@ from gistpoint.tui.object_graph import add_isolation, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
+    from gistpoint.core.tasks.model import Task
     from gistpoint.tui.services import Services
 
 _ANSWER_LINES = 12
@@ -38,14 +40,17 @@ def demo(options: argparse.Namespace) -> int:
     """Open the demo; without a terminal print its task or the played attempt."""
     if interactive() and not options.play and not options.task:
         return _open(options)
-    services = build_services(options, role=Role.DEMO)
+    make = partial(build_services, options, role=Role.DEMO)
+    if options.task and not options.play:
+        from gistpoint.tui.commands.solve import open_attempt
+
+        def find(services: Services) -> Task:
+            return demo_task(options.task, services.locations.demo)
+
+        return open_attempt(make, find, lines=options.lines)
+    services = make()
     if options.play:
         return _play(services, options.task or "", options.speed)
-    if options.task:
-        task = demo_task(options.task, services.locations.demo)
-        from gistpoint.tui.commands.solve import solve_task
-
-        return solve_task(services, task, new=False, lines=options.lines)
     entries = list(unpack_demo(services.locations.demo))
     from gistpoint.tui.titles import mode_words, title_of
 

@@ -55,6 +55,7 @@ _KEPT = (
     "{id} is there already, with other settings, and keeps them. To attempt it with those asked for, "
     "`gistpoint solve {id} --gist-settings FILE` with this in FILE:"
 )
+_INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
 _SECONDS = 30.0
 
 
@@ -163,7 +164,8 @@ def new(options: argparse.Namespace) -> int:
     command = [options.source, *options.command] if options.image else options.command
     written = [shlex.join(command)] if any(command) else []
     stdin, variables = _input(options)
-    named = [with_input(parse_entrypoint(text), stdin, variables) for text in (*options.entrypoint, *written)]
+    texts = (*options.entrypoint, *written)
+    named = [with_input(parse_entrypoint(text), stdin, variables) for text in texts]
     if not named and not options.sample and not options.hard:
         raise UserError(
             "There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N or --hard."
@@ -184,6 +186,8 @@ def new(options: argparse.Namespace) -> int:
             long_work(options, kept="The tasks that were made are kept.") as work,
             tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch,
         ):
+            for entrypoint in (one for text, one in zip(texts, named, strict=True) if one.is_test and "[" in text):
+                work.progress.line(_INSTANCES.format(command=command_line(entrypoint)), stamped=False)
             repository, record = _fetched(spec, image, runner, Path(scratch), work)
             examination = Examination(
                 repository,

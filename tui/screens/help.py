@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import ClassVar
@@ -12,17 +12,20 @@ from rich.table import Table
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.getters import query_one
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Input, Markdown
+from textual.widget import Widget
+from textual.widgets import Input, Markdown, TextArea
 
 from gistpoint.core.text import visible_line
-from gistpoint.tui.keys import KEYS, SCOPE_WORDS, KeyScope, bindings_of, shown_keys
+from gistpoint.tui.keys import KEYS, SCOPE_WORDS, KeyScope, bindings_of, shown_key, shown_keys
 from gistpoint.tui.possible import possible_now
 from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.writing_area import WritingArea, WritingLine
 
 _KEYS, _NAMES = 18, 18
 """Columns of the table of keys."""
@@ -63,7 +66,49 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
         rest = list(rows_of(scope, keymap, without=shown))
         if rest:
             found.append((f"{title} (at other times)" if title in here else title, rest))
-    return [(title, rows) for title, rows in (*found, ("Moving about", moving), ("Everywhere", program)) if rows]
+    focused = screen.focused
+    typing = typing_rows(type(focused), _taken(screen)) if isinstance(focused, TextArea | Input) else []
+    after = (("Typing", typing), ("Moving about", moving), ("Everywhere", program))
+    return [(title, rows) for title, rows in (*found, *after) if rows]
+
+
+_TYPED_IN: Mapping[str, type[Widget]] = {
+    "pane.editor": FunctionEditor,
+    "about.fix": FunctionEditor,
+    "pane.notes": WritingArea,
+    "pane.console": WritingLine,
+}
+"""The widgets in which is typed after a key, by its id."""
+
+
+def elsewhere(screen: Screen[object]) -> Sections:
+    """Return the keys for typing in other panes of a screen."""
+    found: dict[str, tuple[str, list[HelpRow]]] = {}
+    for pressed, active in screen.active_bindings.items():
+        id = active.binding.id or ""
+        kind = _TYPED_IN.get(id)
+        if kind is not None and active.enabled and type(screen.focused) is not kind and id not in found:
+            there = f"{shown_key(pressed)} {active.binding.description}"
+            found[id] = f"Not here; in {there}", typing_rows(kind, _taken(screen))
+    return [found[id] for id in _TYPED_IN if id in found]
+
+
+def _taken(screen: Screen[object]) -> set[str]:
+    return {key for key, active in screen.active_bindings.items() if active.binding.priority}
+
+
+def typing_rows(kind: type[Widget], taken: Iterable[str]) -> list[HelpRow]:
+    """Return the keys of a widget that are not in the one table, as Textual names them, without those `taken`."""
+    keys: dict[str, list[str]] = {}
+    names: dict[str, str] = {}
+    seen = {*taken}
+    for owner in (owner for owner in kind.__mro__ if issubclass(owner, TextArea | Input)):
+        for binding in Binding.make_bindings(vars(owner).get("BINDINGS", ())):
+            if binding.key not in seen and not binding.id and not binding.key.startswith("super+"):
+                keys.setdefault(binding.action, []).append(shown_key(binding.key))
+                names.setdefault(binding.action, binding.description)
+            seen.add(binding.key)
+    return [HelpRow(" or ".join(spelt), names[action], "") for action, spelt in keys.items()]
 
 
 def rows_of(
@@ -76,12 +121,13 @@ def rows_of(
 
 
 def _table(rows: Sequence[HelpRow]) -> Table:
+    explained = any(row.words for row in rows)
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(width=_KEYS, style="bold")
-    table.add_column(width=_NAMES)
-    table.add_column()
+    table.add_column(width=_NAMES if explained else None)
     for row in rows:
-        table.add_row(*(Text(visible_line(cell)) for cell in (row.spelt, row.name, row.words)))
+        cells = (row.spelt, row.name, row.words) if explained else (row.spelt, row.name)
+        table.add_row(*(Text(visible_line(cell)) for cell in cells))
     return table
 
 
@@ -100,10 +146,10 @@ class HelpScreen(ModalScreen[None]):
     keys = query_one("#help-keys", Plain)
     page = query_one("#help-scroll", VerticalScroll)
 
-    def __init__(self, page: str, known: Sections, about: str = "") -> None:
-        """`about` is a sentence on the widget that has the focus."""
+    def __init__(self, page: str, known: Sections, about: str = "", elsewhere: Sections = ()) -> None:
+        """`about` is a sentence on the widget that has the focus; keys `elsewhere` are shown to who looks for them."""
         super().__init__()
-        self._page, self._known, self._about = page, known, about
+        self._page, self._known, self._about, self._elsewhere = page, known, about, elsewhere
 
     def compose(self) -> ComposeResult:
         """Lay out the filter and the keys; the page follows."""
@@ -127,8 +173,10 @@ class HelpScreen(ModalScreen[None]):
 
     def _show(self, wanted: str) -> None:
         parts: list[RenderableType] = [Text(f"{self._about}\n")] if self._about and not wanted else []
-        for title, rows in self._known:
-            fitting = [row for row in rows if not wanted or row.fits(wanted)]
+        told: set[HelpRow] = set()
+        for title, rows in (*self._known, *(self._elsewhere if wanted else ())):
+            fitting = [row for row in rows if not wanted or (row.fits(wanted) and row not in told)]
+            told.update(fitting)
             if fitting:
                 parts += [Text(title, style="bold underline"), _table(fitting), Text("")]
         self.keys.update(Group(*parts) if parts else Text("No key here does this."))

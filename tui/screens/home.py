@@ -20,18 +20,18 @@ from gistpoint.core.errors import UserError
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
-from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.tables import Column, QueryError, Row
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.line_list import LineList
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.splitter import Splits
 from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
-    from gistpoint.tui.home_rows import AttemptEntry, HomeRows, TaskRow
+    from gistpoint.tui.home_rows import AttemptEntry, HomeReader, HomeRows, TaskRow
     from gistpoint.tui.services import Services
 
 _LOOK_S = 5.0
@@ -133,6 +133,9 @@ class HomeScreen(Screen[None]):
         self._unusable: QueryError | None = None
         """What is wrong with the query of the filter."""
         self._isolation: HeaderField | None = None
+        self._reader: HomeReader | None = None
+        self._described = ""
+        """The key of the row that is described."""
         self.rows: HomeRows | None = None
         """What was read last; None until it was."""
 
@@ -165,17 +168,32 @@ class HomeScreen(Screen[None]):
 
     def _look_again(self) -> None:
         """Read again what another program is at."""
-        attempts = self.rows.attempts if self.rows is not None else ()
-        if self.is_current and any(entry.attempt.open for entry in attempts):
-            self.action_reload()
+        rows, reader = self.rows, self._reader
+        if rows is None or reader is None or not rows.complete or not self.is_current:
+            return
+        opened = [entry.key for entry in rows.attempts if entry.attempt.open]
+        if opened:
+            self._jobs.do(lambda _: reader.read_again(opened), self._show_changed, key="again")
+
+    def _show_changed(self, rows: HomeRows | None) -> None:
+        if rows is not None:
+            self._show(rows)
 
     def action_reload(self) -> None:
         """Read everything again."""
 
         def read(job: Job) -> HomeRows:
-            from gistpoint.tui.home_rows import load_rows
+            from gistpoint.tui.home_rows import HomeReader
 
-            return load_rows(self._services(), lambda rows: job.hand(self._show_first, rows))
+            if self._reader is None:
+                self._reader = HomeReader(self._services())
+
+            def given(rows: HomeRows) -> None:
+                job.cancel.check()
+                job.hand(self._show_first, rows)
+
+            unread = self.rows is None or not self.rows.complete
+            return self._reader.read(given if unread else None)
 
         self._jobs.do(read, self._show, failed=self._failed, key="home")
         if self._isolation is None:
@@ -203,8 +221,6 @@ class HomeScreen(Screen[None]):
             table.show(rows.attempts)
         self._show_problems(rows.problems)
         self.header.show(words=rows.words)
-        self._entitle(self._table)
-        self._describe()
 
     def _show_problems(self, problems: tuple[str, ...]) -> None:
         lines = [f"! {problem}" for problem in problems[:2]]
@@ -295,7 +311,9 @@ class HomeScreen(Screen[None]):
         table, width = self._table, max(30, self.detail.sight.width - 1)
         told = described(self.rows, table.chosen, self._services().clock.utc_ms(), width, filtered=bool(table.records))
         framed(self.detail, told.title, told.note)
-        self.detail.show(told.lines, keep_place=False)
+        key = table.chosen.key if table.chosen is not None else ""
+        self.detail.show(told.lines, keep_place=key == self._described)
+        self._described = key
 
     # The filter
 

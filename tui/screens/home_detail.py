@@ -21,9 +21,9 @@ from gistpoint.tui.home_rows import (
     unit_of,
     who,
 )
-from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, folded, line
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import duration, used_words, when
+from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, folded, line
 
 NO_TASKS = """There is no task yet. From the shell:
 

@@ -23,11 +23,11 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.validate.lines import HEADING, MUTED, Line, LineList, folded, line
 from gistpoint.tui.titles import mode_words, told_title
 from gistpoint.tui.view_models import duration, end_words, isolation_warning, score_rule, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, LineList, folded, line
 from gistpoint.tui.widgets.pages import Pages
 from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView

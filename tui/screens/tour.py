@@ -13,7 +13,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.tour import STEPS, Tour, step_at, words_of
+from gistpoint.tui.tour import STEPS, Tour, step_at, with_keys
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import Plain
 
@@ -31,8 +31,9 @@ class TourCard(Plain):
             return
         self._shown = (number, wide)
         step = STEPS[number]
-        framed(self, f"Tour {number + 1} of {len(STEPS)}: {step.title}", "Esc ends it")
-        words = Content(words_of(step, getattr(self.app, "keymap", {})))
+        keymap = getattr(self.app, "keymap", {})
+        framed(self, f"Tour {number + 1} of {len(STEPS)}: {step.title}", with_keys("<attempt.leave> ends it", keymap))
+        words = Content(with_keys(step.words, keymap))
         self.update(Content.assemble(words, "\n\n", self._listed(number)) if wide else words)
 
     @staticmethod

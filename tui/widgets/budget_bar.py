@@ -126,7 +126,7 @@ class BudgetBar(Widget):
         paused = clock.running is ClockActivity.PAUSED and not state.ended
         sign, word = ("■", "ended") if state.ended else (GLYPHS[clock.running], clock.running.value)
         activity = f"{sign} {word} " if fit.activity or paused or state.ended else f"{sign} "
-        time = [(activity, "bold reverse" if paused else "$text-muted"), (duration(clock.active), "bold")]
+        time = [(activity, "bold reverse" if paused else "$foreground 60%"), (duration(clock.active), "bold")]
         if state.budgets.time_limit_s is not None:
             time.append(self._time_left(state.budgets.time_limit_s * 1000 - clock.active))
         return Content.assemble(*time)

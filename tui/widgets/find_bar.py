@@ -152,4 +152,4 @@ class FindBar(Horizontal):
         else:
             count = Content.styled("✘ not found  ", "bold $text-error")
         keys = _READING if self._view.has_focus else _TYPING
-        self.count.update(Content.assemble(count, (keys, "$text-muted")))
+        self.count.update(Content.assemble(count, (keys, "$foreground 60%")))

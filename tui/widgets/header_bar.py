@@ -23,7 +23,7 @@ class HeaderField:
     def content(self) -> Content:
         """The field as it is drawn; the value alone if it needs no name."""
         value = plain_line(self.value).stylize(self.style)
-        return Content.assemble((f"{self.name} ", "$text-muted"), value) if self.name else value
+        return Content.assemble((f"{self.name} ", "$foreground 60%"), value) if self.name else value
 
 
 class HeaderBar(Widget):

@@ -169,13 +169,19 @@ _STATUS = {
 }
 
 
+_TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CANCELLED})
+"""Statuses whose reason, where there is one, says what happened by itself."""
+
+
 def submission_text(task: Task, judgement: Judgement) -> str:
     """Return score, counts and the first failing text of a judged submission."""
     report, score = judgement.report, judgement.score
     total = score.passing + len(score.failing)
     if report.status is not RunStatus.FINISHED:
-        reason = f": {report.reason}" if report.reason else "."
         cost = "" if judgement.counts else " It costs no submission."
+        if report.reason and report.status in _TELLING:
+            return f"{report.reason} Score 0.{cost}"
+        reason = f": {report.reason}" if report.reason else "."
         return f"{_STATUS[report.status]}{reason} Score 0.{cost}"
     text = f"Score {score.value:.3f}: {score.passing} of {total} tests pass, {len(score.failing)} fail."
     shown = first_failure(judgement, task.limits.failure_characters)

@@ -116,8 +116,10 @@ _made: dict[Path, str] = {}
 def task(home: Path, world: list[SourceSpec], capsys: Captured) -> str:
     """The id of the task of `test_total`, made once."""
     if home not in _made:
-        assert main(["gist", "new", "shop==1", "--entrypoint", TOTAL, "--tool", "trace", *SANDBOX]) == 0
-        _made[home] = capsys.readouterr().out.split()[0]
+        assert main(["gist", "new", "shop==1", "--entrypoint", f"{TOTAL}[2]", "--tool", "trace", *SANDBOX]) == 0
+        told = capsys.readouterr()
+        assert f"The entrypoint is `{TOTAL}`: parameters are left out" in told.err
+        _made[home] = told.out.split()[0]
     return _made[home]
 
 

@@ -29,7 +29,7 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.text import visible
 from gistpoint.sessions.replay.replaying import Replay, Sameness
 from gistpoint.sessions.runs.opening import open_run
-from gistpoint.tui.commands.solve import solve_task
+from gistpoint.tui.commands.solve_lines import solve_by_lines
 
 Calls = Sequence[tuple[str, Any]]
 WRONG = REPAIR.replace("100", "99")
@@ -163,7 +163,7 @@ def lines_of(table: Table) -> Iterator[str]:
 def made_by_lines(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Type the sound and refused calls; what a person mistypes is a question, and no call."""
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines_of(table)), newline="\n"))
-    solve_task(case.services, case.task, new=True, lines=True)
+    solve_by_lines(case.services, case.task)
 
 
 def made_by_replies(case: Case, table: Table) -> list[str]:

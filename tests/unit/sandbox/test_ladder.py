@@ -64,7 +64,7 @@ class Plugin:
 def test_backends_of_other_packages_are_used_by_name_alone(monkeypatch):
     found = [Plugin()]
     monkeypatch.setattr(
-        ladder.metadata, "entry_points", lambda *, group: found if group == "gistpoint.backends" else []
+        "importlib.metadata.entry_points", lambda *, group: found if group == "gistpoint.backends" else []
     )
     assert ladder.choose("elsewhere", consented=False).name == "strong"
     assert "elsewhere" not in ladder.builtin_backends()

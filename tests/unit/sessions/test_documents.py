@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import CancelToken
@@ -17,7 +19,7 @@ from gistpoint.sessions.records.loading import text_pieces
 from gistpoint.sessions.records.model import ByteRange, CutText, TextScope
 from gistpoint.sessions.runs.opening import join_name, open_run, split_name
 from gistpoint.sessions.runs.rendering import show
-from gistpoint.sessions.runs.searching import Query, SearchError, search, search_document
+from gistpoint.sessions.runs.searching import Query, SearchError, search, search_bytes, search_document
 
 
 def write_run(path: Path, count: int, text: str = "x", indent: int | None = 2) -> Path:
@@ -198,6 +200,24 @@ def test_search_finds_what_is_shown(tmp_path: Path) -> None:
     assert len(list(search("hello", [tmp_path]))) == 40
     with pytest.raises(SearchError, match="not a regular expression"):
         Query("(", regex=True)
+
+
+_PIECES = st.sampled_from(
+    [b"a", b"A", b"s", b"S", b"k", b"fi", b'"', b"\\", b"\xc3", b"\xff", *map(str.encode, "ßﬁſKİØ日")]
+)
+
+
+@given(st.lists(_PIECES, max_size=200).map(b"".join), st.lists(st.sampled_from(["a", "s", "k", "fi", '"']), min_size=1))
+def test_no_place_of_a_text_is_missed_in_any_bytes(data: bytes, needle: list[str]) -> None:
+    form = "".join(needle).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "CHUNK", 64)
+        for lower in (False, True):
+            text = data.lower() if lower else data
+            there = {at for at in range(len(text)) if text.startswith(form, at)}
+            found = list(search_bytes(BytesBlob(data), (form,), lower=lower))
+            assert there <= set(found)
+            assert lower or there == set(found)
 
 
 def test_search_finds_in_long_texts(tmp_path: Path) -> None:

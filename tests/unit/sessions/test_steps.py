@@ -182,8 +182,9 @@ def test_a_journal_of_our_own(runs: Path) -> None:
     assert steps[3].kind is StepKind.UNKNOWN
 
 
-def test_every_raw_record_is_in_exactly_one_step(runs: Path) -> None:
-    for made in make_all(runs):
+def test_every_raw_record_is_in_exactly_one_step_unless_it_is_divided(runs: Path) -> None:
+    divided = {"copilot-chat"}
+    for made in [made for made in make_all(runs) if made.format not in divided]:
         for id in made.records:
             document: RunDocument = open_run(f"{made.path}#{id.replace('#', '%23')}" if id else made.path)
             places: list[ByteRange] = [place for step in document.steps() for place in step.records]

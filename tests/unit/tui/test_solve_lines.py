@@ -15,7 +15,7 @@ from gistpoint.core.kinds.commandline import QuestionError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode
-from gistpoint.tui.commands.solve import read_call
+from gistpoint.tui.commands.solve_lines import read_call
 
 
 @pytest.fixture(scope="module")

@@ -219,7 +219,9 @@ class GistPane(EditorPane):
         fault = self.editor.state.fault
         if fault is not None:
             return does_not_parse(fault)
-        if not self._scored:
+        if not self.code.strip():
+            return "nothing is written yet"
+        if not self._scored.strip():
             return "not scored yet: Alt+S scores it"
         found = self.missing_lines() if self._checked == self.code else []
         stale = "" if self.code == self._scored else "  (of an earlier text)"

@@ -328,7 +328,7 @@ class ReviewScreen(Screen[None]):
             HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
             HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
             HeaderField("run", self.others.place),
-            HeaderField("", header.format, "$text-muted"),
+            HeaderField("", header.format, "$foreground 60%"),
         ]
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
         self.header_bar.show(name=name, words=" · ".join(word for word in words if word), fields=fields)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -20,6 +20,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool
+from gistpoint.core.tools.search_code import as_text, pattern_fault
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.solve.panes import CallAsked, SubmitAsked
 from gistpoint.tui.view_models import allowed, price_words
@@ -78,6 +79,8 @@ class Console(Vertical):
         """Whether the line is a pattern to search the repository for."""
         self._before: Widget | None = None
         """What had the focus before a search."""
+        self._unescaped = ""
+        """The pattern that was last made one of text."""
 
     def compose(self) -> ComposeResult:
         """Lay out hint and line."""
@@ -115,6 +118,7 @@ class Console(Vertical):
         self.query_one("#console-prompt", Plain).update(_PATTERN if patterns else _CALL)
         self.line.placeholder = "a regular expression, in all .py files" if patterns else _PLACEHOLDER
         self.line.suggester = None if patterns else KnownNames(self._attempt)
+        self.refresh_bindings()
 
     def _search_for(self, pattern: str) -> None:
         self.line.value = ""
@@ -143,13 +147,17 @@ class Console(Vertical):
     def explain(self, event: Input.Changed) -> None:
         """Show the price of the line, or how its tool is called."""
         event.stop()
+        self.refresh_bindings()
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
         """Show the price of a line."""
         if self.searching:
             tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
-            self.say(f"Search the repository: {self._price(tool)}. Esc ends")
+            refused = self._refused(self.line.value)
+            takes = " Alt+R takes it as text;" if self.check_action("as_text", ()) else ""
+            what = f"{refused}.{takes}" if refused else "Search the repository:"
+            self.say(f"{what} {self._price(tool)}. Esc goes back")
             return
         if not value:
             self.say("Tools: " + ", ".join(tool.name for tool in self._attempt.offered()))
@@ -164,7 +172,12 @@ class Console(Vertical):
             self.say(f"{named.usage()}: {named.description}" if named else "; ".join(self._names(value)))
             return
         call = spelled(tool.name, arguments)
-        self.say(f"{tool.usage() if call == value else call}  {self._price(tool)}")
+        refused = self._refused(arguments["pattern"]) if tool.name == SEARCH else ""
+        self.say(f"{refused or (tool.usage() if call == value else call)}  {self._price(tool)}")
+
+    def _refused(self, pattern: str) -> str:
+        fault = pattern_fault(pattern)
+        return f"✘ no regular expression: {fault}" if fault else ""
 
     def _parsed(self, value: str) -> tuple[Tool, dict[str, str]]:
         return parse(value, self._attempt.offered(), self._attempt.state.knowledge)
@@ -236,13 +249,30 @@ class Console(Vertical):
         self.line.value = self._history[self._place] if self._place < len(self._history) else ""
         self.line.cursor_position = len(self.line.value)
 
-    def on_key(self, event: events.Key) -> None:
-        """Empty the line at Escape, and end a search."""
-        if event.key == "escape" and (self.line.value or self.searching):
-            event.stop()
-            self.line.value = ""
-            self._end_search()
-            self.explain_line("")
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Take Esc while there is something to go back from, and make a pattern one of text while one is typed."""
+        if action == "back_out":
+            return self.is_mounted and bool(self.line.value or self.searching)
+        if action == "as_text":
+            return self.searching and allowed(self._attempt.state, "completion")
+        return super().check_action(action, parameters)
+
+    def action_back_out(self) -> None:
+        """Empty the line, and end a search."""
+        self.line.value = ""
+        self._end_search()
+        self.explain_line("")
+
+    def action_as_text(self) -> None:
+        """Make the pattern one that finds it as it stands, or what it was before."""
+        pattern = self.line.value
+        escaped = as_text(self._unescaped)
+        if pattern and pattern == escaped != self._unescaped:
+            self.line.value = self._unescaped
+        else:
+            self._unescaped, self.line.value = pattern, as_text(pattern)
+        self.line.cursor_position = len(self.line.value)
+        self.post_message(self.Comfort("completion"))
 
 
 def _common_start(lines: list[str]) -> str:

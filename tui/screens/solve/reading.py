@@ -11,7 +11,16 @@ from textual.getters import query_one
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.known import Shown, definitions_named, enclosing, functions_in, shown_file, shown_function, stale
+from gistpoint.tui.known import (
+    Shown,
+    definitions_named,
+    enclosing,
+    functions_in,
+    names_in,
+    shown_file,
+    shown_function,
+    stale,
+)
 from gistpoint.tui.screens.dialogs.ask import PickDialog, TextDialog
 from gistpoint.tui.screens.solve.panes import CallAsked, FunctionAsked, SourceAsked, StatePane, pane_frame
 from gistpoint.tui.widgets.code_view import CodeView
@@ -189,18 +198,25 @@ class CodePane(StatePane):
         self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
 
     def action_definition(self) -> None:
-        """Go to the definition of the name at the cursor, if results have shown it."""
-        word = self.view.word_at_cursor()
-        if not word or self._shown is None:
-            self.app.notify("There is no name at the cursor.")
+        """Go to the definition of the name at the cursor, else of a name of its line, if results have shown it."""
+        if self._shown is None:
             return
-        found = definitions_named(self._state, word, self._shown.path)
+        path, word = self._shown.path, self.view.word_at_cursor()
+        named = names_in(self.view.lines[self.view.cursor_index])
+        found, others = definitions_named(self._state, word, path) if word else [], False
         if not found:
-            self.app.notify(f"No result has shown where {word} is defined. search_code or list_file_functions may.")
-        elif len(found) == 1:
+            each = (definitions_named(self._state, name, path) for name in named)
+            found, others = list(dict.fromkeys(name for names in each for name in names)), True
+        meant = word in named
+        if not found:
+            what = word if meant else "a name of this line"
+            self.app.notify(f"No result has shown where {what} is defined. search_code or list_file_functions may.")
+        elif len(found) == 1 and (not others or (not meant and shown_function(self._state, found[0]))):
             self.go_to(found[0])
         else:
-            self._pick(f"{word} may be", found)
+            not_shown = f"{word} was not shown; the line names" if meant else "This line names"
+            found.sort(key=lambda name: shown_function(self._state, name) is None)
+            self._pick(not_shown if others else f"{word} may be", found)
 
     def action_outline(self) -> None:
         """Choose among all functions that were shown, those of this file first."""

@@ -73,8 +73,9 @@ class ResultsPane(StatePane):
         self._state = state
         if state.calls == self._drawn:
             return
+        submissions = {submission.call_id: submission for submission in state.submissions}
         for number, call in enumerate(state.calls):
-            label = plain_line(call_words(call))
+            label = plain_line(call_words(call, submissions.get(call.call_id)))
             if number < len(self._drawn):
                 if call != self._drawn[number]:
                     self.calls.replace_option_prompt_at_index(number, label)

@@ -22,9 +22,8 @@ from gistpoint.tui.known import call_of, last_source, shown_sources
 from gistpoint.tui.places import NamedPlace, shown_at
 from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.editing_pane import EditingPane
-from gistpoint.tui.screens.solve.aids import add_aids
+from gistpoint.tui.screens.solve.aids import add_aids, insert_code
 from gistpoint.tui.screens.solve.asking import CallAsking
-from gistpoint.tui.screens.solve.assist_pane import AssistPane
 from gistpoint.tui.screens.solve.brief_pane import BriefPane
 from gistpoint.tui.screens.solve.console import SEARCH, Console
 from gistpoint.tui.screens.solve.controller import (
@@ -353,9 +352,7 @@ class SolveScreen(Screen[How]):
 
     async def action_insert_code(self) -> None:
         """Put the code of the assistant's newest answer into the editor."""
-        await self.area.make("assist")
-        await self.area.make("editor")
-        self.query_one(AssistPane).insert()
+        await insert_code(self.area)
 
     # Calls
 

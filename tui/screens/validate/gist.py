@@ -23,7 +23,6 @@ from gistpoint.tui.gist_marks import figures, marks_of
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.validate.kind import ValidatingKind
-from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
 from gistpoint.tui.screens.validate.overview import (
     Known,
     about_check,
@@ -36,6 +35,7 @@ from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import ScoredGist
+from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
 
 _MOST_TESTS = 12
 _MOST_OUTPUT = 8

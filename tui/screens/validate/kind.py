@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import Trial, TrialSubject
-from gistpoint.tui.screens.validate.lines import Line
 from gistpoint.tui.screens.validate.overview import Known, overview
+from gistpoint.tui.widgets.line_list import Line
 
 
 class ValidatingKind:

@@ -18,10 +18,10 @@ from gistpoint.core.metrics.table import MetricRank
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
-from gistpoint.tui.screens.validate.lines import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 from gistpoint.tui.screens.validate.queue import look_of
 from gistpoint.tui.titles import mode_words, title_of
 from gistpoint.tui.view_models import moment
+from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.validate.desk import ValidationSession

@@ -17,11 +17,11 @@ from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.gist import GistPage
-from gistpoint.tui.screens.validate.lines import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
 from gistpoint.tui.screens.validate.overview import Known, trial_line
 from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.line_list import BAD, HEADING, MUTED, ODD, Line, LineList, folded, line
 from gistpoint.tui.widgets.markdown_text import MarkdownText
 from gistpoint.tui.widgets.pages import Pages
 

@@ -8,9 +8,9 @@ from math import nan
 from gistpoint.core.kinds.gist.model import entrypoint_of
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
-from gistpoint.tui.screens.validate.lines import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
+from gistpoint.tui.widgets.line_list import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
 

@@ -31,7 +31,6 @@ from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.bench import EvidenceRun, RunEnded, RunMoved, TrialQueue
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.desk import ValidationSession
-from gistpoint.tui.screens.validate.lines import LineList
 from gistpoint.tui.screens.validate.pages import TaskPages
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow, short_words
 from gistpoint.tui.screens.validate.tests_page import TestsPage
@@ -41,6 +40,7 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.line_list import LineList
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 

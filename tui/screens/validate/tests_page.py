@@ -13,8 +13,8 @@ from textual.getters import query_one
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness, SuiteTrial, TestSteadiness
-from gistpoint.tui.screens.validate.lines import BAD, GOOD, ODD
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.widgets.line_list import BAD, GOOD, ODD
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 from gistpoint.tui.widgets.text_view import TextView
 

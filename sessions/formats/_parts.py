@@ -1,0 +1,72 @@
+"""Records that make several steps each: a request with its answer and calls, a span with its messages and reply."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.format import RunReader
+from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.values import as_dict
+
+
+class PartsReader(RunReader):
+    """Yields a record once for each of its parts; a step is made of parts of one or several records."""
+
+    divided = True
+
+    def __init__(self, probe: FileProbe) -> None:
+        super().__init__(probe)
+        self._parts: dict[int, list[dict[str, Json]]] = {}
+        self._loaded: tuple[tuple[str, int, int] | None, tuple[Json, str]] = (None, (None, ""))
+
+    @abstractmethod
+    def parts(self, fields: Json) -> Iterable[dict[str, Json]]:
+        """Name the parts of a record, in order; called once for each record."""
+
+    @abstractmethod
+    def part_of(self, value: Json, name: dict[str, Json]) -> Json:
+        """Return a part of a record."""
+
+    def wholes(self) -> Iterator[RawRecord]:
+        """Yield the records."""
+        return super().records()
+
+    def records(self) -> Iterator[RawRecord]:
+        """Yield every record once for each of its parts."""
+        for record in self.wholes():
+            if record.damage:
+                yield record
+                continue
+            for name in self.parts(record.fields):
+                yield record._replace(fields=name)
+
+    def owner(self, name: dict[str, Json], step_count: int) -> int:
+        """Return the step that a part belongs to."""
+        return step_count
+
+    def place(self, fields: Json, step_count: int) -> int:
+        """Return the step of the next part."""
+        name = as_dict(fields)
+        step = self.owner(name, step_count)
+        self._parts.setdefault(step, []).append(name)
+        return step
+
+    def names(self, index: int) -> list[dict[str, Json]]:
+        """Return the names of the parts that a step is made of."""
+        return self._parts.get(index, [{}])
+
+    def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
+        """Return the value of a record; it is kept for the next step that is made of it."""
+        place = (blob.name, start, end)
+        if self._loaded[0] != place:
+            self._loaded = (place, super().load(blob, start, end))
+        return self._loaded[1]
+
+    def part(self, index: int, number: int, value: Json) -> Json:
+        """Return the part of a record that a step shows."""
+        names = self.names(index)
+        return self.part_of(value, names[min(number, len(names) - 1)])

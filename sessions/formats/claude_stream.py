@@ -1,0 +1,284 @@
+"""The output of Claude Code's `--output-format stream-json`, as lines or as the array that its GitHub action writes.
+
+A reply comes in several records of one message id, the records of side agents between those of the main thread. Those
+of a side agent are a run of their own, named by the id of the call that started it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
+from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader, unknown_step
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_float,
+    as_int,
+    as_list,
+    as_str,
+    as_text,
+    dumped,
+    is_naive,
+    joined,
+    objects,
+    total,
+    when,
+)
+
+_TYPES = frozenset({"system", "assistant", "user", "result", "stream_event"})
+_STATES = frozenset(
+    ("system", "rate_limit_event", "tool_progress", "tool_use_summary", "auth_status", "keep_alive",
+     "control_request", "control_response", "control_cancel_request", "prompt_suggestion", "stream_event")
+)  # fmt: skip
+_PARENT = re.compile(rb'"parent_tool_use_id"\s*:\s*"([^"\\]{1,120})"')
+_OVERLAP = 200
+_MOST_AGENTS = 10_000
+
+
+def _agent_of(fields: Json) -> str:
+    """Return the side agent that a record is of; empty for the main thread."""
+    return as_str(as_dict(fields).get("parent_tool_use_id"))
+
+
+def _agents_in(blob: Blob) -> list[str]:
+    """Return the calls that started side agents, in the order of their first records."""
+    found: dict[str, None] = {}
+    at = 0
+    while at < blob.size and len(found) < _MOST_AGENTS:
+        chunk = blob.read(at, limits.CHUNK + _OVERLAP)
+        for match in _PARENT.finditer(chunk):
+            found[match[1].decode("utf-8", "replace")] = None
+        at += limits.CHUNK
+    return list(found)
+
+
+class _Reader(RunReader):
+    format = "claude-stream"
+
+    def __init__(self, probe: FileProbe, agent: str = "") -> None:
+        super().__init__(probe)
+        self.in_lines = not probe.array
+        self._agent = agent
+        self._replies: dict[str, int] = {}
+        self._calls: dict[str, int] = {}
+        self._streamed = -1
+        self._begun: dict[str, Json] = {}
+        self._result: dict[str, Json] = {}
+        self._model = ""
+        self._prompted = False
+        self._agents: frozenset[str] | None = None
+
+    def records(self) -> Iterator[RawRecord]:
+        return self._own(super().records())
+
+    def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
+        found = super().more(offset, before)
+        return None if found is None else self._own(found)
+
+    def _own(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
+        for record in records:
+            if not self._agent if record.damage else _agent_of(record.fields) == self._agent:
+                yield record
+            elif self._agent:
+                self._learn(as_dict(record.fields))
+
+    def place(self, fields: Json, step_count: int) -> int:
+        record = as_dict(fields)
+        if _agent_of(fields) != self._agent:
+            return max(step_count - 1, 0)
+        self._learn(record)
+        message = as_dict(record.get("message"))
+        blocks = objects(message.get("content"))
+        if record.get("type") == "assistant":
+            self._model = self._model or as_str(message.get("model"))
+            step = self._of_reply(as_str(message.get("id")), step_count)
+            for block in blocks:
+                if block.get("type") == "tool_use":
+                    self._calls[as_str(block.get("id"))] = step
+            return step
+        if record.get("type") == "stream_event":
+            return self._of_event(as_dict(record.get("event")), step_count)
+        owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
+        known = next((owner for owner in owners if owner is not None), None)
+        self._prompted = self._prompted or (record.get("type") == "user" and known is None)
+        return step_count if known is None else known
+
+    def _of_reply(self, name: str, step_count: int) -> int:
+        return self._replies.setdefault(name, step_count) if name else step_count
+
+    def _of_event(self, event: dict[str, Json], step_count: int) -> int:
+        """Return the step of a piece of a reply: that of its message, which the first piece names."""
+        if event.get("type") == "message_start" or self._streamed < 0:
+            self._streamed = self._of_reply(as_str(as_dict(event.get("message")).get("id")), step_count)
+        return self._streamed
+
+    def _learn(self, record: dict[str, Json]) -> None:
+        if record.get("type") == "system" and record.get("subtype") == "init" and not self._begun:
+            self._begun = record
+        elif record.get("type") == "result":
+            self._result = record
+
+    def header(self) -> Run:
+        if not self._begun:
+            for record in objects(self.probe.array) or self.probe.lines:
+                self._learn(record)
+        begun, result = self._begun, self._result
+        known = {"cwd": begun.get("cwd"), "permission mode": begun.get("permissionMode")}
+        if self._agent:
+            return Run(
+                self.format, as_str(begun.get("claude_code_version")), id=self._agent, model=self._model,
+                agent="claude-code side agent", extra={key: value for key, value in known.items() if value},
+            )  # fmt: skip
+        known["turns"] = result.get("num_turns")
+        milliseconds = as_float(result.get("duration_ms"))
+        return Run(
+            self.format,
+            as_str(begun.get("claude_code_version")),
+            id=as_str(begun.get("session_id") or result.get("session_id")),
+            model=as_str(begun.get("model")) or self._model,
+            agent="claude-code",
+            exit_status=as_str(result.get("subtype")),
+            tokens=_spent(result),
+            cost=as_float(result.get("total_cost_usd")),
+            duration_s=milliseconds / 1000 if milliseconds is not None else None,
+            extra={key: value for key, value in known.items() if value},
+            warnings=() if self._prompted else ("The prompt is not recorded.",),
+        )
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        own = [raw for raw in raws if _agent_of(raw.value) == self._agent] or list(raws)
+        records = [_as_in_session(as_dict(raw.value)) for raw in own]
+        replies = [record for record in records if record.get("type") == "assistant"]
+        if replies:
+            step = reply_step(index, own, records, replies)
+            links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))
+            return replace(step, tokens=replace(step.tokens, completion=None), links=links)
+        if records[0].get("type") == "stream_event":
+            return _streamed_step(index, own, records)
+        return _other_step(index, own, records[0])
+
+    def _started(self, step: Step) -> frozenset[str]:
+        """Return the calls that started side agents, if the step has a call that may have."""
+        if self._agents is None and any("subagent_type" in (call.parsed or {}) for call in step.calls):
+            self._agents = frozenset(_agents_in(self.probe.blob))
+        return self._agents or frozenset()
+
+
+def _as_in_session(record: dict[str, Json]) -> dict[str, Json]:
+    """Return a record with the name that a session's file has for what a tool told the program."""
+    return {**record, "toolUseResult": record["tool_use_result"]} if "tool_use_result" in record else record
+
+
+def _spent(result: dict[str, Json]) -> Tokens:
+    """Return the tokens of a run with its side agents, which only the counts by model have; else of the main thread."""
+    models = [as_dict(usage) for usage in as_dict(result.get("modelUsage")).values()]
+    if not models:
+        return tokens_of(as_dict(result.get("usage")))
+    names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+    prompt = total([as_int(usage.get(name)) for usage in models for name in names])
+    cached = total([as_int(usage.get("cacheReadInputTokens")) for usage in models])
+    return Tokens(prompt, total([as_int(usage.get("outputTokens")) for usage in models]), cached)
+
+
+def _streamed_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> Step:
+    """Return the step of a reply that was cut off: only pieces of it are there."""
+    texts = dict[str, list[str]]()
+    for event in (as_dict(record.get("event")) for record in records):
+        delta = as_dict(event.get("delta"))
+        for key in ("thinking", "text", "partial_json"):
+            texts.setdefault(key, []).append(as_text(delta.get(key)))
+        texts["text"].append(as_text(as_dict(event.get("error")).get("message")))
+    told = {key: "".join(pieces) for key, pieces in texts.items()}
+    return Step(
+        index, Actor.AGENT, StepKind.MESSAGE, raws[0].range, tuple(raw.range for raw in raws), label="stream_event",
+        thought=told["thinking"], text=joined([told["text"], told["partial_json"]]), derived=frozenset({"kind"}),
+    )  # fmt: skip
+
+
+def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
+    name, subtype = as_str(record.get("type")), as_str(record.get("subtype"))
+    parts = parts_of_message(as_dict(record.get("message")).get("content"))
+    actor, kind, flags = Actor.SYSTEM, StepKind.STATE, set[str]()
+    told = {key: value for key, value in record.items() if key not in _NAMES}
+    text = dumped(told) if told else ""
+    if name == "user":
+        kind = StepKind.TOOL if parts.results else StepKind.TASK if index < 4 else StepKind.MESSAGE
+        actor = Actor.SYSTEM if record.get("isSynthetic") else Actor.USER
+        text = joined([*parts.texts, *parts.thought])
+        flags |= {"unpaired"} if parts.results else set()
+    elif name == "result":
+        broken = subtype.startswith("error") or bool(record.get("is_error"))
+        kind = StepKind.ERROR if broken else StepKind.END
+        denied = record.get("permission_denials")
+        text = joined([as_text(record.get("result")), *map(as_text, as_list(record.get("errors"))),
+                       f"Denied: {dumped(denied)}" if denied else ""])  # fmt: skip
+        text, flags = text or subtype, {"error"} if broken else set()
+    elif subtype == "compact_boundary":
+        kind = StepKind.CONTEXT
+    elif subtype == "api_retry" or (name == "system" and record.get("level") == "error"):
+        kind, flags = StepKind.ERROR, {"error"}
+    elif name not in _STATES:
+        return unknown_step(index, raws, name or "record", dumped(raws[0].value))
+    return Step(
+        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws),
+        label=f"{name} {subtype}" if subtype and name != "user" else name, text=text, calls=tuple(parts.calls),
+        results=tuple(parts.results), started=when(record.get("timestamp")), naive=is_naive(record.get("timestamp")),
+        state={key: record[key] for key in ("num_turns", "stop_reason") if record.get(key)} if name == "result" else {},
+        flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(record.get("uuid")),
+    )  # fmt: skip
+
+
+_NAMES = frozenset(
+    ("type", "subtype", "session_id", "uuid", "parent_tool_use_id", "tools", "slash_commands", "agents", "skills",
+     "plugins", "mcp_servers")
+)  # fmt: skip
+
+
+class ClaudeStream(Format):
+    """Recognised by records of a known type that name their session, as no session's own file does."""
+
+    name = "claude-stream"
+    unique_ids = True
+    texts_in_records = True
+    not_shown: Sequence[NotShown] = (
+        NotShown(("tools", "slash_commands", "agents", "skills", "plugins", "mcp_servers"),
+                 "what the program and the model could use"),
+        NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
+                  "message.context_management", "usage", "modelUsage", "tool_use_result.usage"),
+                 "counts and settings of the provider; the tokens are shown"),
+        NotShown(("tool_use_result.originalFile", "tool_use_result.file", "tool_use_result.oldTodos"),
+                 "files and lists as they were before, and as a result has them with line numbers"),
+        NotShown(("event",), "pieces of a reply as they came; the reply has them whole"),
+        NotShown(("subtype", "session_id"), "what kind of a record of the program's it is"),
+    )  # fmt: skip
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        for record in (objects(probe.array) or probe.lines or [probe.object])[:20]:
+            known = as_str(record.get("type")) in _TYPES and "session_id" in record
+            if known and not {"sessionId", "parentUuid", "leafUuid"} & record.keys():
+                return 0.95
+        return 0.0
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the run, and those of its side agents."""
+        yield RunEntry("", _Reader(probe).header())
+        for agent in _agents_in(probe.blob):
+            yield RunEntry(agent, _Reader(probe, agent).header())
+
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open the run, or that of a side agent by the id of the call that started it."""
+        if id and id not in _agents_in(probe.blob):
+            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+        return _Reader(probe, id)
+
+
+FORMAT = ClaudeStream()

@@ -1,0 +1,341 @@
+"""Sessions of Codex CLI (`rollout-*.jsonl`), from the bare items of 2025 to those of paginated histories.
+
+What the model said stands in `response_item` records. An `event_msg` mostly says the same again: it then joins the
+step of what it mirrors, and adds what only it knows, such as an exit code.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
+from gistpoint.sessions.records.model import Json, NotShown, Run, Step, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_int,
+    as_str,
+    as_text,
+    compact,
+    first,
+    joined,
+    objects,
+    parsed_object,
+    when,
+)
+
+_ENVELOPES = frozenset(
+    ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
+     "inter_agent_communication_metadata")
+)  # fmt: skip
+_HEADING = ("cwd", "originator", "git", "forked_from_id", "agent_role")
+_ITEMS = frozenset(("message", "reasoning", "function_call", "function_call_output", "local_shell_call"))
+"""The items that stood in no envelope until September 2025."""
+REPLIES = frozenset(("agent_message", "agent_reasoning", "agent_reasoning_raw_content"))
+ENDS = frozenset(("task_complete", "turn_complete", "turn_aborted", "error", "stream_error"))
+
+
+def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
+    """Return the envelope, the type and the payload of a record; empty if it is none of Codex's."""
+    record = as_dict(value)
+    envelope, kind = as_str(record.get("type")), as_str(record.get("type"))
+    if envelope in _ENVELOPES or ("payload" in record and "timestamp" in record):
+        payload = as_dict(record.get("payload"))
+        return envelope, as_str(payload.get("type")) or envelope, payload
+    if "record_type" in record:
+        return "state", "state", record
+    if kind in _ITEMS:
+        return "response_item", kind, record
+    if {"id", "timestamp"} <= record.keys() and ({"instructions", "git", "cwd"} & record.keys()):
+        return "session_meta", "session_meta", record
+    return "", kind, record
+
+
+def call_id(payload: dict[str, Json]) -> str:
+    """Return the id of the call that a record makes, answers or reports; empty if it names none."""
+    return as_str(first(payload, "call_id", "callId"))
+
+
+def is_call(kind: str) -> bool:
+    """Whether an item is a call of a tool."""
+    return kind.endswith("_call")
+
+
+def is_output(kind: str) -> bool:
+    """Whether an item is the result of a call."""
+    return kind.endswith("_output")
+
+
+def reports(kind: str) -> bool:
+    """Whether an event reports a call, or its end."""
+    return kind.endswith(("_end", "_tool_call", "_call_request", "_call_response", "_begin"))
+
+
+class _Placing:
+    """Puts records into steps: a reply of the model with its calls, their results, and what mirrors them."""
+
+    def __init__(self) -> None:
+        self._reply: int | None = None
+        """The step of the reply that is being written."""
+        self._answered = False
+        self._empty = True
+        self._counted_first = False
+        self._calls: dict[str, int] = {}
+        self._said: dict[int, tuple[int, set[str]]] = {}
+        self._repeated: dict[int, int] = {}
+        self._counted: tuple[Json, int] = (None, -1)
+        self._last = -1
+        """The step of the last record."""
+        self.total: dict[str, Json] = {}
+        self.last_text = 0
+
+    def place(self, envelope: str, kind: str, payload: dict[str, Json], count: int) -> int:
+        """Return the step of the next record."""
+        self._last = self._place(envelope, kind, payload, count)
+        return self._last
+
+    def _place(self, envelope: str, kind: str, payload: dict[str, Json], count: int) -> int:
+        if envelope == "response_item":
+            return self._item(kind, payload, count)
+        if envelope == "event_msg":
+            return self._event(kind, payload, count)
+        if envelope == "compacted" and self._reply is not None and self._empty:
+            step, self._reply = self._reply, None
+            return step
+        if envelope in ("turn_context", "world_state"):
+            self._counted_first = False
+            return self._repeated.setdefault(hash(compact(dict(payload))), count)
+        self._close()
+        return count
+
+    def _item(self, kind: str, payload: dict[str, Json], count: int) -> int:
+        if kind == "message" and payload.get("role") != "assistant":
+            texts = [as_str(part.get("text")) for part in objects(payload.get("content"))]
+            return self._heard("item", [*texts, joined(texts)], count)
+        if kind in ("message", "reasoning") or is_call(kind):
+            step = self._of_reply(count, goes_on=is_call(kind) and self._counted_first)
+            self._empty = False
+            for key in ("call_id", "id"):
+                if is_call(kind) and payload.get(key):
+                    self._calls[as_str(payload[key])] = step
+            if kind == "message":
+                self.last_text = hash(as_text(payload.get("content")))
+            return step
+        if is_output(kind):
+            self._answered = True
+            return self._calls.get(call_id(payload), count)
+        self._close()
+        return count
+
+    def _event(self, kind: str, payload: dict[str, Json], count: int) -> int:
+        if kind == "user_message":
+            return self._heard("event", [as_str(payload.get("message"))], count)
+        if kind in REPLIES:
+            step = self._of_reply(count)
+            if kind == "agent_message":
+                self.last_text = hash(as_str(payload.get("message")))
+            return step
+        if kind == "token_count":
+            return self._count(as_dict(payload.get("info")), count)
+        if kind == "item_completed":
+            return self._completed(as_dict(payload.get("item")), count)
+        if kind in ("task_complete", "turn_complete"):
+            reply, text = self._reply, as_str(payload.get("last_agent_message"))
+            self._close()
+            return reply if reply is not None and hash(text) == self.last_text and not payload.get("error") else count
+        identity = call_id(payload)
+        if identity in self._calls:
+            return self._calls[identity]
+        if identity and reports(kind):
+            self._calls[identity] = step = self._of_reply(count)
+            self._empty = False
+            return step
+        if kind not in ("guardian_assessment", "sub_agent_activity"):
+            self._close()
+        return count
+
+    def _completed(self, item: dict[str, Json], count: int) -> int:
+        kind = as_str(item.get("type"))
+        if kind == "UserMessage":
+            return self._heard("event", [text_of(item)], count)
+        known = self._calls.get(as_str(item.get("id")))
+        if known is not None:
+            return known
+        if self._reply is None or (self._answered and kind in ("AgentMessage", "Reasoning", "Plan")):
+            return self._of_reply(count)
+        return self._reply
+
+    def _count(self, info: dict[str, Json], count: int) -> int:
+        total, known = info.get("total_token_usage"), self._counted
+        if not isinstance(total, dict) or total == known[0]:
+            return known[1] if known[1] >= 0 else max(self._last, 0)
+        step = self._of_reply(count)
+        self._counted_first = self._empty
+        self._counted, self.total = (total, step), total
+        return step
+
+    def _of_reply(self, count: int, *, goes_on: bool = False) -> int:
+        """Return the step of the reply; a new one if the calls of the last one have been answered."""
+        if self._reply is None or (self._answered and not goes_on):
+            self._reply, self._empty, self._counted_first = count, True, False
+        self._answered = False
+        return self._reply
+
+    def _heard(self, source: str, texts: list[str], count: int) -> int:
+        """Return the step of a user's message, which an item and an event tell."""
+        keys = {hash(text) for text in texts if text}
+        step, sources = next((self._said[key] for key in keys if key in self._said), (count, set[str]()))
+        if source in sources or not sources:
+            self._close()
+            step, sources = count, set()
+            self._said.clear()
+        sources.add(source)
+        self._said.update(dict.fromkeys(keys, (step, sources)))
+        return step
+
+    def _close(self) -> None:
+        self._reply, self._empty, self._counted_first, self._answered = None, True, False, False
+
+
+class _Reader(RunReader):
+    format = "codex"
+    in_lines = True
+
+    def __init__(self, probe: FileProbe) -> None:
+        super().__init__(probe)
+        self._placing = _Placing()
+        self._meta: dict[str, Json] = {}
+        self._models: list[tuple[int, str]] = []
+        self._ended = ""
+        self._times: list[float] = []
+        self._links: set[str] = set()
+
+    def place(self, fields: Json, step_count: int) -> int:
+        envelope, kind, payload = unwrapped(fields)
+        self._learn(envelope, kind, payload, as_dict(fields), step_count)
+        return self._placing.place(envelope, kind, payload, step_count)
+
+    def _learn(self, envelope: str, kind: str, payload: dict[str, Json], record: dict[str, Json], count: int) -> None:
+        if envelope == "session_meta" and not self._meta:
+            self._meta = payload
+        model = as_str(payload.get("model")) if envelope == "turn_context" else ""
+        if model and (not self._models or self._models[-1][1] != model):
+            self._models.append((count, model))
+        if kind in ENDS:
+            reason = as_str(first(payload, "reason")) or ("error" if payload.get("error") else "")
+            self._ended = f"{kind}: {reason}" if reason else kind
+        elif kind in ("task_started", "turn_started", "user_message"):
+            self._ended = ""
+        self._links.update(links_of(payload))
+        at = when(record.get("timestamp"))
+        if at is not None:
+            self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
+
+    def header(self) -> Run:
+        if not self._meta:
+            for record in self.probe.lines or [self.probe.object]:
+                envelope, _, payload = unwrapped(record)
+                self._meta = self._meta or (payload if envelope == "session_meta" else {})
+                if envelope == "turn_context" and not self._models:
+                    self._models = [(0, as_str(payload.get("model")))]
+        meta, source = self._meta, self._meta.get("source")
+        parent = as_dict(as_dict(as_dict(source).get("subagent")).get("thread_spawn")).get("parent_thread_id")
+        extra = {
+            key: meta[key] for key in ("cwd", "originator", "git", "forked_from_id", "agent_role") if meta.get(key)
+        }
+        extra |= {"parent": parent or meta["parent_thread_id"]} if parent or meta.get("parent_thread_id") else {}
+        return Run(
+            self.format,
+            as_str(meta.get("cli_version")),
+            id=as_str(first(meta, "id", "session_id")),
+            model=self._models[-1][1] if self._models else "",
+            agent="codex side agent" if isinstance(source, dict) and "subagent" in source else "codex",
+            exit_status=self._ended,
+            tokens=tokens_of(self._placing.total),
+            started=self._times[0] if self._times else when(meta.get("timestamp")),
+            duration_s=self._times[1] - self._times[0] if self._times else None,
+            links=tuple(sorted(self._links)),
+            extra=extra,
+            derived=frozenset({"duration_s"}),
+        )
+
+    def completed(self, value: Json) -> Json:
+        payload = as_dict(as_dict(value).get("payload"))
+        output = payload.get("output")
+        inner = parsed_object(output) if isinstance(output, str) and is_output(as_str(payload.get("type"))) else None
+        if inner is None or "output" not in inner or "metadata" not in inner:
+            return value
+        return {**as_dict(value), "payload": {**payload, "output": inner}}
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        from gistpoint.sessions.formats._codex_steps import other_step, reply_step
+
+        records = [(*unwrapped(raw.value), as_dict(raw.value)) for raw in raws]
+        if any(is_said(envelope, kind, payload) for envelope, kind, payload, _ in records):
+            at = bisect_right(self._models, (index, "\U0010ffff")) - 1
+            return reply_step(index, raws, records, self._models[at][1] if at >= 0 else "")
+        return other_step(index, raws, records)
+
+
+def is_said(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
+    """Whether a record tells what the model said or called."""
+    if envelope == "response_item":
+        return kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")
+    if kind == "item_completed":
+        return as_dict(payload.get("item")).get("type") != "UserMessage"
+    return envelope == "event_msg" and (kind in REPLIES or (bool(call_id(payload)) and reports(kind)))
+
+
+def links_of(payload: dict[str, Json]) -> Iterator[str]:
+    """Yield the files of the agents that an event says were started, each by the end of its name."""
+    for key in ("new_thread_id", "agent_thread_id"):
+        if payload.get(key):
+            yield f"{as_str(payload[key])}.jsonl"
+
+
+def tokens_of(usage: dict[str, Json]) -> Tokens:
+    """Return the tokens of a reply or of a session; the input's include those from a cache."""
+    names = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens")
+    return Tokens(*(as_int(usage.get(name)) for name in names))
+
+
+def text_of(item: dict[str, Json]) -> str:
+    """Return the text of an item of a paginated history."""
+    return as_text(first(item, "content", "text", "summary_text", "raw_content", "message"))
+
+
+class Codex(SingleRun):
+    """Recognised by lines with a `payload` of a known type, or by the bare items of earlier versions."""
+
+    name = "codex"
+    unique_ids = True
+    texts_in_records = True
+    not_shown: Sequence[NotShown] = (
+        NotShown(("payload.rate_limits", "payload.info"), "counts and limits of the provider; the tokens are shown"),
+        NotShown(("payload.internal_chat_message_metadata_passthrough", "payload.metadata", "payload.status",
+                  "payload.phase", "payload.role", "payload.process_id", "payload.source"),
+                 "how a reply was sent and carried out"),
+        NotShown(("payload.parsed_cmd", "payload.item.parsed_cmd"), "what Codex took a command for"),
+        NotShown(("payload.dynamic_tools",), "what the model could call, not what it called"),
+        NotShown(("payload.replacement_history.role", "payload.replacement_history.phase"),
+                 "who said what the context was replaced by; what was said is shown"),
+    )  # fmt: skip
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        lines = probe.lines[:20] or [probe.object]
+        if any(
+            as_str(record.get("type")) in _ENVELOPES and isinstance(record.get("payload"), dict) for record in lines
+        ):
+            return 0.95
+        bare = any("record_type" in record for record in lines)
+        begun = {"id", "timestamp", "instructions"} <= lines[0].keys() and "type" not in lines[0]
+        return 0.92 if bare or (begun and "messages" not in lines[0]) else 0.0
+
+    def reader(self, probe: FileProbe) -> _Reader:
+        """Open the session."""
+        return _Reader(probe)
+
+
+FORMAT = Codex()

@@ -1,0 +1,151 @@
+"""What lists show of attempts, kept in one file: a journal that did not change is not read again at the next start."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from gistpoint.core.attempts.clock import Clock
+from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Ending, Pause, Submission
+from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.tasks.budgets import Budgets, Remaining
+
+OUTLINES = "outlines"
+"""The file, next to the folders of the attempts."""
+_FORMAT = 1
+
+Versions = tuple[tuple[int, int, int], ...]
+"""Which versions of an attempt's files are on the disk: inode, size, and when they were changed."""
+
+
+class Outline(msgspec.Struct, frozen=True, array_like=True):
+    """The part of an attempt that lists show: no calls, texts or code."""
+
+    versions: Versions
+    started_utc_ms: int
+    problem: str
+    header: AttemptStarted
+    budgets: Budgets
+    remaining: Remaining
+    submissions: tuple[Submission, ...]
+    clock: Clock
+    pause: Pause | None
+    ending: Ending | None
+    processes: int
+    events: int
+
+    @classmethod
+    def of(cls, state: AttemptState, versions: Versions, started_utc_ms: int, problem: str) -> Outline:
+        """Return the outline of an attempt as its journal has it."""
+        header = structs.replace(state.header, brief="", extra={}, solver=msgspec.UNSET)
+        return cls(
+            versions,
+            started_utc_ms,
+            problem,
+            header,
+            state.budgets,
+            state.remaining,
+            tuple(map(_outlined, state.submissions)),
+            state.clock,
+            state.pause,
+            state.ending,
+            state.processes,
+            state.events,
+        )
+
+    @property
+    def state(self) -> AttemptState:
+        """The state of the attempt, blank in what lists do not show."""
+        return AttemptState(
+            header=self.header,
+            budgets=self.budgets,
+            remaining=self.remaining,
+            submissions=self.submissions,
+            clock=self.clock,
+            pause=self.pause,
+            ending=self.ending,
+            of_kind=blank_state(self.header.mode),
+            processes=self.processes,
+            events=self.events,
+        )
+
+
+def _outlined(submission: Submission) -> Submission:
+    """Return a submission without texts and ids of tests."""
+    metrics: dict[str, Any] = {name: value for name, value in submission.metrics.items() if name != "lines"}
+    return replace(
+        submission, replacement=NOTHING_REPLACED, gist="", metrics=metrics, failing=(), failures=(), changed=()
+    )
+
+
+class _File(msgspec.Struct, frozen=True):
+    """The content of the file; each outline is decoded when it is asked for."""
+
+    format: int
+    program: str
+    """The version whose fold made them."""
+    outlines: dict[str, msgspec.Raw]
+
+
+class Outlines:
+    """The outlines that are known of the attempts in one folder, by id."""
+
+    def __init__(self, root: Path, program: str) -> None:
+        """`program` is the version of gistpoint: another one may fold the same events to something else."""
+        self._path, self._program = root / OUTLINES, program
+        self._kept: dict[str, bytes | msgspec.Raw] = {}
+        self._read: dict[str, Outline] = {}
+        self._decoder = msgspec.msgpack.Decoder(Outline)
+        self._changed = False
+        with suppress(OSError, msgspec.MsgspecError):  # nothing in it can't be made again
+            found = msgspec.msgpack.decode(self._path.read_bytes(), type=_File)
+            if (found.format, found.program) == (_FORMAT, program):
+                self._kept.update(found.outlines)
+
+    def get(self, attempt_id: str, versions: Versions) -> Outline | None:
+        """Return the outline of an attempt; None if it is not known, or its files are others now."""
+        known = self._read.get(attempt_id)
+        if known is None and attempt_id in self._kept:
+            with suppress(msgspec.MsgspecError):
+                known = self._read[attempt_id] = self._decoder.decode(self._kept[attempt_id])
+        return known if known is not None and known.versions == versions else None
+
+    def put(self, attempt_id: str, outline: Outline, *, keep: bool) -> None:
+        """Remember an outline, on the disk too with `keep`."""
+        self._read[attempt_id] = outline
+        if keep:
+            self._kept[attempt_id] = msgspec.msgpack.encode(outline)
+            self._changed = True
+
+    def forget_all_but(self, present: Iterable[str]) -> None:
+        """Forget the attempts that are gone."""
+        for attempt_id in self._kept.keys() - set(present):
+            del self._kept[attempt_id]
+            self._read.pop(attempt_id, None)
+            self._changed = True
+
+    def save(self) -> None:
+        """Write the file if it is no longer right; one that can't be written is not missed."""
+        if not self._changed:
+            return
+        self._changed = False
+        raw = {name: msgspec.Raw(kept) for name, kept in self._kept.items()}
+        data = msgspec.msgpack.encode(_File(_FORMAT, self._program, raw))
+        with suppress(OSError):
+            descriptor, name = tempfile.mkstemp(prefix=f".{OUTLINES}-", dir=self._path.parent)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                Path(name).replace(self._path)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise

@@ -1,0 +1,186 @@
+"""Runs recorded by assistants in editors and terminals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _tree(*lines: str) -> dict[str, Any]:
+    leaves = [{"type": 2, "text": line, "lineBreakBefore": number > 0} for number, line in enumerate(lines)]
+    return {"content": [{"value": {"node": {"type": 1, "children": [{"type": 1, "children": leaves}]}}}]}
+
+
+def copilot_request(**result: Any) -> dict[str, Any]:
+    rounds = [
+        {"id": "r1", "response": "I look at it. ", "toolCalls": [
+            {"id": "t1__vscode-1", "name": "read_file", "arguments": '{"filePath": "a.py"}'},
+            {"id": "t2__vscode-2", "name": "create_file", "arguments": '{"filePath": "b.py", "content": "x = 1"}'},
+        ]},
+        {"id": "r2", "response": "Done.", "toolCalls": [], "thinking": {"text": "short"}},
+    ]  # fmt: skip
+    metadata = {
+        "toolCallRounds": rounds,
+        "toolCallResults": {"t2__vscode-2": _tree("made"), "t1__vscode-1": _tree("1: x", "2: y")},
+        "renderedUserMessage": [{"type": 1, "text": "<context>today</context>"}],
+        "sessionId": "s1",
+    }
+    return {
+        "requestId": "request_1", "timestamp": 1_790_000_000_000, "modelId": "copilot/model-x",
+        "message": {"text": "Fix the mean", "parts": [{"kind": "text", "text": "Fix the mean"}]},
+        "variableData": {"variables": [{"kind": "file", "name": "file:a.py", "value": {"path": "/r/a.py"}}]},
+        "response": [
+            {"value": "I look at it. "}, {"kind": "prepareToolInvocation", "toolName": "copilot_readFile"},
+            {"kind": "toolInvocationSerialized", "toolCallId": "uuid", "toolId": "copilot_readFile", "isComplete": True,
+             "invocationMessage": {"value": "Reading a.py"}},
+            {"value": "Done."}, {"kind": "warning", "content": {"value": "The quota ends soon."}},
+        ],
+        "result": {"timings": {"totalElapsed": 2500}, "metadata": metadata, **result},
+        "promptTokens": 900, "completionTokens": 12,
+    }  # fmt: skip
+
+
+def copilot_running() -> dict[str, Any]:
+    terminal = {"kind": "terminal", "commandLine": {"original": "pytest -q"}, "language": "sh",
+                "terminalCommandState": {"exitCode": 1}, "terminalCommandOutput": {"text": "1 failed"}}  # fmt: skip
+    return {
+        "requestId": "request_2", "message": "and now?", "modelId": "copilot/model-x",
+        "response": [
+            {"kind": "thinking", "value": "hm"}, {"value": "Tests in "},
+            {"kind": "inlineReference", "inlineReference": {"name": "test_a.py"}},
+            {"kind": "toolInvocationSerialized", "toolCallId": "u1", "toolId": "run_in_terminal", "isComplete": True,
+             "toolSpecificData": terminal, "pastTenseMessage": "Ran it"},
+            {"kind": "textEditGroup", "uri": {"path": "/r/a.py"}, "edits": [[{"text": "x = 2", "range": {}}]]},
+        ],
+    }  # fmt: skip
+
+
+def copilot_events() -> list[Any]:
+    """A session of Copilot CLI: a reply with two calls, a side agent's call, and an end."""
+
+    def event(number: int, name: str, **data: Any) -> dict[str, Any]:
+        return {"type": name, "data": data, "id": f"e{number}", "timestamp": f"2026-03-26T17:50:{30 + number}.000Z",
+                "parentId": f"e{number - 1}" if number else None}  # fmt: skip
+
+    asked = [
+        {"toolCallId": "c1", "name": "bash", "arguments": '{"command": "pytest -q"}', "type": "function"},
+        {"toolCallId": "c2", "name": "task", "arguments": {"prompt": "look around"}, "type": "function"},
+    ]
+    inner = [{"toolCallId": "c3", "name": "view", "arguments": {"path": "a.py"}}]
+    return [
+        event(0, "session.start", sessionId="s1", version=1, producer="copilot-agent", copilotVersion="1.0.77",
+              selectedModel="model-x", context={"cwd": "/r", "branch": "main"}),
+        event(1, "user.message", content="Fix the mean", transformedContent="<now>Fix the mean</now>", attachments=[]),
+        event(2, "assistant.turn_start", turnId="0", interactionId="i"),
+        event(3, "assistant.reasoning", reasoningId="r", content="hm"),
+        event(4, "assistant.message", messageId="m1", content="I test", toolRequests=asked, outputTokens=12),
+        event(5, "tool.execution_start", toolCallId="c1", toolName="bash", arguments={"command": "pytest -q"}),
+        event(6, "subagent.started", toolCallId="c2", agentName="explore", agentDisplayName="Explorer"),
+        event(7, "assistant.message", messageId="m2", parentToolCallId="c2", content="I look", toolRequests=inner),
+        event(8, "tool.execution_complete", toolCallId="c3", parentToolCallId="c2", success=True, result="x = 1"),
+        event(9, "tool.execution_complete", toolCallId="c1", success=False, result={"content": "1 failed"},
+              error={"message": "exit code 1", "code": "failure"}, toolTelemetry={"metrics": {"durationMs": 40}}),
+        event(10, "tool.execution_complete", toolCallId="c2", success=True, result={"content": "it is in a.py"}),
+        event(11, "assistant.turn_end", turnId="0"),
+        event(12, "session.shutdown", shutdownType="routine", modelMetrics={"model-x": {
+            "requests": {"count": 2}, "usage": {"inputTokens": 90, "outputTokens": 14, "cacheReadTokens": 7}}}),
+    ]  # fmt: skip
+
+
+def opencode() -> dict[str, Any]:
+    """An export of opencode: a question, a reply with calls, a side session, and a reply that was aborted."""
+
+    def tool(identity: str, name: str, status: str = "completed", **state: Any) -> dict[str, Any]:
+        span = {"start": 1_790_000_001_000, "end": 1_790_000_001_500}
+        state = {"status": status, "time": span, **state}
+        return {"type": "tool", "id": f"prt_{identity}", "callID": identity, "tool": name, "state": state}
+
+    def reply(number: int, parts: list[Any], **info: Any) -> dict[str, Any]:
+        facts = {"id": f"msg_{number}", "role": "assistant", "modelID": "model-x", "providerID": "p", "cost": 0.25,
+                 "time": {"created": 1_790_000_000_000 + number, "completed": 1_790_000_002_000 + number},
+                 "tokens": {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": 30, "write": 1}},
+                 "path": {"cwd": "/r", "root": "/r"}}  # fmt: skip
+        return {"info": {**facts, **info}, "parts": parts}
+
+    asked = [
+        {"type": "text", "text": "Fix @a.py"}, {"type": "file", "filename": "a.py", "mime": "text/plain", "url": "f://a"},
+        {"type": "text", "synthetic": True, "text": "Called the Read tool with a.py"},
+    ]  # fmt: skip
+    calls = [
+        {"type": "step-start", "snapshot": "abc"}, {"type": "reasoning", "text": "two places"},
+        {"type": "text", "text": "I edit"},
+        tool("c1", "edit", input={"filePath": "a.py", "oldString": "1", "newString": "2"}, output="edited",
+             title="a.py", metadata={"diff": "--- a.py\n+++ a.py\n-1\n+2\n"}),
+        tool("c2", "bash", "error", input={"command": "pytest"}, error="not allowed"),
+        tool("c3", "task", input={"prompt": "look"}, output="found", metadata={"sessionId": "ses_2"}),
+        tool("c4", "read", "running", input={"filePath": "b.py"}),
+        {"type": "step-finish", "reason": "tool-calls", "cost": 0.25, "tokens": {"input": 10, "output": 5}},
+        {"type": "patch", "hash": "h", "files": ["b.py"]},
+    ]  # fmt: skip
+    error = {"name": "MessageAbortedError", "data": {"message": "The operation was aborted."}}
+    user = {"id": "msg_0", "role": "user", "time": {"created": 1_790_000_000_000}, "agent": "build"}
+    session = {"id": "ses_1", "title": "Mean of nothing", "version": "1.2.5", "directory": "/r",
+               "time": {"created": 1_790_000_000_000}}  # fmt: skip
+    messages = [{"info": user, "parts": asked}, reply(1, calls, finish="tool-calls"), reply(2, [], error=error)]
+    return {"info": session, "messages": messages}
+
+
+def cursor_transcript() -> list[Any]:
+    """A transcript of Cursor's agent: calls without ids, results with ids."""
+
+    def said(role: str, *content: Any) -> dict[str, Any]:
+        return {"role": role, "message": {"content": list(content)}}
+
+    def result(identity: str, text: str) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": identity, "content": [{"type": "text", "text": text}]}
+
+    return [
+        said("user", {"type": "text", "text": "Fix the mean"}),
+        said("assistant", {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "I look"},
+             {"type": "tool_use", "name": "Bash", "input": {"command": "ls"}},
+             {"type": "tool_use", "name": "Read", "input": {"file_path": "a.py"}}),
+        said("user", result("t1", "a.py"), result("t2", "x = 1")),
+        said("assistant", {"type": "text", "text": "Done"}),
+    ]  # fmt: skip
+
+
+def cursor_stream() -> list[Any]:
+    """What Cursor's command line prints: pieces of a text and the whole of it, calls in two records each."""
+
+    def call(identity: str, subtype: str, tool: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "tool_call", "subtype": subtype, "call_id": identity, "tool_call": tool, "session_id": "s1",
+                "timestamp_ms": 1_790_000_000_000}  # fmt: skip
+
+    def said(text: str) -> dict[str, Any]:
+        return {"type": "assistant", "session_id": "s1",
+                "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}  # fmt: skip
+
+    shell = {"command": "pytest -q"}
+    user = {"role": "user", "content": [{"type": "text", "text": "Fix the mean"}]}
+    return [
+        {"type": "system", "subtype": "init", "apiKeySource": "login", "cwd": "/r", "session_id": "s1",
+         "model": "model-x", "permissionMode": "default"},
+        {"type": "user", "message": user, "session_id": "s1"},
+        {"type": "thinking", "subtype": "delta", "text": "Need ", "session_id": "s1"},
+        {"type": "thinking", "subtype": "delta", "text": "tests", "session_id": "s1"},
+        said("I "), said("test"), said("I test"),
+        call("c1", "started", {"shellToolCall": {"args": shell}}),
+        call("c2", "started", {"function": {"name": "Read", "arguments": '{"path": "a.py"}'}}),
+        call("c1", "completed", {"shellToolCall": {"args": shell, "result": {
+            "success": {"stdout": "1 failed", "stderr": "", "exitCode": 1}}}}),
+        call("c2", "completed", {"mcpToolCall": {"result": {"rejected": {"reason": "not allowed"}}}}),
+        said("Done"),
+        {"type": "result", "subtype": "success", "is_error": False, "duration_ms": 5200, "result": "Done",
+         "session_id": "s1", "usage": {"inputTokens": 4, "outputTokens": 2}},
+    ]  # fmt: skip
+
+
+def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
+    return [
+        ("l-copilot", False, chats, "copilot-chat", 6, 6),
+        ("l-copilot-events", True, copilot_events(), "copilot-cli", 13, 5),
+        ("l-opencode", False, opencode(), "opencode", 3, 3),
+        ("l-cursor", True, cursor_transcript(), "cursor", 4, 3),
+        ("l-cursor-stream", True, cursor_stream(), "cursor", 13, 5),
+    ]

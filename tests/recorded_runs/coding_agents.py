@@ -1,0 +1,160 @@
+"""Sessions and outputs of the command-line agents that people run: each a list of records, a line each."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from recorded_runs.dialogues import DIFF
+
+
+def _at(second: int) -> str:
+    return f"2026-05-01T10:00:{second:02}.000Z"
+
+
+def enveloped(records: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Give the records of a Codex session their times."""
+    return [
+        {"timestamp": _at(number), "type": kind, "payload": payload} for number, (kind, payload) in enumerate(records)
+    ]
+
+
+def tokens(total: int, last: int) -> dict[str, Any]:
+    """A count of a Codex session."""
+    usage = {"cached_input_tokens": 5, "reasoning_output_tokens": 2, "output_tokens": 3}
+    info = {"total_token_usage": {"input_tokens": total, **usage}, "last_token_usage": {"input_tokens": last, **usage}}
+    return {"type": "token_count", "info": info, "rate_limits": {"plan_type": "plus"}}
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    """A message of a Codex session."""
+    return {
+        "type": "message",
+        "role": role,
+        "content": [{"type": f"{'in' if role == 'user' else 'out'}put_text", "text": text}],
+    }
+
+
+def call(identity: str, command: list[str]) -> dict[str, Any]:
+    """A call of a shell in a Codex session."""
+    return {
+        "type": "function_call",
+        "name": "shell",
+        "call_id": identity,
+        "arguments": json.dumps({"command": command}),
+    }
+
+
+CONTEXT = {"cwd": "/repo", "model": "gpt-x", "effort": "high", "user_instructions": "Be brief, and test."}
+
+
+def codex_rollout() -> list[dict[str, Any]]:
+    """Three replies: what an event says is what an item says, and the first count comes before the items."""
+    answer = json.dumps({"output": "F é  [100%]\n1 failed\n", "metadata": {"exit_code": 1, "duration_seconds": 0.5}})
+    patch = "*** Begin Patch\n*** Update File: stats.py\n@@\n def mean():\n-return 1\n+return 2\n*** End Patch\n"
+    changes = {"/repo/stats.py": {"type": "update", "unified_diff": DIFF[DIFF.index("@@") :], "move_path": None}}
+    patched = {
+        "type": "patch_apply_end",
+        "call_id": "c2",
+        "success": True,
+        "stdout": "Success",
+        "stderr": "",
+        "changes": changes,
+    }
+    output = "Exit code: 0\nWall time: 0.2 seconds\nOutput:\nSuccess"
+    return enveloped([
+        ("session_meta", {"id": "s-1", "cwd": "/repo", "originator": "codex_cli_rs", "cli_version": "0.99.0",
+                          "instructions": "You repair code.", "source": "cli", "git": {"branch": "main"}}),
+        ("response_item", said("user", "<environment_context>\n<cwd>/repo</cwd>\n</environment_context>")),
+        ("turn_context", CONTEXT),
+        ("response_item", said("user", "Fix the mean")),
+        ("event_msg", {"type": "user_message", "message": "Fix the mean", "images": []}),
+        ("event_msg", {"type": "token_count", "info": None, "rate_limits": {}}),
+        ("event_msg", {"type": "agent_reasoning", "text": "**Run the tests**"}),
+        ("event_msg", tokens(100, 100)),
+        ("response_item", {"type": "reasoning", "summary": [{"type": "summary_text", "text": "**Run the tests**"}],
+                           "content": None, "encrypted_content": "gAAAA"}),
+        ("response_item", call("c1", ["bash", "-lc", "pytest -q"])),
+        ("response_item", {"type": "function_call_output", "call_id": "c1", "output": answer}),
+        ("turn_context", CONTEXT),
+        ("event_msg", tokens(100, 100)),
+        ("response_item", {"type": "custom_tool_call", "name": "apply_patch", "call_id": "c2", "input": patch}),
+        ("event_msg", tokens(300, 200)),
+        ("event_msg", patched),
+        ("response_item", {"type": "custom_tool_call_output", "call_id": "c2", "output": output}),
+        ("response_item", said("assistant", "The mean is mended.")),
+        ("event_msg", {"type": "agent_message", "message": "The mean is mended."}),
+        ("event_msg", tokens(600, 300)),
+        ("event_msg", {"type": "task_complete", "last_agent_message": "The mean is mended."}),
+    ])  # fmt: skip
+
+
+def codex_exec() -> list[dict[str, Any]]:
+    """Two commands at once, then a message."""
+
+    def command(identity: str, line: str, output: str = "", code: int | None = None) -> dict[str, Any]:
+        done = {"exit_code": code, "status": "completed" if code == 0 else "failed"}
+        return {"id": identity, "type": "command_execution", "command": f"bash -lc {line}", "aggregated_output": output,
+                **({"status": "in_progress"} if code is None else done)}  # fmt: skip
+
+    return [
+        {"type": "thread.started", "thread_id": "t-1"},
+        {"type": "turn.started"},
+        {"type": "item.completed", "item": {"id": "item_0", "type": "reasoning", "text": "**Look first**"}},
+        {"type": "item.started", "item": command("item_1", "'cat a.py'")},
+        {"type": "item.started", "item": command("item_2", "'pytest -q'")},
+        {"type": "item.completed", "item": command("item_2", "'pytest -q'", "1 failed\n", 1)},
+        {"type": "item.completed", "item": command("item_1", "'cat a.py'", "x = 1\n", 0)},
+        {"type": "item.completed", "item": {"id": "item_3", "type": "agent_message", "text": "One test fails."}},
+        {"type": "turn.completed", "usage": {"input_tokens": 60, "cached_input_tokens": 50, "output_tokens": 4}},
+    ]
+
+
+def claude_stream() -> list[dict[str, Any]]:
+    """A hook, then two replies in five records, with a side agent's two between them."""
+
+    def told(name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any) -> dict[str, Any]:
+        return {"type": name, "message": {"role": name, "content": content, **more}, "parent_tool_use_id": parent,
+                "session_id": "cs-1"}  # fmt: skip
+
+    def use(identity: str, name: str, **asked: Any) -> dict[str, Any]:
+        return {"type": "tool_use", "id": identity, "name": name, "input": asked}
+
+    def result(identity: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": identity, "content": content, **more}
+
+    usage = {"input_tokens": 3, "cache_read_input_tokens": 7, "output_tokens": 1}
+    ours = {"id": "m1", "model": "claude-x", "usage": usage}
+    edited = {"filePath": "/r/a.py", "oldString": "x = 1", "newString": "x = 2", "structuredPatch": [
+        {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-x = 1", "+x = 2"]}]}  # fmt: skip
+    return [
+        {"type": "system", "subtype": "hook_started", "hook_name": "start", "session_id": "cs-1"},
+        {"type": "system", "subtype": "init", "session_id": "cs-1", "cwd": "/r", "model": "claude-x",
+         "claude_code_version": "2.1.0", "tools": ["Bash", "Task"], "permissionMode": "default"},
+        told("assistant", [{"type": "thinking", "thinking": "Two places", "signature": "s"}], **ours),
+        told("assistant", [use("t1", "Task", subagent_type="Explore", prompt="Look around")], **ours),
+        told("user", [{"type": "text", "text": "Look around"}], "t1"),
+        told("assistant", [use("t9", "Grep", pattern="mean")], "t1", id="m9", model="claude-y", usage=usage),
+        told("assistant", [use("t2", "Edit", file_path="/r/a.py", old_string="x = 1", new_string="x = 2")], **ours),
+        told("user", [result("t9", "a.py:1")], "t1"),
+        {**told("user", [result("t2", "done")]), "tool_use_result": edited},
+        told("user", [result("t1", [{"type": "text", "text": "In a.py"}])]),
+        told("assistant", [use("t3", "Bash", command="pytest -q")], id="m2", model="claude-x", usage=usage),
+        told("user", [result("t3", "Not allowed", is_error=True)]),
+        {"type": "result", "subtype": "error_max_turns", "is_error": False, "num_turns": 3, "session_id": "cs-1",
+         "duration_ms": 2500, "total_cost_usd": 0.25, "usage": usage, "permission_denials": [
+             {"tool_name": "Bash", "tool_use_id": "t3", "tool_input": {"command": "pytest -q"}}],
+         "modelUsage": {"claude-x": {"inputTokens": 10, "outputTokens": 20, "cacheReadInputTokens": 5},
+                        "claude-y": {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 0}}},
+    ]  # fmt: skip
+
+
+def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
+    """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
+    of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
+    return [
+        ("k-rollout", True, codex_rollout(), "codex", 21, 7),
+        ("k-exec", True, codex_exec(), "codex-exec", 9, 5),
+        ("k-stream", True, claude_stream(), "claude-stream", *of_stream),
+        ("k-stream-array", False, claude_stream(), "claude-stream", *of_stream),
+    ]

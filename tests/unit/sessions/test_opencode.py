@@ -1,0 +1,39 @@
+"""Exports of opencode: a message is a step, with calls, results, diffs, costs and the sessions it started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recorded_runs.assistants import opencode
+from recorded_runs.written import answers, written
+
+from gistpoint.sessions.records.model import StepKind, Tokens
+from gistpoint.sessions.runs.opening import linked_name
+
+
+def test_a_message_is_a_step_with_its_calls_and_results(tmp_path: Path) -> None:
+    run = written(tmp_path / "a.json", opencode())
+    task, reply, aborted = run.steps()
+    assert task.text == "Fix @a.py\n[attached: a.py]"
+    assert [noted.text for noted in task.also] == ["Called the Read tool with a.py"]
+    assert (reply.kind, reply.thought, reply.text) == (StepKind.EDIT, "two places", "I edit")
+    assert answers(reply) == [
+        ("edit", "edited", False), ("bash", "not allowed", True), ("task", "found", False), None
+    ]  # fmt: skip
+    assert reply.results[0].duration_s == 0.5
+    assert (reply.diff or "").startswith("--- a.py")
+    assert [(edit.path, edit.old) for edit in reply.edits] == [("a.py", "1"), ("b.py", None)]
+    assert (reply.tokens, reply.cost) == (Tokens(41, 5, 30, 2), 0.25)
+    assert aborted.kind is StepKind.ERROR
+    assert aborted.text == "MessageAbortedError: The operation was aborted."
+
+
+def test_the_header_adds_up_and_names_the_sessions_that_were_started(tmp_path: Path) -> None:
+    other = tmp_path / "session__mean__ses_2.json"
+    other.write_text("{}", encoding="utf-8")
+    run = written(tmp_path / "a.json", opencode())
+    header = run.header
+    assert (header.id, header.task, header.model, header.cost) == ("ses_1", "Mean of nothing", "model-x", 0.5)
+    assert (header.exit_status, header.tokens.prompt) == ("MessageAbortedError", 82)
+    assert header.links == run.step(1).links == ("ses_2.json",)
+    assert linked_name(str(tmp_path / "a.json"), "ses_2.json") == str(other)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+from builders import REPAIR, build_services, build_task
+from fakes import FakeClock
+
+from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.outlines import OUTLINES
+from gistpoint.tui.services import Services
+
+
+def shown(summary: AttemptSummary) -> tuple[object, ...]:
+    state = summary.state
+    return (
+        (summary.attempt_id, summary.task_id, summary.mode, summary.role, summary.started_utc_ms, summary.problem),
+        (summary.actor, summary.participant, summary.result, summary.open, state.header.model),
+        (state.budgets, state.remaining, state.clock, state.pause, state.ending, state.of_kind.unit),
+        [(s.score, s.solved, s.counts, s.status, s.suspicious) for s in state.counted_submissions],
+    )
+
+
+def fresh(services: Services) -> AttemptStore:
+    """The store as the program has it at its next start."""
+    return AttemptStore(services.attempts.root, services.clock, "test")
+
+
+def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_next_time(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    task = build_task(services.locations.tasks)
+    opened = services.start(task)
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR.replace("100", "99")})
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR})
+    opened.close()
+    clock.advance(1_000)
+    services.start(task).close()
+    clock.advance(1_000)
+    held = services.start(build_task(services.locations.tasks, library="other"))
+    store = fresh(services)
+    first = list(store.outlines())
+    assert list(map(shown, first)) == list(map(shown, store.summaries()))
+    assert [s.open for s in first] == [True, False, False]
+    assert all(a is b for a, b in zip(first, store.outlines(), strict=True))
+    held.attempt.call("list_directory", {})
+    held.close()
+    assert [s.open for s in store.outlines_of([first[0].attempt_id, "gone"])] == [False]
+
+    solved = first[-1].attempt_id
+    kept = store.root / OUTLINES
+    content = msgspec.msgpack.decode(kept.read_bytes())
+    assert first[0].attempt_id not in content["outlines"], "it was open"
+    content["outlines"][solved][1] = 7
+    kept.write_bytes(msgspec.msgpack.encode(content))
+    again = {s.attempt_id: s for s in fresh(services).outlines()}
+    assert again[solved].started_utc_ms == 7, "the journal was read again"
+    assert again[solved].result is AttemptResult.SOLVED
+
+    journal = store.root / solved / JOURNAL
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:-1], lines[0]]))
+    assert {s.attempt_id: s.problem for s in fresh(services).outlines()}[solved]
+
+    shutil.rmtree(store.root / solved)
+    assert solved not in [s.attempt_id for s in fresh(services).outlines()]
+    assert solved.encode() not in kept.read_bytes(), "nothing stays of an attempt that was removed"
+    kept.write_bytes(kept.read_bytes()[:40])
+    assert len(list(fresh(services).outlines())) == 2

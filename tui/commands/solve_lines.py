@@ -1,0 +1,144 @@
+"""Attempts without a screen: tool calls read from standard input, one a line, and their answers printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.malformed import json_object
+from gistpoint.core.attempts.state import AttemptResult, attempt_result
+from gistpoint.core.errors import AttemptError, CancelledError, UserError
+from gistpoint.core.kinds.commandline import QuestionError, parse
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import visible
+from gistpoint.core.tools.declaration import ArgumentKind, Tool
+from gistpoint.sessions.attempts import OpenAttempt
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.output import print_text
+from gistpoint.tui.services import Services
+from gistpoint.tui.starting import go_on_collecting
+
+_HELP = frozenset({"help", "?"})
+"""Lines that print the list of tools."""
+_FREE = "Nothing was called, nothing spent."
+
+
+def solve_by_lines(services: Services, what: Task | str) -> int:
+    """Begin a task, or resume an attempt by its id, and answer the lines of standard input; return the exit code."""
+    go_on_collecting()  # it was put off for a screen
+    opened = services.resume(what) if isinstance(what, str) else services.start(what)
+    try:
+        return _by_lines(opened)
+    except KeyboardInterrupt as error:
+        id = opened.attempt.state.attempt_id
+        raise CancelledError(f"Stopped. Every answer is kept: `gistpoint solve {id} --lines` goes on.") from error
+    finally:
+        opened.close()
+
+
+def _by_lines(opened: OpenAttempt) -> int:
+    """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`.
+
+    A typed line is understood, or questioned at no cost, as in the console; a JSON line is a call exactly as written.
+    `help` and `?` print the tools, at no cost.
+    """
+    attempt = opened.attempt
+    print(f"attempt {attempt.state.attempt_id}", file=sys.stderr)
+    print_text(render_brief(attempt.task))
+    attempt.finish_pending()
+    for number, line in enumerate(sys.stdin, 1):
+        if not line.strip():
+            continue
+        if attempt.state.ended:
+            break
+        if line.strip() in _HELP:
+            print_text(_tools(attempt))
+            sys.stdout.flush()
+            continue
+        try:
+            name, arguments = read_call(line, attempt)
+        except QuestionError as question:
+            attempt.use_affordance("question")
+            meant = f" Did you mean this? {question.suggested}" if question.suggested else ""
+            print_text(f"Line {number}: Not understood: {question}{meant}\n{_FREE}")
+        except UserError as error:
+            print_text(f"Line {number}: {error}\n{_FREE}")
+        else:
+            _answer(name, arguments, attempt)
+        sys.stdout.flush()
+    return _ended(attempt)
+
+
+def _answer(name: str, arguments: Mapping[str, Any], attempt: Attempt) -> None:
+    try:
+        print_text(attempt.call(name, arguments).text)
+    except AttemptError:
+        if not attempt.state.ended:
+            raise
+
+
+def _tools(attempt: Attempt) -> str:
+    """Return the tools with their arguments and purpose, one per line."""
+    tools = [f"{tool.usage()}: {tool.description}" for tool in attempt.offered()]
+    return "\n".join([*tools, f"Code can be given as @ and the name of its file. {_FREE}"])
+
+
+def read_call(line: str, attempt: Attempt) -> tuple[str, Mapping[str, Any]]:
+    """Return the tool and the arguments of a line.
+
+    Raises `QuestionError` for one that can't be understood, `UserError` for a file of code that can't be read.
+    """
+    if line.lstrip().startswith("{"):
+        return _json_call(line)
+    tool, arguments = parse(line, attempt.offered(), attempt.state.knowledge)
+    _require_code_in_its_place(tool, arguments)
+    for argument in tool.arguments:
+        value = arguments.get(argument.name, "")
+        if argument.kind is ArgumentKind.CODE and value.startswith("@"):
+            arguments[argument.name] = _code_in(value[1:])
+    return tool.name, arguments
+
+
+def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None:
+    """Raise `QuestionError` if a file of code is given as another argument: the call would be refused at its cost."""
+    code = next((a.name for a in tool.arguments if a.kind is ArgumentKind.CODE), "")
+    misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
+    given = arguments.get(code, "")
+    if code and misplaced and not given.startswith("@") and not any(map(str.isspace, given)):
+        raise QuestionError(f"{misplaced[0]} is not given as {code}. Usage: {tool.usage()}")
+
+
+def _code_in(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name the file of the code.") from error
+    except ValueError as error:
+        raise UserError(f"{file} can't be read as text in UTF-8.", hint="Name the file of the code.") from error
+
+
+def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
+    try:
+        value = json_object(line) or {}
+    except ValueError as error:
+        raise QuestionError(f"The line is not JSON: {error}.") from error
+    name, arguments = value.get("tool"), value.get("arguments", {})
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise QuestionError(
+            'A line of JSON is a call such as {"tool": "read_file", "arguments": {"file_path": "a.py"}}.'
+        )
+    return name, arguments
+
+
+def _ended(attempt: Attempt) -> int:
+    state = attempt.state
+    reason = state.ending.reason if state.ending else "unfinished; the same command resumes it"
+    result = attempt_result(state)
+    if result is AttemptResult.TO_BE_READ:
+        reason = f"{result.value}; suspicious: {', '.join(state.suspicious)}"
+    print(visible(f"attempt {state.attempt_id}: {reason}"), file=sys.stderr)
+    return DONE if result is AttemptResult.SOLVED else NEGATIVE
