@@ -27,8 +27,9 @@ def watched(
 ) -> Result:
     """Do the work and show its progress; return what it returns, and raise what it raises.
 
-    `stays` keeps the screen after the work, until it is left. Without a terminal, and with `--plain`, the progress goes to standard error, and with `--json` nowhere. Who leaves
-    the screen or presses Ctrl+C stops the work: raises `CancelledError` with a sentence of what is `kept`.
+    `stays` keeps the screen after the work, until it is left. Without a terminal, and with `--plain`, the progress goes
+    to standard error, and with `--json` nowhere. Who leaves the screen or presses Ctrl+C stops the work: raises
+    `CancelledError` with a sentence of what is `kept`.
     """
     if options.plain or getattr(options, "json", False) or not interactive():
         with long_work(options, kept=kept) as at_work:
