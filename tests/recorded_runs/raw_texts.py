@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import zstandard
 
@@ -51,7 +52,21 @@ def rows(path: Path) -> list[Any]:
     ]
 
 
+def aider_chats(path: Path) -> list[Any]:
+    """Return the lines of each chat that is listed, without their marks."""
+    listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
+    text = path.read_text(encoding="utf-8")
+    seen, chats = Counter[str](), list[Any]()
+    for chat in re.split(r"^(?=# aider chat started at )", text, flags=re.M)[1:]:
+        begun = chat.partition("\n")[0].removeprefix("# aider chat started at ")
+        seen[begun] += 1
+        if (begun if seen[begun] == 1 else f"{begun}~{seen[begun]}") in listed or len(listed) == 1:
+            chats.append([{"line": re.sub(r"^(#### |> ?)", "", line).strip()} for line in chat.split("\n")])
+    return chats
+
+
 LAYOUTS = {
+    "aider": Layout(("line",), runs=aider_chats),
     "atif": Layout(
         ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"), ("steps",)
     ),
