@@ -124,7 +124,7 @@ def claude_stream() -> list[dict[str, Any]]:
         return {"type": "tool_result", "tool_use_id": identity, "content": content, **more}
 
     usage = {"input_tokens": 3, "cache_read_input_tokens": 7, "output_tokens": 1}
-    ours = {"id": "m1", "model": "claude-x", "usage": usage}
+    ours: dict[str, Any] = {"id": "m1", "model": "claude-x", "usage": usage}
     edited = {"filePath": "/r/a.py", "oldString": "x = 1", "newString": "x = 2", "structuredPatch": [
         {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-x = 1", "+x = 2"]}]}  # fmt: skip
     return [
@@ -151,7 +151,10 @@ def claude_stream() -> list[dict[str, Any]]:
 
 def exchanges() -> list[dict[str, Any]]:
     """A conversation of two requests, and one that finds a title between them."""
-    asked = {"role": "user", "content": [{"type": "text", "text": "Fix é", "cache_control": {"type": "ephemeral"}}]}
+    asked: dict[str, Any] = {
+        "role": "user",
+        "content": [{"type": "text", "text": "Fix é", "cache_control": {"type": "ephemeral"}}],
+    }
     use = {"type": "tool_use", "id": "tu1", "name": "bash", "input": {"command": "pytest -q"}}
     told = {"type": "tool_result", "tool_use_id": "tu1", "content": "1 failed", "is_error": True}
     usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 2}
@@ -165,9 +168,13 @@ def exchanges() -> list[dict[str, Any]]:
         request = {"timestamp": 1_700_000_000 + second, "method": "POST", "body": body}
         return {"request": request, "response": {"timestamp": 1_700_000_001 + second, "body": answer}}
 
-    plain = {"role": "user", "content": "Fix é"}
-    said = [{"type": "thinking", "thinking": "Test first", "signature": "s"}, {"type": "text", "text": "I test"}, use]
-    history = [plain, {"role": "assistant", "content": said}, {"role": "user", "content": [told]}]
+    plain: dict[str, Any] = {"role": "user", "content": "Fix é"}
+    said: list[dict[str, Any]] = [
+        {"type": "thinking", "thinking": "Test first", "signature": "s"},
+        {"type": "text", "text": "I test"},
+        use,
+    ]
+    history: list[dict[str, Any]] = [plain, {"role": "assistant", "content": said}, {"role": "user", "content": [told]}]
     return [
         exchange(0, "You repair code.", [asked], reply(said, "tool_use", 1)),
         exchange(1, "Find a title.", [plain], reply([{"type": "text", "text": "A title"}], "end_turn", 2)),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import zstandard
 
@@ -57,7 +58,32 @@ def conversations_apart(path: Path) -> list[list[Any]]:
     return list(by_system.values())
 
 
+def rows(path: Path) -> list[Any]:
+    """Return the rows of a data set, with messages that are JSON within a text as lists."""
+    text = path.read_text(encoding="utf-8")
+    found = json.loads(text) if text.lstrip()[:1] == "[" else [json.loads(line) for line in text.splitlines() if line]
+    keys = ("messages", "trajectory", "conversations", "test_result")
+    return [
+        {key: json.loads(item) if key in keys and isinstance(item, str) else item for key, item in row.items()}
+        for row in found
+    ]
+
+
+def aider_chats(path: Path) -> list[Any]:
+    """Return the lines of each chat that is listed, without their marks."""
+    listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
+    text = path.read_text(encoding="utf-8")
+    seen, chats = Counter[str](), list[Any]()
+    for chat in re.split(r"^(?=# aider chat started at )", text, flags=re.M)[1:]:
+        begun = chat.partition("\n")[0].removeprefix("# aider chat started at ")
+        seen[begun] += 1
+        if (begun if seen[begun] == 1 else f"{begun}~{seen[begun]}") in listed or len(listed) == 1:
+            chats.append([{"line": re.sub(r"^(#### |> ?)", "", line).strip()} for line in chat.split("\n")])
+    return chats
+
+
 LAYOUTS = {
+    "aider": Layout(("line",), runs=aider_chats),
     "api-log": Layout(
         ("request.body.messages.content", "request.body.system", "response.body.content"),
         repeated=("request.", "response."),
@@ -91,6 +117,12 @@ LAYOUTS = {
     "copilot-cli": Layout(("data.content", "data.toolRequests.arguments", "data.arguments", "data.result.content",
                            "data.reasoningText", "data.message")),
     "cursor": Layout(("message.content", "tool_call"), repeated=("message.content", "tool_call")),
+    "dataset-rows": Layout(
+        ("content", "text", "system_prompt", "value", "thought", "action", "observation",
+         "tool_calls.function.arguments"),
+        ("messages", "trajectory", "conversations", "trajectory_steps"),
+        runs=rows,
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(

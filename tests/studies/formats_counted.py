@@ -147,6 +147,23 @@ def opencode(run: Any) -> Count:
     return Count(len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error")))
 
 
+def dataset_rows(run: Any) -> Count:
+    messages = _records(run, "messages", "trajectory", "conversations")
+    count = Count(verdict={True: "solved", False: "unsolved", None: ""}[run.get("resolved", run.get("target"))])
+    for number, message in enumerate(messages):
+        text = message.get("content") or message.get("text") or ""
+        if message["role"] not in ("assistant", "ai"):
+            continue
+        calls = len(message.get("tool_calls") or []) or len(re.findall(r"<function=\w+>", text))
+        calls = calls or (message["role"] == "ai" and text.count("```") > 1)
+        count.turns += 1
+        count.calls += calls
+        count.results += bool(calls) and messages[number + 1 : number + 2] != []
+    told = len(_of(messages, role="tool"))
+    count.results = told or count.results
+    return count
+
+
 def inspect(run: Any) -> Count:
     pool = (run.get("events_data") or {}).get("messages") or []
     count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
@@ -225,6 +242,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "copilot-chat": _each(copilot_chat),
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),
+    "dataset-rows": _each(dataset_rows),
     "inspect": _each(inspect),
     "mini-swe-agent": _each(mini_swe_agent),
     "opencode": _each(opencode),

@@ -53,7 +53,7 @@ def as_texts(exchange: dict[str, Any]) -> dict[str, Any]:
 def as_stream(exchange: dict[str, Any]) -> dict[str, Any]:
     """An exchange whose reply came as events."""
     body = exchange["response"]["body"]
-    events = [{"type": "message_start", "message": {**body, "content": []}}]
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**body, "content": []}}]
     for number, block in enumerate(body["content"]):
         key, delta = {"text": ("text", "text"), "thinking": ("thinking", "thinking")}.get(
             block["type"], ("input", "partial_json")
