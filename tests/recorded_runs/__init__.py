@@ -40,7 +40,7 @@ class Made:
 
 def _write(path: Path, value: Any, indent: int | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=indent), encoding="utf-8")
+    path.write_text(value if isinstance(value, str) else json.dumps(value, indent=indent), encoding="utf-8")
     return path
 
 

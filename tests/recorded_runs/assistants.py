@@ -181,6 +181,48 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("l-copilot", False, chats, "copilot-chat", 6, 6),
         ("l-copilot-events", True, copilot_events(), "copilot-cli", 13, 5),
         ("l-opencode", False, opencode(), "opencode", 3, 3),
+        ("l-aider", False, AIDER, "aider",
+         {"2024-08-21 15:16:42": 10, "2024-08-22 08:00:00": 5}, {"2024-08-21 15:16:42": 7, "2024-08-22 08:00:00": 4}),
         ("l-cursor", True, cursor_transcript(), "cursor", 4, 3),
         ("l-cursor-stream", True, cursor_stream(), "cursor", 13, 5),
-    ]
+    ]  # fmt: skip
+
+
+AIDER = """# aider chat started at 2024-08-21 15:14:00
+
+> Aider v0.51.2  \n> Main model: model-x with diff edit format  \n> date
+date  \n> Run shell command(s)? [Y/n] n  \n
+# aider chat started at 2024-08-21 15:16:42
+
+> Aider v0.51.2  \n> Main model: model-x with diff edit format  \n
+#### /add a.py  \n> Added a.py to the chat  \n
+#### Fix the mean  \n#### of nothing  \n
+I change it.
+
+#### A heading
+
+> a quotation
+
+a.py
+```python
+<<<<<<< SEARCH
+x = 1
+=======
+x = 2
+>>>>>>> REPLACE
+```
+
+> Tokens: 6.5k sent, 1.2k cache hit, 492 received.
+Cost: $0.03 message, $0.03 session.  \n> Applied edit to a.py  \n> Commit abcdef0 fix: mean  \n
+
+#### and now?
+
+I can't.
+
+> Tokens: 7k sent, 10 received. Cost: $0.01 message, $0.04 session.  \n> The LLM did not conform to the edit format.  \n
+# aider chat started at 2024-08-22 08:00:00
+
+> Aider v0.51.2  \n
+#### explain  \n> Tokens: 100 sent, 5 received.  \n
+It is one.
+"""

@@ -94,12 +94,12 @@ def read_options(parser: argparse.ArgumentParser) -> Handler:
 
 def read(options: argparse.Namespace) -> int:
     """Open the changes for reading."""
-    require_terminal("reading", hint="`gistpoint study report DIR` has what readers said.")
     from gistpoint.core.locations import Locations
     from gistpoint.tui.screens.study.reading import Said, ShownChange
     from gistpoint.tui.study_reading_app import BlindReadingApp
 
     folder = open_study(options.dir)
+    require_terminal("reading", hint="`gistpoint study report DIR` has what readers said.")
     reader = options.reader or getpass.getuser()
     items = reading_queue(folder, _passing(folder), reader)
     if not items:

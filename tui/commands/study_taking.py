@@ -43,6 +43,7 @@ def join_options(parser: argparse.ArgumentParser) -> Handler:
 
 def join(options: argparse.Namespace) -> int:
     """Go through the study with a participant."""
+    open_study(options.dir)
     require_terminal("study", hint="Whoever takes part needs the screen. `gistpoint study progress` prints a table.")
     return app_of(options.dir, options.code or input("Your code: ").strip()).run_to_exit_code()
 
