@@ -51,11 +51,32 @@ def _installed() -> tuple[Format, ...]:
     return tuple(cast("list[Format]", load_all(ENTRY_POINTS, instance_of(Format))[0]))
 
 
+_forced: list[Format] = []
+
+
+def read_as(name: str) -> None:
+    """Read every file as the format with this name from now on; as what it is again if the name is empty.
+
+    Raises `RunFileError` if there is no such format.
+    """
+    _forced.clear()
+    if name:
+        _forced.extend(format for format in formats() if format.name == name)
+        if not _forced:
+            raise RunFileError(f"There is no format {name!r}.", hint=_known())
+
+
+def _known() -> str:
+    return f"Known: {', '.join(format.name for format in formats())}."
+
+
 def recognise(probe: FileProbe) -> Format:
-    """Return the format with the highest confidence. Raises `RunFileError` if there is none."""
+    """Return the format with the highest confidence, or that of `read_as`. Raises `RunFileError` if there is none."""
     where = probe.name or "The file"
     if not probe.blob.size:
         raise RunFileError(f"{where} is empty.")
+    if _forced:
+        return _forced[0]
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
@@ -69,7 +90,7 @@ def recognise(probe: FileProbe) -> Format:
         raise RunFileError(f"{where} is UTF-16 text.", hint="Convert it to UTF-8 first.")
     if b"\0" in probe.head[:4096].strip(b"\0"):
         raise RunFileError(f"{where} is binary data of no known format.")
-    hint = f"Known: {', '.join(format.name for format in formats())}."
+    hint = f"{_known()} With --as FORMAT it is read as one of them."
     hint = " ".join([hint, *map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])])
     shape = looks_like(probe)
     if shape:
@@ -221,10 +242,9 @@ _KINDS = (
                  or {"run_type", "inputs"} <= record.keys())),
     Foreign("spans of OpenTelemetry", _CONVERT, _any(lambda record: "resourceSpans" in record)),
     Foreign("a trace of Langfuse", _CONVERT, _has("trace", "observations")),
+    Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
-            lambda probe: _has("request", "response")(probe) or _has("custom_id", "response")(probe)
-            or _says("interactions:\n")(probe) or "entries" in as_dict(probe.object.get("log"))
-            or (isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0]))),
+            lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),
     Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
             lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
     Foreign("a session of Kimi", _CONVERT,
