@@ -85,6 +85,14 @@ def natural(text: str) -> int:
     return value
 
 
+def port(text: str) -> int:
+    """Return the number of a TCP port, or 0 for any that is free."""
+    value = natural(text)
+    if value > 65_535:
+        raise argparse.ArgumentTypeError("must be 65535 or less")
+    return value
+
+
 def positive(text: str) -> float:
     """Return a finite number above 0."""
     value = number(text)
