@@ -6,6 +6,7 @@ import builtins
 import keyword
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from gistpoint.core.attempts.knowledge import source_text
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
@@ -63,15 +64,50 @@ def shown_file(state: AttemptState, path: str) -> Shown | None:
 
 
 def shown_function(state: AttemptState, name: str) -> Shown | None:
-    """Return a definition as it was shown last, alone or in its file; None if its source was not shown."""
-    alone = call_of(state, state.knowledge.sources.get(name, ""))
+    """Return a definition as it was shown last, alone, in its class or in its file; None if no source shows it."""
     path, _, qualname = name.partition("::")
+    parts = qualname.split(".")
+    around = [f"{path}::{'.'.join(parts[:count])}" for count in range(1, len(parts) + 1)]
+    calls = [call_of(state, state.knowledge.sources.get(one, "")) for one in around]
     within = call_of(state, state.knowledge.files.get(path, ""))
-    if within is not None and (alone is None or within.number > alone.number):
-        cut = _cut_out(within, name, qualname)
-        if cut is not None:
-            return cut
-    return shown_sources(alone) if alone is not None else None
+    for call in sorted({call.number: call for call in (*calls, within) if call is not None}.values(), key=_latest):
+        shown = shown_sources(call)
+        if shown is None or shown.function == name:
+            found = shown
+        elif call is within:
+            found = _cut_out(call, name, qualname)
+        else:
+            found = next((inner for inner in _inside(shown) if inner.function == name), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _latest(call: AttemptCall) -> int:
+    return -call.number
+
+
+@lru_cache(maxsize=16)
+def _inside(shown: Shown) -> tuple[Shown, ...]:
+    """Return the definitions inside one that was shown alone."""
+    path, _, qualname = shown.function.partition("::")
+    indented = shown.text[:1] in (" ", "\t")
+    text = f"if 1:\n{shown.text}" if indented else shown.text
+    try:
+        found = index_source(path, text.encode("utf-8", "surrogatepass")).definitions
+    except (CodeError, UnicodeError):
+        return ()
+    outer = f"{qualname.rpartition('.')[0]}.".removeprefix(".")
+    return tuple(
+        replace(
+            shown,
+            text=one.source,
+            first_line=shown.first_line + one.start_line - 1 - indented,
+            function=f"{path}::{outer}{one.qualname}",
+        )
+        for one in found
+        if one.parent is not None
+    )
 
 
 def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
@@ -86,11 +122,13 @@ def _cut_out(call: AttemptCall, name: str, qualname: str) -> Shown | None:
 
 
 def functions_in(state: AttemptState, shown: Shown) -> Functions:
-    """Return the definitions whose spans the result gave, outer ones first."""
+    """Return the definitions whose spans the result gave, and those inside one shown alone, outer ones first."""
     call = call_of(state, shown.call_id)
     if call is None:
         return []
-    return sorted(call.revealed.functions, key=lambda item: (item[1], -item[2]))
+    inside = _inside(shown) if shown.function else ()
+    spans = [(one.function, one.first_line, one.first_line + one.text.count("\n")) for one in inside]
+    return sorted({*call.revealed.functions, *spans}, key=lambda item: (item[1], -item[2]))
 
 
 def enclosing(functions: Functions, line: int) -> str:

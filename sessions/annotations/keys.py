@@ -32,7 +32,7 @@ def run_key(document: RunDocument) -> str:
 
     header = document.header
     own = _own(header.id if document.format.unique_ids else "") or _hash(document)
-    return join_name(f"{header.format}:{own}", document.id)
+    return join_name(f"{document.format.reviewed_as or header.format}:{own}", document.id)
 
 
 def attempt_key(attempt_id: str) -> str:

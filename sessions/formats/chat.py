@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from gistpoint.sessions.formats.benchmarks import HEADER, row_header
 from gistpoint.sessions.formats.messages import (
     Totals,
     Turns,
@@ -21,15 +22,12 @@ from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, R
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, object_records
-from gistpoint.sessions.records.values import as_dict, as_float, as_list, as_str, first, objects, recoded
+from gistpoint.sessions.records.values import as_dict, as_list, as_str, first, objects, recoded
 
 Shape = Literal["object", "array", "lines", "runs"]
-_ARRAYS = ("messages", "traj")
+_ARRAYS = ("messages",)
 _SYSTEM = ("system", "system_prompt")
 """The system prompt's key in requests to Anthropic's API, and in Cline's files."""
-_TASKS = ("instance_id", "task_id", "task")
-_IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id")
-_PATCHES = ("patch", "generated_patch", "git_patch")
 
 
 def _is_message(value: Json) -> bool:
@@ -109,32 +107,12 @@ class _Reader(RunReader):
     def header(self) -> Run:
         if self._shape in ("array", "lines"):
             return self._with_totals(Run(self.format, self._shape))
-        keys = ("model", "model_name", "reward", "resolved", "exit_status", "test_result", *_TASKS, *_IDS, *_PATCHES)
-        return self._with_totals(header_of({key: self.fact(key) for key in keys}, self._shape))
+        return self._with_totals(row_header(self.format, self._shape, {key: self.fact(key) for key in HEADER}))
 
     def _with_totals(self, run: Run) -> Run:
         spent = self._totals
         known = {name for name, value in (("tokens", spent.tokens), ("cost", spent.cost)) if value}
         return replace(run, tokens=spent.tokens, cost=spent.cost, derived=run.derived | known)
-
-
-def header_of(members: dict[str, Json], shape: str, id: str = "") -> Run:
-    """Return the header of a conversation from the members beside its messages, including those of benchmarks' rows."""
-    reward, resolved = as_float(members.get("reward")), members.get("resolved")
-    solved = resolved == 1 if isinstance(resolved, bool | int) else None if reward is None else reward >= 1
-    patch = first(as_dict(members.get("test_result")), "git_patch") or first(members, *_PATCHES)
-    return Run(
-        "chat",
-        shape,
-        id=id or as_str(first(members, *_IDS)),
-        task=as_str(first(members, *_TASKS)),
-        model=as_str(first(members, "model", "model_name")),
-        verdict="" if solved is None else "solved" if solved else "unsolved",
-        score=reward,
-        exit_status=as_str(members.get("exit_status")),
-        submission=as_str(patch),
-        derived=frozenset({"verdict"} if solved is not None and not isinstance(resolved, bool) else ()),
-    )
 
 
 class Chat(Format):
@@ -168,7 +146,7 @@ class Chat(Format):
         for id, record in _conversations(probe):
             fields = as_dict(record.fields)
             known = {key: recoded(item) for key, item in fields.items() if isinstance(item, str)}
-            yield RunEntry(id, header_of({**fields, **known}, "runs", id))
+            yield RunEntry(id, row_header(self.name, "runs", {**fields, **known}, id))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open one conversation."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
 from gistpoint.sessions.records.format import Raw
@@ -97,6 +97,8 @@ def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
 
 
 _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
+_EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit code (-?\d{1,9})\.?\]\s*\Z")
+"""The end of a result of OpenHands' shell."""
 _TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
 _TIMES = ("timestamp", "created_at", "createdAt", "ts")
 
@@ -109,6 +111,10 @@ class Shell:
     """Finds the command in a reply that makes no other call, from the message, its text and the answer."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
     """Whether the user's message after a reply without a command refuses the reply."""
+    expects: Callable[[dict[str, Json]], bool] = lambda _message: True
+    """Whether the user's message after a reply is its result; else it is a turn of its own."""
+    fails: Callable[[str, StepKind], bool] | None = None
+    """Guesses whether a command failed, from its output and from what it is for, if nothing else says so."""
 
 
 def actor_of(role: str) -> Actor:
@@ -144,9 +150,10 @@ class Turns:
     """Groups messages into turns: a reply with the results that follow it; any other message is a turn of its own."""
 
     def __init__(self, shell: Shell | None = None) -> None:
-        self._shell = shell is not None
+        self._shell = shell
         self._reply: int | None = None
         self._answered = False
+        self._expected = False
         self._items = False
         self._calls: dict[str, int] = {}
 
@@ -169,7 +176,11 @@ class Turns:
             if known is not None:
                 self._answered = True
                 return known
-        if self._shell and role == "user" and self._reply is not None and not self._answered:
+        if role == "user" and message.get("tool_calls"):
+            self._reply, self._answered, self._expected, self._items = step_count, False, False, False
+            self._own(message, step_count)
+            return step_count
+        if self._expected and role == "user" and self._reply is not None and not self._answered:
             self._answered = True
             return self._reply
         self._reply = None
@@ -188,14 +199,19 @@ class Turns:
         joins = item and self._items and self._reply is not None and not self._answered
         step = self._reply if joins and self._reply is not None else step_count
         self._reply, self._answered, self._items = step, False, item
+        self._expected = self._shell is not None and self._shell.expects(message)
         if item and message.get("call_id"):
             self._calls[as_str(message["call_id"])] = step
+        self._own(message, step)
+        return step
+
+    def _own(self, message: dict[str, Json], step: int) -> None:
+        """Remember the step of each call in a message."""
         for key in ("tool_calls", "content", "output"):
             for part in objects(message.get(key)):
                 for name in ("id", "call_id", "toolCallId"):
                     if name in part:
                         self._calls[as_str(part[name])] = step
-        return step
 
 
 def _answers(part: dict[str, Json]) -> str:
@@ -218,14 +234,19 @@ def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) ->
     if not role or kind is StepKind.UNKNOWN:
         text = text or as_text(raws[0].value)
     flags = {"unknown"} if kind is StepKind.UNKNOWN else {"unpaired"} if parts.results else set[str]()
+    calls = (*parts.calls, *(call_of_function(item) for item in objects(head.get("tool_calls"))))
+    answers, derived = messages[1:], {"kind"}
+    results = [result for answer in answers for result in _results(answer, "", _time(head), derived)]
+    if any(result.is_error for result in results):
+        flags.add("error")
     if extra.get("interrupt_type"):
         kind, flags = StepKind.ERROR, {"error"}
     state = {key: extra[key] for key in ("exit_status", "interrupt_type", "traceback") if extra.get(key)}
     label = role or as_str(head.get("type")) or type(raws[0].value).__name__
     return Step(
         index, actor, kind, raws[0].range, ranges, label=label,
-        text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=_time(head),
-        naive=is_naive(_written_time(head)), state=state, flags=frozenset(flags), derived=frozenset({"kind"}),
+        text=text, calls=calls, results=(*parts.results, *results), started=_time(head),
+        naive=is_naive(_written_time(head)), state=state, flags=frozenset(flags), derived=frozenset(derived),
         id=as_str(first(head, "id")),
     )  # fmt: skip
 
@@ -262,10 +283,14 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
         refused = True
         results = [Result(result.call_id, result.text, True, result.returncode) for result in results]
         derived.add("results.is_error")
+    kind = StepKind.ERROR if refused else kind_of(calls)
+    if shell is not None and shell.fails is not None:
+        results, guessed = _guessed(results, kind, shell.fails)
+        derived |= guessed
     failed = refused or any(result.is_error or result.returncode for result in results)
     usage = usage_of(replies[0])
     return Step(
-        index, Actor.AGENT, StepKind.ERROR if refused else kind_of(calls), raws[0].range,
+        index, Actor.AGENT, kind, raws[0].range,
         tuple(raw.range for raw in raws), label="assistant",
         thought=joined(text for part in parts for text in part.thought), text=text, calls=calls,
         results=tuple(results), started=_time(replies[0]), ended=ended, naive=is_naive(_written_time(replies[0])),
@@ -273,6 +298,19 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
         edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
         flags=frozenset(({"error"} if failed else set()) | ({"refused"} if refused else set())),
     )  # fmt: skip
+
+
+def _guessed(
+    results: list[Result], kind: StepKind, fails: Callable[[str, StepKind], bool]
+) -> tuple[list[Result], set[str]]:
+    """Mark the results that report a failure; the second value names the field if one was marked."""
+    marked = [
+        replace(result, is_error=True)
+        if result.is_error is None and result.returncode is None and fails(result.text, kind)
+        else result
+        for result in results
+    ]
+    return marked, {"results.is_error"} if marked != results else set()
 
 
 def parts_of_reply(message: dict[str, Json]) -> Parts:
@@ -342,7 +380,7 @@ def tokens_of(usage: dict[str, Json]) -> Tokens:
 
 def cost_of(message: dict[str, Json], usage: dict[str, Json]) -> float | None:
     """Return the cost of a reply in US dollars, None if it is not recorded."""
-    for holder in (as_dict(message.get("extra")), usage, as_dict(message.get("metrics"))):
+    for holder in (as_dict(message.get("extra")), usage, as_dict(message.get("metrics")), message):
         if "cost" in holder:
             return as_float(holder["cost"])
     return None
@@ -385,7 +423,7 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
     at = _time(answer)
     returncode = as_int(extra.get("returncode"))
     if returncode is None:
-        match = _RETURNCODE.match(text.lstrip()[:60])
+        match = _RETURNCODE.match(text.lstrip()[:60]) or _EXIT_CODE.search(text[-400:])
         returncode = int(match[1]) if match else None
         derived |= {"results.returncode"} if match else set()
     duration = None

@@ -108,7 +108,7 @@ def _inflated(blob: Blob, start: int, size: int, bits: int) -> Iterator[bytes]:
                 return
 
 
-class _BlobFile(RawIOBase):
+class BlobFile(RawIOBase):
     """A blob, or a part of one, as a file object for libraries that need one."""
 
     def __init__(self, blob: Blob, start: int = 0, size: int | None = None) -> None:
@@ -144,7 +144,7 @@ class _BlobFile(RawIOBase):
 def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
     import zstandard
 
-    source = cast("IO[bytes]", _BlobFile(blob, start, size))
+    source = cast("IO[bytes]", BlobFile(blob, start, size))
     reader = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(source, read_across_frames=True)
     while True:
         try:
@@ -163,7 +163,7 @@ def zip_archive(blob: Blob) -> Archive:
     if _directory_size(blob) > limits.DIRECTORY:
         raise RunFileError(f"The zip's directory is longer than {limits.DIRECTORY >> 20} MB: refused.")
     try:
-        with zipfile.ZipFile(_BlobFile(blob)) as archive:
+        with zipfile.ZipFile(BlobFile(blob)) as archive:
             infos = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError, EOFError):
         members = list(_stray_members(blob))
@@ -251,7 +251,7 @@ def tar_archive(blob: Blob) -> Archive:
 
     members: list[ArchiveMember] = []
     try:
-        with tarfile.open(fileobj=_BlobFile(blob), mode="r:") as archive:
+        with tarfile.open(fileobj=BlobFile(blob), mode="r:") as archive:
             for info in archive:
                 if info.isdir():
                     continue

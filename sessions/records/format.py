@@ -139,6 +139,8 @@ class Format(ABC):
     texts_in_records = False
     """Whether every text of a step is in the step's own records: a search then parses only steps whose bytes match."""
 
+    reviewed_as = ""
+    """Its name in the keys of reviews, if its runs were read as another format when the first reviews were written."""
     hash_chained = False
     """Whether each line contains the hash of the previous line, so that later changes are detectable."""
     refused_costs_attempt = False

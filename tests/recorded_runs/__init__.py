@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from recorded_runs import tables
 from recorded_runs.assistants import assistant_files
 from recorded_runs.coding_agents import agent_files
 from recorded_runs.dialogues import (
@@ -39,7 +40,7 @@ class Made:
 
 def _write(path: Path, value: Any, indent: int | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=indent), encoding="utf-8")
+    path.write_text(value if isinstance(value, str) else json.dumps(value, indent=indent), encoding="utf-8")
     return path
 
 
@@ -108,10 +109,25 @@ def make_all(folder: Path) -> list[Made]:
     add(_write(folder / "g-object", {"messages": chat()}), "chat", 5, 4)
     add(_write(folder / "g-array", chat(), 4), "chat", 5, 4)
     add(_lines(folder / "g-lines", chat()), "chat", 5, 4)
-    runs = [{"messages": chat(), "instance_id": "one"}, {"messages": chat(False)}]
+    runs = [{"messages": chat(), "id": "one"}, {"messages": chat(False)}]
     add(_lines(folder / "g-runs", runs), "chat", {"one": 5, "2": 5}, {"one": 4, "2": 4})
-    add(_write(folder / "g-list", [{"task_id": 3, "traj": chat(), "reward": 1.0}], 2), "chat", {"3": 5}, {"3": 4})
+    trials = [tables.tau_trial(3), tables.tau_trial(3, 1, 1.0), tables.tau_trial(4)]
+    counted, turned = (dict.fromkeys(("3", "3_trial_1", "4"), count) for count in (6, 5))
+    add(_write(folder / "t-1", trials, 2), "tau-bench", counted, turned)
+    counted, turned = (dict.fromkeys(("phone", "phone_trial_1"), count) for count in (7, 5))
+    add(_write(folder / "t-2", tables.tau2_results()), "tau-bench", counted, turned)
+    add(_write(folder / "t-voice", tables.tau2_ticks(), 2), "tau-bench", 9, 4)
     add(_lines(folder / "h-results", breakpoint_results()), "breakpoint", dict.fromkeys(("f", "g", "f~2"), 4))
+    rows = [tables.functions(), tables.calls(), tables.functions("text", as_text=True)]
+    records, turns = {"stats-1": 9, "stats-2": 8, "text": 9}, {"stats-1": 7, "stats-2": 6, "text": 7}
+    add(_lines(folder / "r-lines", rows), "dataset-rows", records, turns)
+    add(
+        _write(folder / "r-list", [tables.fences(), tables.steps()], 2),
+        "dataset-rows",
+        {"stats-3": 7, "2": 2},
+        {"stats-3": 5, "2": 2},
+    )
+    add(_lines(folder / "r-share", [tables.said(), tables.said("b")]), "dataset-rows", {"stats-5": 3, "b": 3})
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
     for name, in_lines, value, format, records, steps in (*assistant_files(), *agent_files()):
         write = _lines if in_lines else _write

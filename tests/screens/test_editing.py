@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from builders import build_services
 from screens.driving import LARGE, SMALL, solving
+
+from gistpoint.core.demo.tasks import demo_task
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -36,3 +39,26 @@ async def test_lines_have_the_numbers_of_the_file_once_it_was_shown(tmp_path: Pa
         await driver.until(lambda: editor.editor.line_number_start == first)
         await driver.type("(")
         await driver.until(lambda: f"✘ line {first}" in driver.text())
+
+
+async def test_a_method_stands_as_it_does_in_its_file_and_its_class_shows_it(tmp_path: Path) -> None:
+    task = demo_task("seats-together", build_services(tmp_path).locations.tasks)
+    async with solving(tmp_path, size=LARGE, task=task) as driver:
+        await driver.press("f6")
+        editor = driver.solve.editor
+        await driver.until(lambda: editor.buffer == "sporvei/seats.py::SeatMap.find_block")
+        begun = editor.code
+        assert begun.startswith("    def find_block(")
+        assert not editor.changed
+        await driver.console("read_function SeatMap sporvei/seats.py")
+        await driver.press("f4")
+        view = driver.solve.code.view
+        line = next(n for n, text in enumerate(view.lines, view.first_line) if "def find_block(" in text)
+        view.go_to(line)
+        await driver.press("e")
+        await driver.until(lambda: editor.editor.has_focus and editor.editor.line_number_start == line)
+        assert (editor.code, editor.changed) == (begun, False)
+        left = driver.state.remaining
+        assert driver.solve.code.go_to("sporvei/seats.py::SeatMap.find_block")
+        await driver.until(lambda: view.first_line == line)
+        assert driver.state.remaining == left

@@ -99,6 +99,12 @@ def codex_exec(run: Any) -> Count:
     return Count(commands + len(_of(done, type="agent_message")), commands, commands)
 
 
+def cline(run: Any) -> Count:
+    messages = _records(run, "messages")
+    results = sum(_blocks(message, "tool_result") for message in messages)
+    return Count(len(_of(messages, role="assistant")), sum(_blocks(m, "tool_use") for m in messages), results)
+
+
 def copilot_chat(run: Any) -> Count:
     count = Count()
     for request in run["requests"]:
@@ -145,6 +151,23 @@ def opencode(run: Any) -> Count:
     replies = [message for message in run["messages"] if message["info"]["role"] == "assistant"]
     calls = [part["state"] for message in replies for part in _of(message["parts"], type="tool")]
     return Count(len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error")))
+
+
+def dataset_rows(run: Any) -> Count:
+    messages = _records(run, "messages", "trajectory", "conversations")
+    count = Count(verdict={True: "solved", False: "unsolved", None: ""}[run.get("resolved", run.get("target"))])
+    for number, message in enumerate(messages):
+        text = message.get("content") or message.get("text") or ""
+        if message["role"] not in ("assistant", "ai"):
+            continue
+        calls = len(message.get("tool_calls") or []) or len(re.findall(r"<function=\w+>", text))
+        calls = calls or (message["role"] == "ai" and text.count("```") > 1)
+        count.turns += 1
+        count.calls += calls
+        count.results += bool(calls) and messages[number + 1 : number + 2] != []
+    told = len(_of(messages, role="tool"))
+    count.results = told or count.results
+    return count
 
 
 def inspect(run: Any) -> Count:
@@ -201,6 +224,12 @@ def openhands(run: Any) -> Count:
     return count
 
 
+def pi(run: Any) -> Count:
+    messages = [record["message"] for record in _of(run, type="message")]
+    calls = sum(_blocks(message, "toolCall") for message in messages)
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")))
+
+
 def swe_agent(run: Any) -> Count:
     if "trajectory" not in run:
         said = _of(run["history"], role="assistant")
@@ -208,6 +237,14 @@ def swe_agent(run: Any) -> Count:
                      len(_of(run["history"], message_type="observation")) - 1)  # fmt: skip
     calls = sum(bool(step["action"].strip()) for step in run["trajectory"])
     return Count(len(run["trajectory"]), calls, calls)
+
+
+def tau_bench(run: Any) -> Count:
+    messages = _records(run, "traj", "messages")
+    calls = sum(len(message.get("tool_calls") or []) for message in messages)
+    reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
+    verdict = "" if reward is None else "solved" if reward >= 1 else "unsolved"
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
 
 
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
@@ -222,14 +259,18 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "claude-stream": _each(claude_code),
     "codex": _each(codex),
     "codex-exec": _each(codex_exec),
+    "cline": _each(cline),
     "copilot-chat": _each(copilot_chat),
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),
+    "dataset-rows": _each(dataset_rows),
     "inspect": _each(inspect),
     "mini-swe-agent": _each(mini_swe_agent),
     "opencode": _each(opencode),
     "openhands": _each(openhands),
+    "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
 

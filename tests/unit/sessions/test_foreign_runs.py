@@ -15,20 +15,10 @@ from gistpoint.tui.cli import main
 
 SAID = {"role": "user", "content": "Fix it"}
 GEMINI = {"sessionId": "s", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Fix"}]}
-NEBIUS = {"instance_id": "i", "exit_status": "submitted", "target": True, "generated_patch": "",
-          "trajectory": [{"role": "system", "system_prompt": "s", "text": None, "mask": False},
-                         {"role": "ai", "text": "I look", "mask": False}]}  # fmt: skip
-NEBIUS_OPENHANDS = {
-    "instance_id": "i",
-    "trajectory": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}],
-}
 VERCEL = {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Fix"}]}]}
 VERCEL_RESULT = {"text": "x", "steps": [{"text": "a", "finishReason": "stop", "toolCalls": [], "toolResults": []}]}
-CODEX = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "s", "cwd": "/r"}}
-STREAM = {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/r", "tools": []}
 LANGCHAIN = {"messages": [{"type": "human", "data": {"content": "q"}}]}
 RESPONSE = {"object": "response", "id": "r", "output": []}
-SMITH = {"instance_id": "i", "messages": json.dumps([SAID]), "resolved": True}
 
 
 @pytest.mark.parametrize("name", ["lines", "object", "array"])
@@ -36,14 +26,9 @@ SMITH = {"instance_id": "i", "messages": json.dumps([SAID]), "resolved": True}
     ("record", "seems"),
     [
         (GEMINI, "a session of Gemini CLI"),
-        (NEBIUS, "rows of a data set of SWE-agent's runs"),
-        (NEBIUS_OPENHANDS, "rows of a data set of runs"),
         (VERCEL, "messages in parts"),
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
-        (CODEX, "a Codex CLI session"),
-        (STREAM, "the output of Claude Code's `--output-format stream-json`"),
         (LANGCHAIN, "messages of LangChain"),
-        (SMITH, "rows of a data set whose messages are JSON within a text"),
         ({"is_resolved": False, "task_id": "t"}, "results of Terminal-Bench"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -83,7 +68,7 @@ def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path)
     assert main(["runs", str(path)]) == 0
     run = open_run(f"{path}#i1")
     run.build()
-    assert (run.header.format, run.step_count) == ("chat", 2)
+    assert (run.header.format, run.step_count) == ("dataset-rows", 2)
     assert (run.header.task, run.header.verdict, run.header.submission) == ("i1", "solved", "diff")
 
 
@@ -123,10 +108,26 @@ def test_a_folder_tells_of_the_runs_that_it_has_no_reader_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "good.json").write_text(json.dumps({"messages": [SAID, SAID]}), encoding="utf-8")
-    (tmp_path / "rollout.jsonl").write_text(json.dumps(CODEX) + "\n", encoding="utf-8")
+    (tmp_path / "chain.json").write_text(json.dumps(LANGCHAIN), encoding="utf-8")
     (tmp_path / "notes.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
     assert main(["runs", str(tmp_path)]) == 0
     out, error = capsys.readouterr()
     assert "good.json" in out
-    assert "a Codex CLI session" in error
+    assert "messages of LangChain" in error
     assert "notes.json" not in error
+
+
+def test_a_format_can_be_forced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    said = {**SAID, "type": "human", "additional_kwargs": {}}
+    path.write_text(json.dumps({"messages": [said, said]}), encoding="utf-8")
+    commands = (["show", str(path)], ["runs", str(path)], ["search", "Fix", str(path)],
+                ["convert", str(path), "--to", "markdown"])  # fmt: skip
+    for command in commands:
+        assert main(command) == 1
+        assert main([*command, "--as", "chat"]) == 0
+        assert main([*command, "--as", "inspect"]) != 0
+    assert "messages of LangChain" in capsys.readouterr().err
+    for command in (*commands, ["review", str(path)]):
+        assert main([*command, "--as", "chut"]) == 2
+        assert "There is no format 'chut'.\nKnown: " in capsys.readouterr().err

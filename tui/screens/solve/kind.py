@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from textwrap import indent
 
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
@@ -19,6 +20,9 @@ from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
 from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.frames import framed
 
+_LEVEL = "    "
+"""The indentation of a level, until a function has been shown as it stands in its file."""
+
 
 class EditorPane(EditingPane):
     """The code of an attempt, with the half-written code of the last session."""
@@ -30,6 +34,7 @@ class EditorPane(EditingPane):
         framed(self)
         self._attempted, self._state = task, state
         self._start = kind_of(task).start(task)
+        self._begins = self._first_text()
 
     def on_mount(self) -> None:
         """Open the first buffer."""
@@ -50,8 +55,13 @@ class EditorPane(EditingPane):
         """Take up a new state, and the function's place in its file when a call has shown it."""
         learned = state.knowledge is not self._state.knowledge
         self._state = state
-        if learned and self.buffer:
-            self.editor.line_number_start = self.first_line_of(self.buffer)
+        if not learned or not self.buffer:
+            return
+        name, begins = self.buffer, self._first_text()
+        if begins != self._begins and self.code == self._begins and name not in state.buffers:
+            self._begins = begins
+            self._load(name, begins)
+        self.editor.line_number_start = self.first_line_of(name)
 
     def take(self, name: str) -> bool:
         """Edit a function that was shown and may be changed; return whether it was opened."""
@@ -77,14 +87,24 @@ class EditorPane(EditingPane):
     def start_of(self, name: str) -> str:
         """Return the code that a buffer starts with: the kind's, or the function as it was shown."""
         if self._start is not None and name == self._start.name:
-            return self._start.text
+            return self._begins
         shown = shown_function(self._state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
 
+    def _first_text(self) -> str:
+        """Return what the kind begins with, at the margin at which the function was shown, else that of its name."""
+        if self._start is None:
+            return ""
+        shown, qualname = shown_function(self._state, self._start.name), self._start.name.partition("::")[2]
+        margin = _LEVEL * qualname.replace(".<locals>", "").count(".")
+        if shown is not None:
+            margin = shown.text[: len(shown.text) - len(shown.text.lstrip(" \t"))]
+        return indent(self._start.text, margin)
+
     def first_line_of(self, name: str) -> int:
-        """Return the number of a function's first line, as it was shown."""
-        shown = shown_function(self._state, name)
-        return shown.first_line if shown is not None else 1
+        """Return the number of a function's first line in its file, if that was shown."""
+        shown, listed = shown_function(self._state, name), self._state.knowledge.functions.get(name)
+        return shown.first_line if shown is not None else listed.start if listed is not None else 1
 
     def kept(self, name: str) -> str | None:
         """Return a function's half-written code."""
@@ -173,15 +193,18 @@ class SolvingKind:
         arguments = {a.name: given[a.kind] for a in tool.arguments if a.kind in given}
         stays = "\nWhat it changes stays changed for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
+        fault, refused = fault_of(self.editor.code), ""
+        if fault:
+            where = fault.after(self.editor.first_line_of(self.editor.buffer) - 1)
+            refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
+            price = replace(price, submissions=0, last_submission=False)
         last = self.warning(tool, price)
-        text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{stays}"
+        text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{'' if fault else stays}"
         title = "Submit and run the tests?"
         before, after = self.editor.start_of(self.editor.buffer), self.editor.code
         change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
-        fault = fault_of(after)
-        refused = f"✘ Python can't read it ({fault}): it will be refused, and no test will run." if fault else ""
         words = "\n".join(part for part in (refused, last, text) if part)
-        return CallQuestion(title, words, tool, arguments, careful=bool(last), change=change)
+        return CallQuestion(title, words, tool, arguments, careful=bool(refused or last), change=change)
 
     def _refuse(self, notice: str) -> None:
         self.editor.app.notify(notice, severity="warning")
