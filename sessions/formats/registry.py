@@ -245,8 +245,6 @@ _KINDS = (
     Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
             lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),
-    Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
-            lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
     Foreign("a session of Kimi", _CONVERT,
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),

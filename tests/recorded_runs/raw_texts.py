@@ -101,7 +101,7 @@ LAYOUTS = {
     "breakpoint": Layout(()),
     "chat": Layout(
         ("content", "tool_calls.function.arguments", "reasoning_content", "refusal", "arguments", "output"),
-        ("messages", "traj"),
+        ("messages", "data", "traj"),
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
