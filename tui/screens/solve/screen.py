@@ -376,8 +376,7 @@ class SolveScreen(Screen[How]):
         """Show that a call is under way."""
         self._asked_from, self._typed_in = self.focused, None
         words = message.words.partition("\n")[0][:60] if "\n" in message.words else message.words
-        self.console.remember(words)
-        self.console.say(f"… {words}")
+        self.console.call_began(words)
         if message.tool is not None and message.tool.runs_code and not self.kind.unobtrusive(message.tool):
             self.run_line.begin(words, hint=SPENT_HINT if message.tool.submits else CANCEL_HINT)
         self.refresh_bindings()
@@ -394,6 +393,7 @@ class SolveScreen(Screen[How]):
         if self._stopped:
             return
         self.run_line.end()
+        self.console.call_ended()
         self.refresh_bindings()
         self._draw()
         if message.result is not None:
@@ -441,6 +441,7 @@ class SolveScreen(Screen[How]):
     def failed(self, message: CallFailed) -> None:
         """Show why no call could be made; re-raise a bug."""
         self.run_line.end()
+        self.console.call_ended()
         self.refresh_bindings()
         if not isinstance(message.error, UserError):
             raise message.error
