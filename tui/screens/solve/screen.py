@@ -37,6 +37,7 @@ from gistpoint.tui.screens.solve.controller import (
 )
 from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
 from gistpoint.tui.screens.solve.kind import EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.left_place import PlaceKeeper
 from gistpoint.tui.screens.solve.notes_pane import NotesPane
 from gistpoint.tui.screens.solve.panes import (
     BriefRead,
@@ -123,6 +124,7 @@ class SolveScreen(Screen[How]):
         self._typed_in: Widget | None = None
         """The widget that the user has typed into since then."""
         self._stopped = False
+        self._places = PlaceKeeper(self, attempt)
 
     @property
     def editor(self) -> EditorPane:
@@ -177,9 +179,9 @@ class SolveScreen(Screen[How]):
         if isinstance(pane, StatePane | EditorPane):
             pane.update_from(self._attempt.state)
         if pane is self.code:
-            last = last_source(self._attempt.state)
-            if last is not None:
-                self.code.show(last)
+            self._places.show_code(self.code)
+        elif pane is self.editor:
+            self._places.open_editor(self.editor)
         elif pane is self.results and self._attempt.state.calls:
             self.call_later(self.results.show_call, self._attempt.state.calls[-1].call_id)
 
@@ -587,6 +589,7 @@ class SolveScreen(Screen[How]):
                 self.editor.editor.flush()
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
+            self._places.keep(self.code, self.editor)
             if self.notes_pane.is_mounted and self.notes.waits:
                 self.controller.noted(self.notes.text)
             self.on_unmount()
