@@ -51,6 +51,10 @@ class Fault:
     def __str__(self) -> str:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
+    def after(self, lines: int) -> Fault:
+        """Return it as it is named where so many lines stand before the text."""
+        return Fault(self.reason, self.line and self.line + lines)
+
 
 def fault_in(source: str) -> Fault | None:
     """Return why a text is not a Python module; None if it compiles."""

@@ -124,7 +124,7 @@ def claude_stream() -> list[dict[str, Any]]:
         return {"type": "tool_result", "tool_use_id": identity, "content": content, **more}
 
     usage = {"input_tokens": 3, "cache_read_input_tokens": 7, "output_tokens": 1}
-    ours = {"id": "m1", "model": "claude-x", "usage": usage}
+    ours: dict[str, Any] = {"id": "m1", "model": "claude-x", "usage": usage}
     edited = {"filePath": "/r/a.py", "oldString": "x = 1", "newString": "x = 2", "structuredPatch": [
         {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-x = 1", "+x = 2"]}]}  # fmt: skip
     return [
@@ -149,6 +149,39 @@ def claude_stream() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def exchanges() -> list[dict[str, Any]]:
+    """A conversation of two requests, and one that finds a title between them."""
+    asked: dict[str, Any] = {
+        "role": "user",
+        "content": [{"type": "text", "text": "Fix é", "cache_control": {"type": "ephemeral"}}],
+    }
+    use = {"type": "tool_use", "id": "tu1", "name": "bash", "input": {"command": "pytest -q"}}
+    told = {"type": "tool_result", "tool_use_id": "tu1", "content": "1 failed", "is_error": True}
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 2}
+
+    def reply(content: list[dict[str, Any]], why: str, number: int) -> dict[str, Any]:
+        return {"type": "message", "role": "assistant", "id": f"msg{number}", "model": "claude-x", "content": content,
+                "stop_reason": why, "usage": usage}  # fmt: skip
+
+    def exchange(second: int, system: str, messages: list[dict[str, Any]], answer: dict[str, Any]) -> dict[str, Any]:
+        body = {"model": "claude-x", "max_tokens": 9, "system": system, "messages": messages}
+        request = {"timestamp": 1_700_000_000 + second, "method": "POST", "body": body}
+        return {"request": request, "response": {"timestamp": 1_700_000_001 + second, "body": answer}}
+
+    plain: dict[str, Any] = {"role": "user", "content": "Fix é"}
+    said: list[dict[str, Any]] = [
+        {"type": "thinking", "thinking": "Test first", "signature": "s"},
+        {"type": "text", "text": "I test"},
+        use,
+    ]
+    history: list[dict[str, Any]] = [plain, {"role": "assistant", "content": said}, {"role": "user", "content": [told]}]
+    return [
+        exchange(0, "You repair code.", [asked], reply(said, "tool_use", 1)),
+        exchange(1, "Find a title.", [plain], reply([{"type": "text", "text": "A title"}], "end_turn", 2)),
+        exchange(5, "You repair code.", history, reply([{"type": "text", "text": "Mended."}], "end_turn", 3)),
+    ]
+
+
 def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
     of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
@@ -156,5 +189,6 @@ def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("k-rollout", True, codex_rollout(), "codex", 21, 7),
         ("k-exec", True, codex_exec(), "codex-exec", 9, 5),
         ("k-stream", True, claude_stream(), "claude-stream", *of_stream),
+        ("k-exchanges", True, exchanges(), "api-log", {"1": 5, "2": 3}, {"1": 4, "2": 3}),
         ("k-stream-array", False, claude_stream(), "claude-stream", *of_stream),
     ]

@@ -102,7 +102,9 @@ async def test_code_that_does_not_parse_costs_a_tool_use_and_no_submission(tmp_p
     async with solving(tmp_path) as driver:
         await driver.press("f6")
         await driver.type("))")
-        await driver.press("f9", "enter")
+        await driver.press("f9")
+        await driver.until(lambda: "costs 1 tool use, 15 left then" in driver.text())
+        await driver.press("shift+tab", "enter")  # the default is not to submit it
         await driver.until(lambda: driver.state.calls and driver.state.pending is None)
         assert (driver.state.remaining.tool_uses, driver.state.remaining.submissions) == (15, 4)
         assert driver.state.calls[-1].refused

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
@@ -212,5 +211,5 @@ def state_words(state: CodeState, first_line: int = 1) -> Content:
     changed = f"+{state.added} −{state.removed}  " if state.added or state.removed else ""
     if state.fault is None:
         return Content.assemble(plain_line(changed), ("✔ parses", "$text-success"))
-    fault = replace(state.fault, line=state.fault.line + first_line - 1) if state.fault.line else state.fault
-    return Content.assemble(plain_line(changed), plain_line(f"✘ {fault}").stylize("$text-error"))
+    fault = plain_line(f"✘ {state.fault.after(first_line - 1)}").stylize("$text-error")
+    return Content.assemble(plain_line(changed), fault)

@@ -53,9 +53,8 @@ class MarkedBar(ScrollBarRender):
             rows = max(1, len(self._view.rows))
             for at in {row * len(cells) // rows for row in self._view.scroll_marks()}:
                 below = cells[at].style or RichStyle()
-                style = self._view.overlay("bold $text-warning") + RichStyle.from_meta(below.meta)
-                ground = below.color if below.reverse else below.bgcolor
-                cells[at] = Segment("◆", style + RichStyle(bgcolor=ground))
+                style = self._view.overlay("bold $text-warning on $scrollbar-background")
+                cells[at] = Segment("◆", style + RichStyle.from_meta(below.meta))
             yield part
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import indent
 
 from gistpoint.core.attempts.bench import Price
@@ -193,15 +193,18 @@ class SolvingKind:
         arguments = {a.name: given[a.kind] for a in tool.arguments if a.kind in given}
         stays = "\nWhat it changes stays changed for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
+        fault, refused = fault_of(self.editor.code), ""
+        if fault:
+            where = fault.after(self.editor.first_line_of(self.editor.buffer) - 1)
+            refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
+            price = replace(price, submissions=0, last_submission=False)
         last = self.warning(tool, price)
-        text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{stays}"
+        text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{'' if fault else stays}"
         title = "Submit and run the tests?"
         before, after = self.editor.start_of(self.editor.buffer), self.editor.code
         change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
-        fault = fault_of(after)
-        refused = f"✘ Python can't read it ({fault}): it will be refused, and no test will run." if fault else ""
         words = "\n".join(part for part in (refused, last, text) if part)
-        return CallQuestion(title, words, tool, arguments, careful=bool(last), change=change)
+        return CallQuestion(title, words, tool, arguments, careful=bool(refused or last), change=change)
 
     def _refuse(self, notice: str) -> None:
         self.editor.app.notify(notice, severity="warning")

@@ -69,7 +69,7 @@ from gistpoint.tui.widgets.writing_area import Pasted, WritingArea
 FLUSH_SECONDS = 1.0
 """The interval at which counted affordances are written."""
 
-_BUSY = "A call is under way: wait for it, or cancel it."
+_BUSY = "A call is under way: wait for it, or cancel it with Esc."
 
 
 class SolveScreen(Screen[How]):
@@ -524,13 +524,11 @@ class SolveScreen(Screen[How]):
 
     def action_pause(self) -> None:
         """Stop the clock, with a reason."""
-        if not self.controller.when_free(self._interruptions.pause):
-            self.app.notify("A call is under way: pause when it has answered.", severity="warning")
+        self.when_free(self._interruptions.pause)
 
     def action_end(self) -> None:
         """Give up, or skip if nothing was called."""
-        if not self.controller.when_free(self._interruptions.end):
-            self.app.notify(_BUSY, severity="warning")
+        self.when_free(self._interruptions.end)
 
     def action_cancel_run(self) -> None:
         """Stop the code that a call runs, after a warning."""
@@ -552,8 +550,8 @@ class SolveScreen(Screen[How]):
         """Go home; the attempt can be resumed."""
         if self.controller.playing:
             self._leave()
-        elif not self.controller.when_free(self._leave):
-            self.app.notify(_BUSY, severity="warning")
+        else:
+            self.when_free(self._leave)
 
     @on(LeaveAsked)
     def _leave(self) -> None:
@@ -565,9 +563,10 @@ class SolveScreen(Screen[How]):
         """Whether a call is under way, or a recorded attempt is played."""
         return self.controller.busy
 
-    def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or after an answered call has returned; return False while a call runs or is played."""
-        return self.controller.when_free(do)
+    def when_free(self, do: Callable[[], None]) -> None:
+        """Do something now, or after an answered call has returned; say so while a call runs or is played."""
+        if not self.controller.when_free(do):
+            self.app.notify(_BUSY, severity="warning")
 
     def input_happened(self, at: float) -> None:
         """Note that a key or the mouse was used."""

@@ -1,0 +1,571 @@
+"""Counts keys and clicks of who solves a task by reading: once by keys alone, once by mouse alone.
+
+The real screens and the real isolation are driven: home, brief, files, a test that fails, a search or a definition, the
+place of the fault, the repair, the result, home. With the mouse alone nothing is typed but the text of the repair. The
+demo's tasks are solved, and the tasks of the folders that are named.
+
+usage: python tests/studies/keys_and_clicks.py [TASK_FOLDER...] [--size COLUMNSxROWS] [--only TITLE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import os
+import shutil
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS)]
+
+from rich.cells import cell_len  # noqa: E402
+from screens.settling import text_of  # noqa: E402
+from screens.settling import until as settled_until  # noqa: E402
+from textual import events  # noqa: E402
+from textual.geometry import Region  # noqa: E402
+from textual.pilot import Pilot  # noqa: E402
+from textual.widget import Widget  # noqa: E402
+
+from gistpoint.core.attempts.identity import Role  # noqa: E402
+from gistpoint.core.code.snippet import at_left_margin  # noqa: E402
+from gistpoint.core.demo.tasks import unpack_demo  # noqa: E402
+from gistpoint.core.kinds.folder import read_answer  # noqa: E402
+from gistpoint.core.kinds.gist.answer import GistAnswer  # noqa: E402
+from gistpoint.core.kinds.gist.model import GistTask  # noqa: E402
+from gistpoint.core.tasks.model import Mode, Task  # noqa: E402
+from gistpoint.tui.app import GistpointApp  # noqa: E402
+from gistpoint.tui.object_graph import build_services  # noqa: E402
+from gistpoint.tui.screens.solve.screen import SolveScreen  # noqa: E402
+from gistpoint.tui.screens.summary import SummaryScreen  # noqa: E402
+from gistpoint.tui.services import Services  # noqa: E402
+from gistpoint.tui.titles import title_of  # noqa: E402
+from gistpoint.tui.widgets.function_editor import FunctionEditor  # noqa: E402
+from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree  # noqa: E402
+from gistpoint.tui.widgets.line_view import LineView  # noqa: E402
+
+WAIT_S = 180.0
+FORMER = {
+    "start the task": "1",
+    "open a file": "2+n",
+    "find in the text": "2+n",
+    "search the repository": "14+n",
+    "open a hit": "~40",
+    "edit the function": "1",
+    "submit": "2",
+    "pages of the result": "1 each",
+    "leave": "1",
+}
+"""Keys of the screens as they were before frames, hits and one table of keys; n for letters or steps of the cursor."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines of a function, from 0, that are to be replaced by others; at least one."""
+
+    first: int
+    wrong: tuple[str, ...]
+    right: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A function that is to be repaired."""
+
+    path: str
+    qualname: str
+    original: str
+    changes: tuple[Change, ...]
+
+    @property
+    def name(self) -> str:
+        """What a traceback or a caller names it."""
+        return self.qualname.rpartition(".")[2]
+
+
+def faults_of(task: Task) -> list[Fault]:
+    """What is wrong, by the answer of the task; the last change comes first, so that the lines before it stay."""
+    found = []
+    for target in read_answer(task).targets:
+        before, after = target.corrupted.splitlines(), target.original.splitlines()
+        changes = []
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+            if tag == "insert":  # the line before is written again
+                a, c = a - 1, c - 1
+            if tag != "equal":
+                changes.append(Change(a, tuple(before[a:b]), tuple(after[c:d])))
+        path, _, qualname = target.name.partition("::")
+        found.append(Fault(path, qualname, target.original, tuple(reversed(changes))))
+    return found
+
+
+class Counter:
+    """What was pressed, by what it was for."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+
+    def add(self, action: str, what: str, count: int = 1) -> None:
+        """Count something: `keys`, `typed`, `clicks` or `wheel`."""
+        self.of[action][what] += count
+
+    def total(self, what: str) -> int:
+        """All of a sort."""
+        return sum(counts.get(what, 0) for counts in self.of.values())
+
+
+class Person:
+    """One at the screen, who presses and clicks and is counted."""
+
+    def __init__(self, pilot: Pilot[object], app: GistpointApp) -> None:
+        self.pilot, self.app, self.counts = pilot, app, Counter()
+
+    @property
+    def solve(self) -> SolveScreen:
+        """The attempt's screen."""
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, SolveScreen))
+
+    async def until(self, met: Callable[[], object]) -> None:
+        """Wait for something on the screen."""
+        await settled_until(self.pilot, met, WAIT_S)
+
+    async def press(self, action: str, *keys: str) -> None:
+        """Press keys."""
+        for key in keys:
+            await self.pilot.press(key)
+        await self.pilot.pause()
+        self.counts.add(action, "keys", len(keys))
+
+    async def type(self, action: str, text: str) -> None:
+        """Type letters."""
+        for character in text:
+            await self.pilot.press("enter" if character == "\n" else character)
+        await self.pilot.pause()
+        self.counts.add(action, "typed", len(text))
+
+    async def paste(self, action: str, text: str) -> None:
+        """Paste a text."""
+        self.app.post_message(events.Paste(text))
+        await self.pilot.pause()
+        self.counts.add(action, "pasted", len(text))
+
+    def place(self, words: str, region: Region | None = None) -> tuple[int, int]:
+        """Where words stand on the screen, in cells."""
+        area = region or self.app.screen.region
+        for y, row in enumerate(text_of(self.app).split("\n")):
+            column = row.find(words)
+            while column >= 0:
+                x = cell_len(row[:column])
+                if area.contains(x, y):
+                    return x, y
+                column = row.find(words, column + 1)
+        raise AssertionError(f"{words!r} is not on the screen:\n{text_of(self.app)}")
+
+    async def click(self, action: str, words: str, region: Region | None = None, *, times: int = 1) -> None:
+        """Click on words on the screen."""
+        x, y = self.place(words, region)
+        await self.click_at(action, x + min(1, len(words) - 1), y, times=times)
+
+    async def click_at(self, action: str, x: int, y: int, *, times: int = 1) -> None:
+        """Click at a cell."""
+        await self.pilot.click(None, offset=(x, y), times=times)
+        await self.pilot.pause()
+        self.counts.add(action, "clicks", times)
+
+    async def drag(self, action: str, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Select from one cell to another."""
+        await self.pilot.mouse_down(None, offset=start)
+        await self.pilot.hover(None, offset=end)
+        await self.pilot.mouse_up(None, offset=end)
+        await self.pilot.pause()
+        self.counts.add(action, "clicks")
+
+    @property
+    def view(self) -> LineView:
+        """The code in sight."""
+        return self.solve.code.view
+
+    @property
+    def line(self) -> str:
+        """The line of code under the cursor."""
+        return self.view.text.split("\n")[self.view.cursor_index]
+
+    @property
+    def focused(self) -> str:
+        """The words of the button with the focus."""
+        return str(getattr(self.app.focused, "label", ""))
+
+    @property
+    def footer(self) -> Region:
+        """The line of keys."""
+        return Region(0, self.app.size.height - 1, self.app.size.width, 1)
+
+    async def at_work(self) -> None:
+        """Wait for the attempt."""
+        await self.until(lambda: isinstance(self.app.screen, SolveScreen) and self.app.screen.focused is not None)
+
+    async def editing(self, fault: Fault) -> None:
+        """Wait for the function in the editor."""
+
+        def open_there() -> bool:
+            found = self.solve.query(FunctionEditor)
+            return bool(found) and found.first().has_focus and self.solve.kind.editor.buffer.endswith(fault.qualname)
+
+        await self.until(open_there)
+
+    def check(self, fault: Fault) -> None:
+        """The editor must hold the function as it should be."""
+        written, right = at_left_margin(self.solve.query_one(FunctionEditor).text), at_left_margin(fault.original)
+        assert written.rstrip() == right.rstrip(), f"{written}\n---\n{right}"
+
+    async def write(self, change: Change) -> None:
+        """Type the right lines over what is selected; the editor indents, Backspace takes a level."""
+        editor = self.solve.query_one(FunctionEditor)
+        base = min(editor.selection.start[1], editor.selection.end[1]) - _indent(change.wrong[0])
+        for number, line in enumerate(change.right):
+            if number:
+                await self.press("write the repair", "enter")
+                while line.strip() and editor.cursor_location[1] > base + _indent(line):
+                    await self.press("write the repair", "backspace")
+                for _ in range(base + _indent(line) - editor.cursor_location[1] if line.strip() else 0):
+                    await self.type("write the repair", " ")
+            await self.type("write the repair", line.strip())
+
+    async def solved(self) -> None:
+        """Wait for the result."""
+        await self.until(lambda: isinstance(self.app.screen, SummaryScreen) and "✔ solved" in text_of(self.app))
+
+    async def call(self, pressed: Awaitable[None]) -> None:
+        """Wait for the answer of the call that is made by pressing or clicking."""
+        before = len(self.solve._attempt.state.calls)
+        await pressed
+        await self.until(lambda: not self._solving or self._answered > before)
+
+    @property
+    def _solving(self) -> bool:
+        return any(isinstance(screen, SolveScreen) for screen in self.app.screen_stack)
+
+    @property
+    def _answered(self) -> int:
+        state = self.solve._attempt.state
+        return 0 if state.pending is not None else len(state.calls)
+
+    def sees(self, words: str, widget: Widget) -> bool:
+        """Whether words stand in a widget."""
+        try:
+            self.place(words, widget.region)
+        except AssertionError:
+            return False
+        return True
+
+    def cell_of(self, line: int) -> tuple[int, int]:
+        """Where a line of the code, from 0, stands on the screen."""
+        row = next(row for row in range(len(self.view.rows)) if self.view.rows.at(row)[0] == line)
+        inside = self.view.content_region
+        return inside.x + self.view.gutter_width() + 8, inside.y + row - self.view.scroll_offset.y
+
+    def sees_row(self, line: int) -> bool:
+        """Whether a line of the code is in sight."""
+        return self.view.content_region.contains(*self.cell_of(line))
+
+    async def wheel(self, action: str, widget: Widget, seen: Callable[[], bool]) -> None:
+        """Turn the wheel down over a widget until something is in sight."""
+        x, y = widget.region.center
+        for _ in range(400):
+            if seen():
+                return
+            await self.pilot._post_mouse_events([events.MouseScrollDown], None, (int(x), int(y)))  # Pilot has no wheel
+            await self.pilot.pause()
+            self.counts.add(action, "wheel")
+        raise AssertionError(f"never came in sight:\n{text_of(self.app)}")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def trail(task: Task) -> tuple[str, str]:
+    """The file and the name of the first test that the brief names."""
+    named = task.of_kind.entrypoint if isinstance(task.of_kind, GistTask) else task.brief.failing[0].id
+    path, _, name = named.removeprefix("pytest ").partition("[")[0].partition("::")
+    return path, name.rpartition("::")[2]
+
+
+def row_of(view: LineView, words: str, start: int = 0) -> int:
+    """The index of the first line from `start` that holds words."""
+    return next(n for n, line in enumerate(view.text.split("\n")) if n >= start and words in line)
+
+
+class ByKeys:
+    """A person without a mouse."""
+
+    def __init__(self, person: Person, task: Task) -> None:
+        self.person, self.task = person, task
+
+    async def solve(self) -> None:
+        """Solve the task, from home to home."""
+        person, press = self.person, self.person.press
+        title = title_of(self.task)[:20]
+        await person.until(lambda: title in text_of(person.app))
+        while not any("▸" in row and title in row for row in text_of(person.app).split("\n")):
+            await press("choose the task", "down")
+        await press("start the task", "enter")
+        await person.at_work()
+        brief = person.solve.query_one("#brief-view", LineView)
+        while brief.scroll_offset.y < brief.max_scroll_y:
+            await press("read the brief", "pagedown")
+        path, name = trail(self.task)
+        await self.open_file(path)
+        await press("find in the text", "slash")
+        await person.type("find in the text", name)
+        await press("find in the text", "enter")
+        assert person.view.cursor_index == row_of(person.view, name)
+        if self.task.mode is Mode.GIST:
+            await press("to the editor", "f6")
+            await person.paste("write the repair", reference(self.task))
+        for fault in faults_of(self.task):
+            await self.go_to(fault)
+            for change in fault.changes:
+                await self.write(change)
+            await self.submit(fault)
+        if self.task.mode is Mode.GIST:
+            await press("submit", "f9")
+            await person.until(lambda: "Hand in" in text_of(person.app))
+            await press("submit", *(() if person.focused == "Submit" else ("shift+tab",)), "enter")
+        await person.solved()
+        await press("pages of the result", "right_square_bracket")
+        await press("leave", "escape")
+
+    async def open_file(self, path: str) -> None:
+        """Open a file that was never shown, by the tree."""
+        person, action = self.person, "open a file"
+        await person.press(action, "f3")
+        for wanted in parts_of(path):
+            tree = person.solve.query_one(KnowledgeTree)
+            while tree.place is None or tree.place.name != wanted:
+                before = tree.cursor_line
+                await person.press(action, "down")
+                assert tree.cursor_line != before, f"{wanted} is not in the tree:\n{text_of(person.app)}"
+            if wanted not in tree._knowledge.listed:
+                await person.call(person.press(action, "enter"))
+        await person.until(lambda: person.solve.focused is person.view)
+
+    async def go_to(self, fault: Fault) -> None:
+        """Search for a name that was read, open its definition, go down to the line that is wrong, and edit there."""
+        person, press = self.person, self.person.press
+        await press("search the repository", "S")
+        await person.type("search the repository", f"def {fault.name}")
+        await person.call(press("search the repository", "enter"))
+        answer = person.solve.results.answer
+        await person.until(lambda: person.solve.focused is answer)
+        hits = [n for n, place in answer.places.items() if getattr(place, "path", "") == fault.path]
+        hit = next(n for n in hits if f"def {fault.name}(" in answer.text.split("\n")[n])
+        while answer.cursor_index < hit:
+            await press("open a hit", "down")
+        await press("open a hit", "enter")
+        await person.pilot.pause(0.1)
+        if person.solve.focused is not person.view:
+            await press("open a hit", "enter")
+        await person.until(lambda: person.solve.focused is person.view and f"def {fault.name}" in person.line)
+        wrong = row_of(person.view, fault.changes[0].wrong[0].strip(), person.view.cursor_index)
+        while person.view.cursor_index < wrong:
+            await press("down to the line", "down")
+        await press("edit the function", "e")
+        await person.editing(fault)
+
+    async def write(self, change: Change) -> None:
+        """Write the right lines in the place of the wrong ones."""
+        person, press = self.person, self.person.press
+        editor = person.solve.query_one(FunctionEditor)
+        while (row := editor.cursor_location[0]) != change.first:
+            await press("to the line", "down" if row < change.first else "up")
+        await press("select what is wrong", *["shift+down"] * (len(change.wrong) - 1), "end", "shift+home")
+        assert len(change.wrong) == 1, "more lines are selected from their first"
+        await self.person.write(change)
+
+    async def submit(self, fault: Fault) -> None:
+        """Submit the function."""
+        person = self.person
+        person.check(fault)
+        await person.press("submit", "f9")
+        await person.until(lambda: "Submit and run" in text_of(person.app))
+        await person.call(person.press("submit", "enter"))
+
+
+class ByMouse:
+    """A person who types nothing but the repair."""
+
+    def __init__(self, person: Person, task: Task) -> None:
+        self.person, self.task = person, task
+
+    async def solve(self) -> None:
+        """Solve the task, from home to home."""
+        person, click = self.person, self.person.click
+        title = title_of(self.task)[:20]
+        await person.until(lambda: title in text_of(person.app))
+        await click("start the task", title, times=2)
+        await person.at_work()
+        brief = person.solve.query_one("#brief-view", LineView)
+        await person.wheel("read the brief", brief, lambda: brief.scroll_offset.y >= brief.max_scroll_y)
+        path, name = trail(self.task)
+        await self.open_file(path)
+        await person.wheel("read the code", person.view, lambda: person.sees(name, person.view))
+        if self.task.mode is Mode.GIST:
+            await click("to the editor", "F6 ")
+            await person.paste("write the repair", reference(self.task))
+        for fault in faults_of(self.task):
+            await self.go_to(fault)
+            for change in fault.changes:
+                await self.write(change)
+            await self.submit(fault)
+        if self.task.mode is Mode.GIST:
+            await click("submit", "Submit", person.footer)
+            await person.until(lambda: "Hand in" in text_of(person.app))
+            await click("submit", " Submit ")
+        await person.solved()
+        await click("pages of the result", "True function" if self.task.mode is not Mode.GIST else "What was missing")
+        await click("leave", "Home", person.footer)
+
+    async def open_file(self, path: str) -> None:
+        """Open a file by the tree: a first click on what costs something tells the price."""
+        person, action = self.person, "open a file"
+        if not person.solve.query_one(KnowledgeTree).region:
+            await person.click(action, "F3 ")
+        await person.until(lambda: person.solve.query_one(KnowledgeTree).region)
+        for wanted in parts_of(path):
+            tree = person.solve.query_one(KnowledgeTree)
+            if wanted in tree._knowledge.listed:
+                continue
+            words = f"○ {wanted.rpartition('/')[2]}"
+            words = words if wanted == path else f"{words}/"
+            if wanted in tree._knowledge.files:
+                await person.click(action, words.replace("○", "●"), tree.region)
+                continue
+            await person.wheel(action, tree, lambda: person.sees(words, tree))  # noqa: B023
+            await person.click(action, words, tree.region)
+            await person.call(person.click(action, words, tree.region))
+        await person.until(lambda: (shown := person.solve.code.shown) is not None and shown.path == path)
+        await person.until(lambda: person.view.region)
+
+    async def go_to(self, fault: Fault) -> None:
+        """Open the file, scroll to the line that is wrong, click on it, and edit there."""
+        person = self.person
+        await self.open_file(fault.path)
+        words = fault.changes[0].wrong[0].strip()
+        line = row_of(person.view, words, row_of(person.view, f"def {fault.name}("))
+        await person.wheel("read the code", person.view, lambda: person.sees_row(line))
+        await person.click_at("down to the line", *person.cell_of(line))
+        await person.click("edit the function", "Edit", person.footer)
+        await person.editing(fault)
+
+    async def write(self, change: Change) -> None:
+        """Select the wrong line, and write the right ones."""
+        person = self.person
+        editor = person.solve.query_one(FunctionEditor)
+        await person.until(lambda: person.sees(change.wrong[0].strip(), editor))
+        x, y = person.place(change.wrong[0].strip(), editor.region)
+        await person.drag("select what is wrong", (x, y), (x + cell_len(change.wrong[0].strip()), y))
+        await person.write(change)
+
+    async def submit(self, fault: Fault) -> None:
+        """Submit the function."""
+        person = self.person
+        person.check(fault)
+        await person.click("submit", "Submit", person.footer)
+        await person.until(lambda: "Submit and run" in text_of(person.app))
+        await person.call(person.click("submit", " Submit "))
+
+
+def parts_of(path: str) -> list[str]:
+    """A path's folders from the root, and itself."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+
+
+def reference(task: Task) -> str:
+    """The text of a gist."""
+    answer = read_answer(task).of_kind
+    assert isinstance(answer, GistAnswer)
+    assert answer.reference is not None
+    return answer.reference.text
+
+
+def services_of(folders: list[Path]) -> tuple[Services, list[Task]]:
+    """A home of its own with the demo and further tasks."""
+    services = build_services(argparse.Namespace(), role=Role.DEMO)
+    tasks = [task for _, task in unpack_demo(services.locations.demo)]
+    for folder in folders:
+        shutil.copytree(folder, services.locations.tasks / folder.name)
+        tasks.append(services.tasks.find(folder.name))
+    return services, tasks
+
+
+async def solved(way: type[ByKeys | ByMouse], folders: list[Path], number: int, size: tuple[int, int]) -> Counter:
+    """Solve one of the tasks in a home of its own; return what was counted."""
+    with tempfile.TemporaryDirectory() as own:
+        os.environ["GISTPOINT_HOME"] = own
+        services, tasks = services_of(folders)
+        app = GistpointApp(services)
+        async with app.run_test(size=size, notifications=True) as pilot:
+            person = Person(pilot, app)
+            await way(person, tasks[number]).solve()
+            await person.until(lambda: not any(isinstance(one, SummaryScreen) for one in app.screen_stack))
+        assert not app.crashes, app.crashes
+        (attempt,) = services.attempts.summaries()
+        assert attempt.result.passes
+        return person.counts
+
+
+ACTIONS = (
+    "choose the task", "start the task", "read the brief", "open a file", "find in the text", "read the code",
+    "search the repository", "open a hit", "down to the line", "edit the function", "to the editor", "to the line",
+    "select what is wrong", "write the repair", "submit", "pages of the result", "leave",
+)  # fmt: skip
+
+
+def table(columns: dict[str, Counter]) -> str:
+    """A row an action, a column a task: keys or clicks, +letters typed or pasted, ~notches of the wheel."""
+    rows = [["", "before", *columns]]
+    for action in ACTIONS:
+        cells = [words_of(counter.of.get(action, {})) for counter in columns.values()]
+        rows.append([action, FORMER.get(action, ""), *cells])
+    rows.append(["keys, clicks", "", *(str(c.total("keys") + c.total("clicks")) for c in columns.values())])
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+def words_of(counts: dict[str, int]) -> str:
+    """Counts in a few signs: keys or clicks first, then +letters, ~notches of the wheel."""
+    pressed = counts.get("keys", 0) + counts.get("clicks", 0)
+    letters, notches = counts.get("typed", 0) + counts.get("pasted", 0), counts.get("wheel", 0)
+    return f"{pressed or ''}{f'+{letters}' if letters else ''}{f'~{notches}' if notches else ''}" or "–"
+
+
+def main() -> None:
+    """Solve all tasks both ways, and print a table of each."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--size", default="160x48")
+    parser.add_argument("--only", default="")
+    given = parser.parse_args()
+    columns, _, lines = given.size.partition("x")
+    with tempfile.TemporaryDirectory() as own:
+        os.environ["GISTPOINT_HOME"] = own
+        titles = [title_of(task) for task in services_of(given.folders)[1]]
+    for way in (ByKeys, ByMouse):
+        done = {}
+        for number, title in enumerate(titles):
+            if given.only in f"{way.__name__} {title}":
+                done[title[:24]] = asyncio.run(solved(way, given.folders, number, (int(columns), int(lines))))
+                print(f"{way.__name__} {title}: solved", flush=True)
+        if done:
+            print(f"\n{way.__name__}, {given.size}\n{table(done)}\n")
+
+
+if __name__ == "__main__":
+    main()
