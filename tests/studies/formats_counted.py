@@ -239,6 +239,14 @@ def swe_agent(run: Any) -> Count:
     return Count(len(run["trajectory"]), calls, calls)
 
 
+def tau_bench(run: Any) -> Count:
+    messages = _records(run, "traj", "messages")
+    calls = sum(len(message.get("tool_calls") or []) for message in messages)
+    reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
+    verdict = "" if reward is None else "solved" if reward >= 1 else "unsolved"
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
+
+
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
     """Return the counter of a file from that of a run."""
     return lambda path, formats: [count(run) for run in runs_in(path, formats)]
@@ -262,6 +270,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "openhands": _each(openhands),
     "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
 
