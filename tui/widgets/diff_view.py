@@ -14,7 +14,17 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from gistpoint.core.diffs import CONTEXT, DiffLine, DiffLineKind, FileDiff, Hunk, changes_within, compute, numbered_from, side_by_side
+from gistpoint.core.diffs import (
+    CONTEXT,
+    DiffLine,
+    DiffLineKind,
+    FileDiff,
+    Hunk,
+    changes_within,
+    compute,
+    numbered_from,
+    side_by_side,
+)
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
