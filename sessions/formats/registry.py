@@ -220,9 +220,8 @@ def _is_terminal(probe: FileProbe) -> bool:
 
 
 _KINDS = (
-    Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
-    Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
+    Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
     Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
             lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
