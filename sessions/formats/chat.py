@@ -25,7 +25,7 @@ from gistpoint.sessions.records.scanning import RawRecord, array_records, guarde
 from gistpoint.sessions.records.values import as_dict, as_list, as_str, first, objects, recoded
 
 Shape = Literal["object", "array", "lines", "runs"]
-_ARRAYS = ("messages", "traj")
+_ARRAYS = ("messages",)
 _SYSTEM = ("system", "system_prompt")
 """The system prompt's key in requests to Anthropic's API, and in Cline's files."""
 

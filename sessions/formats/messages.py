@@ -176,6 +176,10 @@ class Turns:
             if known is not None:
                 self._answered = True
                 return known
+        if role == "user" and message.get("tool_calls"):
+            self._reply, self._answered, self._expected, self._items = step_count, False, False, False
+            self._own(message, step_count)
+            return step_count
         if self._expected and role == "user" and self._reply is not None and not self._answered:
             self._answered = True
             return self._reply
@@ -198,12 +202,16 @@ class Turns:
         self._expected = self._shell is not None and self._shell.expects(message)
         if item and message.get("call_id"):
             self._calls[as_str(message["call_id"])] = step
+        self._own(message, step)
+        return step
+
+    def _own(self, message: dict[str, Json], step: int) -> None:
+        """Remember the step of each call in a message."""
         for key in ("tool_calls", "content", "output"):
             for part in objects(message.get(key)):
                 for name in ("id", "call_id", "toolCallId"):
                     if name in part:
                         self._calls[as_str(part[name])] = step
-        return step
 
 
 def _answers(part: dict[str, Json]) -> str:
@@ -226,14 +234,19 @@ def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) ->
     if not role or kind is StepKind.UNKNOWN:
         text = text or as_text(raws[0].value)
     flags = {"unknown"} if kind is StepKind.UNKNOWN else {"unpaired"} if parts.results else set[str]()
+    calls = (*parts.calls, *(call_of_function(item) for item in objects(head.get("tool_calls"))))
+    answers, derived = messages[1:], {"kind"}
+    results = [result for answer in answers for result in _results(answer, "", _time(head), derived)]
+    if any(result.is_error for result in results):
+        flags.add("error")
     if extra.get("interrupt_type"):
         kind, flags = StepKind.ERROR, {"error"}
     state = {key: extra[key] for key in ("exit_status", "interrupt_type", "traceback") if extra.get(key)}
     label = role or as_str(head.get("type")) or type(raws[0].value).__name__
     return Step(
         index, actor, kind, raws[0].range, ranges, label=label,
-        text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=_time(head),
-        naive=is_naive(_written_time(head)), state=state, flags=frozenset(flags), derived=frozenset({"kind"}),
+        text=text, calls=calls, results=(*parts.results, *results), started=_time(head),
+        naive=is_naive(_written_time(head)), state=state, flags=frozenset(flags), derived=frozenset(derived),
         id=as_str(first(head, "id")),
     )  # fmt: skip
 
@@ -367,7 +380,7 @@ def tokens_of(usage: dict[str, Json]) -> Tokens:
 
 def cost_of(message: dict[str, Json], usage: dict[str, Json]) -> float | None:
     """Return the cost of a reply in US dollars, None if it is not recorded."""
-    for holder in (as_dict(message.get("extra")), usage, as_dict(message.get("metrics"))):
+    for holder in (as_dict(message.get("extra")), usage, as_dict(message.get("metrics")), message):
         if "cost" in holder:
             return as_float(holder["cost"])
     return None

@@ -82,6 +82,12 @@ def aider_chats(path: Path) -> list[Any]:
     return chats
 
 
+def trials(path: Path) -> list[Any]:
+    """Return the trials of tau-bench, or the simulations of tau2-bench."""
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    return whole if isinstance(whole, list) else whole.get("simulations") or [whole]
+
+
 LAYOUTS = {
     "aider": Layout(("line",), runs=aider_chats),
     "api-log": Layout(
@@ -108,6 +114,9 @@ LAYOUTS = {
     "codex-exec": Layout(
         ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
         repeated=("item.",),
+    ),
+    "cline": Layout(
+        ("content.text", "content.input", "content.content"), ("messages",), said_of_run=("system_prompt",)
     ),
     "copilot-chat": Layout(
         ("message.text", "response.value", "result.metadata.toolCallRounds.response",
@@ -146,7 +155,14 @@ LAYOUTS = {
         ("history",),
     ),
     "qwen-code": Layout(("message.parts",)),
+    "pi": Layout(("message.content.text", "message.content.arguments", "message.errorMessage", "summary")),
     "swe-agent": Layout(("thought", "action", "observation", "content"), ("trajectory", "history")),
+    "tau-bench": Layout(
+        ("content", "tool_calls.arguments", "tool_calls.function.arguments", "tool_messages.content",
+         "agent_chunk.content", "user_chunk.content", "agent_tool_calls.arguments", "agent_tool_results.content"),
+        ("traj", "ticks", "messages"),
+        runs=trials,
+    ),
 }  # fmt: skip
 LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"

@@ -99,6 +99,12 @@ def codex_exec(run: Any) -> Count:
     return Count(commands + len(_of(done, type="agent_message")), commands, commands)
 
 
+def cline(run: Any) -> Count:
+    messages = _records(run, "messages")
+    results = sum(_blocks(message, "tool_result") for message in messages)
+    return Count(len(_of(messages, role="assistant")), sum(_blocks(m, "tool_use") for m in messages), results)
+
+
 def copilot_chat(run: Any) -> Count:
     count = Count()
     for request in run["requests"]:
@@ -234,6 +240,12 @@ def openhands(run: Any) -> Count:
     return count
 
 
+def pi(run: Any) -> Count:
+    messages = [record["message"] for record in _of(run, type="message")]
+    calls = sum(_blocks(message, "toolCall") for message in messages)
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")))
+
+
 def swe_agent(run: Any) -> Count:
     if "trajectory" not in run:
         said = _of(run["history"], role="assistant")
@@ -241,6 +253,14 @@ def swe_agent(run: Any) -> Count:
                      len(_of(run["history"], message_type="observation")) - 1)  # fmt: skip
     calls = sum(bool(step["action"].strip()) for step in run["trajectory"])
     return Count(len(run["trajectory"]), calls, calls)
+
+
+def tau_bench(run: Any) -> Count:
+    messages = _records(run, "traj", "messages")
+    calls = sum(len(message.get("tool_calls") or []) for message in messages)
+    reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
+    verdict = "" if reward is None else "solved" if reward >= 1 else "unsolved"
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
 
 
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
@@ -255,6 +275,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "claude-stream": _each(claude_code),
     "codex": _each(codex),
     "codex-exec": _each(codex_exec),
+    "cline": _each(cline),
     "copilot-chat": _each(copilot_chat),
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),
@@ -265,7 +286,9 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "opencode": _each(opencode),
     "openhands": _each(openhands),
     "qwen-code": _each(qwen_code),
+    "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
 

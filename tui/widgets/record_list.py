@@ -42,8 +42,8 @@ class RecordList(LineCanvas):
     cursor: reactive[int] = reactive(0, init=False, repaint=False)
     """The index of the row under the cursor."""
 
-    class Moved(Message):
-        """The cursor moved to another row."""
+    class OfRow(Message):
+        """Something happened to a row."""
 
         def __init__(self, records: RecordList, index: int) -> None:
             super().__init__()
@@ -54,23 +54,16 @@ class RecordList(LineCanvas):
         def control(self) -> RecordList:
             """The list."""
             return self.records
+
+    class Moved(OfRow):
+        """The cursor moved to another row."""
 
         def can_replace(self, message: Message) -> bool:
             """Only the latest place matters."""
             return isinstance(message, RecordList.Moved) and message.records is self.records
 
-    class Chosen(Message):
+    class Chosen(OfRow):
         """Enter was pressed on a row, or it was clicked twice."""
-
-        def __init__(self, records: RecordList, index: int) -> None:
-            super().__init__()
-            self.records = records
-            self.index = index
-
-        @property
-        def control(self) -> RecordList:
-            """The list."""
-            return self.records
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -60,7 +60,8 @@ def test_what_was_taken_back_stays_and_says_so(tmp_path: Path) -> None:
     first, second, third, last = gemini_messages()
     document = log(tmp_path, first, second, third, {"$rewindTo": "g2"}, last)
     assert [(step.label, "taken back" in step.flags) for step in document.steps()][1:] == [
-        ("user", False), ("gemini, taken back", True), ("info, taken back", True), ("$rewindTo", False), ("gemini", False),
+        ("user", False), ("gemini, taken back", True), ("info, taken back", True), ("$rewindTo", False),
+        ("gemini", False),
     ]  # fmt: skip
 
 

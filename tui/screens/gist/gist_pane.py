@@ -222,7 +222,10 @@ class GistPane(EditorPane):
         if not self.code.strip():
             return "nothing is written yet"
         if not self._scored.strip():
-            return "not scored yet: Alt+S scores it"
+            by_itself = self.scores_freely and self.live
+            return (
+                "not scored yet: a pause in typing does it, or Alt+S" if by_itself else "not scored yet: Alt+S does it"
+            )
         found = self.missing_lines() if self._checked == self.code else []
         stale = "" if self.code == self._scored else "  (of an earlier text)"
         what = f"  {len(found)} to mend: Alt+N" if found else ""
