@@ -220,9 +220,8 @@ def _is_terminal(probe: FileProbe) -> bool:
 
 
 _KINDS = (
-    Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
-    Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
+    Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
     Foreign("what Cline's window showed", "Open api_conversation_history.json beside it.",
             _any(lambda record: "ts" in record and _type(record, "say", "ask"))),
