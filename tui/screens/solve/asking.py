@@ -59,7 +59,7 @@ class CallAsking:
         if question.change is not None:
             diff = DiffView(classes="dialog-changes")
             diff.can_focus_children = False  # the keys stay on the answers; arrows scroll it all the same
-            diff.load(*question.change)
+            diff.load(*question.change, first_line=question.first_line)
             changes = [diff]
         dialog = ConfirmDialog(
             question.title, question.text, yes=yes, careful=question.careful, shown=changes, drawer=True
