@@ -244,8 +244,14 @@ class BaseApp(App[object]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; its text is literal unless asked otherwise, its control characters visible."""
-        super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
+        """Show a toast; its text is literal unless asked otherwise, its control characters visible.
+
+        It takes the place of one that says the same.
+        """
+        message, title = visible(message), visible(title)
+        for shown in [shown for shown in self._notifications if (shown.title, shown.message) == (title, message)]:
+            self._unnotify(shown, refresh=False)  # private, but nothing public takes a single one back
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
