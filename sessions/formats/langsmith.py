@@ -132,9 +132,7 @@ def _asked(given: dict[str, Json]) -> list[dict[str, Json]]:
     messages = as_list(given.get("messages"))
     if messages and isinstance(messages[0], list):
         messages = as_list(messages[0])
-    found = [
-        _message(item) if isinstance(item, dict) else {"role": "user", "content": as_text(item)} for item in messages
-    ]
+    found = [_message(item) if isinstance(item, dict) else _asking(item) for item in messages]
     if given.get("system"):
         found.insert(0, {"role": "system", "content": given["system"]})
     prompts = as_list(given.get("prompts")) or [given[key] for key in ("prompt", "input") if given.get(key)]

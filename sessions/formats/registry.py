@@ -220,9 +220,8 @@ def _is_terminal(probe: FileProbe) -> bool:
 
 
 _KINDS = (
-    Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
-    Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
+    Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
     Foreign("what Cline's window showed", "Open api_conversation_history.json beside it.",
             _any(lambda record: "ts" in record and _type(record, "say", "ask"))),
@@ -230,8 +229,8 @@ _KINDS = (
             lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
     Foreign("a run of Docent", _CONVERT, _has("transcripts")),
     Foreign("predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")),
-    Foreign("results of tau2-bench", "Open the simulations, as chat messages.",
-            lambda probe: "simulations" in probe.object or {"tasks", "info", "timestamp"} <= probe.object.keys()),
+    Foreign("an index of results of tau2-bench", "Open the folder simulations beside it, or the folder of both.",
+            lambda probe: {"tasks", "info", "timestamp"} <= probe.object.keys() and "simulations" not in probe.object),
     Foreign("results of Terminal-Bench", "They hold no steps; the agent's own log lies beside them.",
             _any(lambda record: "is_resolved" in record or "is_resolved" in _first(record, "results"))),
     Foreign("the result of a trial of Harbor", "Open agent/trajectory.json beside it.",
@@ -240,8 +239,6 @@ _KINDS = (
     Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
             lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),
-    Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
-            lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
     Foreign("a session of Kimi", _CONVERT,
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),

@@ -83,6 +83,12 @@ def aider_chats(path: Path) -> list[Any]:
     return chats
 
 
+def trials(path: Path) -> list[Any]:
+    """Return the trials of tau-bench, or the simulations of tau2-bench."""
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    return whole if isinstance(whole, list) else whole.get("simulations") or [whole]
+
+
 LAYOUTS = {
     "aider": Layout(("line",), runs=aider_chats),
     "api-log": Layout(
@@ -96,7 +102,7 @@ LAYOUTS = {
     "breakpoint": Layout(()),
     "chat": Layout(
         ("content", "tool_calls.function.arguments", "reasoning_content", "refusal", "arguments", "output"),
-        ("messages", "traj"),
+        ("messages", "data", "traj"),
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
@@ -128,6 +134,10 @@ LAYOUTS = {
         runs=rows,
     ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
+    "gemini-cli": Layout(
+        ("content", "thoughts.description", "toolCalls.args", "toolCalls.result", "parts"), ("messages",)
+    ),
+    "gemini-stream": Layout(("content", "parameters", "output", "error.message")),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
         ("input", "arguments", "result", "output.choices.message.content",
@@ -151,15 +161,30 @@ LAYOUTS = {
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
         ("history",),
     ),
+    "qwen-code": Layout(("message.parts",)),
     "pi": Layout(("message.content.text", "message.content.arguments", "message.errorMessage", "summary")),
     "swe-agent": Layout(("thought", "action", "observation", "content"), ("trajectory", "history")),
+    "tau-bench": Layout(
+        ("content", "tool_calls.arguments", "tool_calls.function.arguments", "tool_messages.content",
+         "agent_chunk.content", "user_chunk.content", "agent_tool_calls.arguments", "agent_tool_results.content"),
+        ("traj", "ticks", "messages"),
+        runs=trials,
+    ),
 }  # fmt: skip
 LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"
     r"|role|kind|object|ts|created|completed|time|index|(?:\w+_)?signature|encrypted_(?:content|index)"
 )
 """Keys of a record that say what it is and when it was: the first of the things that no format shows."""
-ARGUMENTS = ("tool_calls.arguments.", "content.input.", "arguments.", "args.")
+ARGUMENTS = (
+    "tool_calls.arguments.",
+    "toolCalls.args.",
+    "functionCall.args.",
+    "parameters.",
+    "content.input.",
+    "arguments.",
+    "args.",
+)
 """Below these no key is a label: what it says was an argument of a call."""
 OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
 REFERENCE = re.compile(r"(?:attachment|tc)://(\w{1,64})\Z")

@@ -184,7 +184,7 @@ def spans_of(path: Path) -> list[Any]:
         else json.loads(text)
     )
     listed = found if isinstance(found, list) else [found]
-    inner = [
+    nested = [
         span for one in listed for rs in one.get("resourceSpans", []) for ss in rs["scopeSpans"] for span in ss["spans"]
     ]
     traces: dict[str, list[Any]] = {}

@@ -170,6 +170,22 @@ def dataset_rows(run: Any) -> Count:
     return count
 
 
+def gemini_cli(run: Any) -> Count:
+    latest = {record["id"]: record for record in _records(run, "messages") if "id" in record}
+    said = [message for message in latest.values() if message["type"] in ("gemini", "model")]
+    calls = [call for message in said for call in message.get("toolCalls") or []]
+    return Count(len(said), len(calls), sum("functionResponse" in part for call in calls for part in call["result"]))
+
+
+def qwen_code(run: Any) -> Count:
+    parts = [part for record in run for part in (record.get("message") or {}).get("parts") or []]
+    return Count(
+        len({record["uuid"] for record in _of(run, type="assistant")}),
+        sum("functionCall" in part for part in parts),
+        sum("functionResponse" in part for part in parts),
+    )
+
+
 def inspect(run: Any) -> Count:
     pool = (run.get("events_data") or {}).get("messages") or []
     count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
@@ -275,6 +291,14 @@ def swe_agent(run: Any) -> Count:
     return Count(len(run["trajectory"]), calls, calls)
 
 
+def tau_bench(run: Any) -> Count:
+    messages = _records(run, "traj", "messages")
+    calls = sum(len(message.get("tool_calls") or []) for message in messages)
+    reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
+    verdict = "" if reward is None else "solved" if reward >= 1 else "unsolved"
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
+
+
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
     """Return the counter of a file from that of a run."""
     return lambda path, formats: [count(run) for run in runs_in(path, formats)]
@@ -292,6 +316,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),
     "dataset-rows": _each(dataset_rows),
+    "gemini-cli": _each(gemini_cli),
     "inspect": _each(inspect),
     "langfuse": _each(langfuse),
     "langsmith": _each(langsmith),
@@ -299,8 +324,10 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "opencode": _each(opencode),
     "otel": _each(otel),
     "openhands": _each(openhands),
+    "qwen-code": _each(qwen_code),
     "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
 
