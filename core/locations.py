@@ -110,6 +110,11 @@ class Locations:
         return self.cache / "libraries"
 
     @property
+    def left_places(self) -> Path:
+        """Where solvers were when they left attempts, a file each; no part of what is recorded."""
+        return self.cache / "left-places"
+
+    @property
     def used_commands(self) -> Path:
         """How often each command of the palette was chosen."""
         return self.data / "commands.json"

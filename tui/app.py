@@ -384,8 +384,8 @@ class GistpointApp(BaseApp):
         solving = next((screen for screen in self.screen_stack if isinstance(screen, SolveScreen)), None)
         if solving is None:
             self._ask_to_close(solving)
-        elif not solving.when_free(partial(self._ask_to_close, solving)):
-            self.notify("A call is under way: wait for it, or cancel it with Esc.", severity="warning")
+        else:
+            solving.when_free(partial(self._ask_to_close, solving))
 
     def _ask_to_close(self, solving: SolveScreen | None) -> None:
         question = ConfirmDialog(

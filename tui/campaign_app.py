@@ -29,16 +29,24 @@ Result = TypeVar("Result")
 class CampaignApp(BaseApp, Generic[Result]):
     """Does the work beside the screen. The screen may be left before the work has ended: `result` stops it then."""
 
-    class WorkFailed(Message):
-        """The work ended with an error."""
+    class WorkOver(Message):
+        """The work has ended, and nothing is left to be looked at."""
 
     def __init__(
-        self, locations: Locations, work: Callable[[RunContext], Result], services: Callable[[], Services]
+        self,
+        locations: Locations,
+        work: Callable[[RunContext], Result],
+        services: Callable[[], Services],
+        *,
+        stays: bool = True,
     ) -> None:
-        """`work` is called once, in a thread. `services` are asked for when a task is opened."""
+        """`work` is called once, in a thread. `services` are asked for when a task is opened.
+
+        `stays` keeps the screen after the work, for the tasks that it kept.
+        """
         super().__init__(locations, "screens/making/making.tcss")
         self.view = CampaignView()
-        self._work, self._services = work, services
+        self._work, self._services, self._stays = work, services, stays
         self._token = CancelToken()
         self._results: list[Result] = []
         self._error: BaseException | None = None
@@ -78,12 +86,13 @@ class CampaignApp(BaseApp, Generic[Result]):
             self._results.append(self._work(RunContext(self._token, self.view.take)))
         except BaseException as error:  # raised again by `result`, on the caller's thread
             self._error = error
-            self.post_message(self.WorkFailed())
         else:
             self.view.end("done")
+        if self._error is not None or not self._stays:
+            self.post_message(self.WorkOver())
 
-    def on_campaign_app_work_failed(self) -> None:
-        """Close: the error is told in the terminal."""
+    def on_campaign_app_work_over(self) -> None:
+        """Close: the error, or the result, is told in the terminal."""
         self.exit()
 
     @on(MakingScreen.TaskAsked)

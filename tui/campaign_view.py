@@ -105,9 +105,12 @@ class CampaignView:
         return (*done, replace(last, phase=progress.phase, done=progress.done, total=progress.total))
 
     def end(self, how: str) -> None:
-        """Take that the work has ended; the last state stays."""
+        """Take that the work has ended, and the stage under way with it; the last state stays."""
         with self._lock:
-            self._shown = replace(self._shown, ended=how)
+            stages = self._shown.stages
+            if stages:
+                stages = (*stages[:-1], replace(stages[-1], took=self.now() - stages[-1].began))
+            self._shown = replace(self._shown, stages=stages, ended=how)
 
 
 def _time(seconds: float) -> str:
@@ -137,13 +140,13 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
     if report is not None and not shown.stages:
         words = f" {report.tried} of {report.candidates} functions tried"
         return [gauge(report.tried, report.candidates, max(0, min(60, width - len(words)))) + words]
-    return [_stage_words(stage, width, now, ended=bool(shown.ended)) for stage in shown.stages[-most:]]
+    return [_stage_words(stage, width, now) for stage in shown.stages[-most:]]
 
 
-def _stage_words(stage: MakingStage, width: int, now: float, *, ended: bool) -> str:
+def _stage_words(stage: MakingStage, width: int, now: float) -> str:
     name = visible_line(stage.name) or "beginning"
-    if stage.took is not None or ended:
-        return f"{'■' if stage.took is None else '✔'} {name:<{_NAME}} {_time(stage.took or 0.0)}"
+    if stage.took is not None:
+        return f"✔ {name:<{_NAME}} {_time(stage.took)}"
     elapsed = now - stage.began
     words = f"▸ {name:<{_NAME}} {_time(elapsed)}"
     if not stage.total:

@@ -128,6 +128,19 @@ class Jobs:
         self._asked = 0
         self._finishing = self._stopped = False
 
+    def repeat(
+        self, seconds: float, body: Callable[[Job], Result], then: Callable[[Result], object] | None = None
+    ) -> None:
+        """Do a job now, and again after so many seconds, as long as the owner is there; never two at a time."""
+
+        def again() -> None:
+            if not self.busy:
+                self.do(body, then)
+
+        again()
+        if self._owner is not None:
+            self._owner.set_interval(seconds, again)
+
     def do(
         self,
         body: Callable[[Job], Result],

@@ -46,16 +46,23 @@ class RunnerPool(Generic[Made]):
         Jobs(None, "runner").do(lambda job: self.get(demo, lambda why_not: False))
 
 
-def add_isolation(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the isolation."""
-    group = parser.add_argument_group("isolation")
-    group.add_argument(
+def add_sandbox(
+    parser: argparse._ActionsContainer, words: str = "bwrap, docker, landlock or plain; overrules config.toml"
+) -> None:
+    """Add `--sandbox`, which may stand before a command as well."""
+    parser.add_argument(
         "--sandbox",
         metavar="BACKEND",
         type=_backend_name,
         default=argparse.SUPPRESS,  # a command's default would overrule what stands before the command
-        help="bwrap, docker, landlock or plain; overrules config.toml",
+        help=words,
     )
+
+
+def add_isolation(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the isolation."""
+    group = parser.add_argument_group("isolation")
+    add_sandbox(group)
     group.add_argument(
         "--allow-unsandboxed",
         action="store_true",

@@ -125,8 +125,8 @@ class ParticipantApp(BaseApp):
         solving = self._solving
         if solving is None:
             self.exit()
-        elif not solving.when_free(self.exit):
-            self.notify("A call is under way: wait for it, or cancel it with Esc.", severity="warning")
+        else:
+            solving.when_free(self.exit)
 
     def _failed(self, error: UserError) -> None:
         self._busy = False

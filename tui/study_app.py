@@ -404,8 +404,8 @@ class StudyApp(BaseApp):
         solving = self._solving
         if solving is None:
             self.exit()
-        elif not solving.when_free(self._ask_to_close):
-            self.notify("A call is under way: wait for it, or cancel it with Esc.", severity="warning")
+        else:
+            solving.when_free(self._ask_to_close)
 
     def _ask_to_close(self) -> None:
         question = ConfirmDialog(

@@ -7,6 +7,9 @@ from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
 from gistpoint.sessions.studies.folder import StudyFolder
 
+FOLDER_HELP = "the study's folder"
+"""What the command line says of the argument that names it."""
+
 
 def open_study(name: str) -> StudyFolder:
     """Open the study in a folder with the user's clock and data. Raises `StudyError`."""

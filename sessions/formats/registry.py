@@ -51,11 +51,32 @@ def _installed() -> tuple[Format, ...]:
     return tuple(cast("list[Format]", load_all(ENTRY_POINTS, instance_of(Format))[0]))
 
 
+_forced: list[Format] = []
+
+
+def read_as(name: str) -> None:
+    """Read every file as the format with this name from now on; as what it is again if the name is empty.
+
+    Raises `RunFileError` if there is no such format.
+    """
+    _forced.clear()
+    if name:
+        _forced.extend(format for format in formats() if format.name == name)
+        if not _forced:
+            raise RunFileError(f"There is no format {name!r}.", hint=_known())
+
+
+def _known() -> str:
+    return f"Known: {', '.join(format.name for format in formats())}."
+
+
 def recognise(probe: FileProbe) -> Format:
-    """Return the format with the highest confidence. Raises `RunFileError` if there is none."""
+    """Return the format with the highest confidence, or that of `read_as`. Raises `RunFileError` if there is none."""
     where = probe.name or "The file"
     if not probe.blob.size:
         raise RunFileError(f"{where} is empty.")
+    if _forced:
+        return _forced[0]
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
@@ -69,7 +90,7 @@ def recognise(probe: FileProbe) -> Format:
         raise RunFileError(f"{where} is UTF-16 text.", hint="Convert it to UTF-8 first.")
     if b"\0" in probe.head[:4096].strip(b"\0"):
         raise RunFileError(f"{where} is binary data of no known format.")
-    hint = f"Known: {', '.join(format.name for format in formats())}."
+    hint = f"{_known()} With --as FORMAT it is read as one of them."
     hint = " ".join([hint, *map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])])
     shape = looks_like(probe)
     if shape:
@@ -199,16 +220,17 @@ def _is_terminal(probe: FileProbe) -> bool:
 
 
 _KINDS = (
-    Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
-    Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
+    Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
+    Foreign("what Cline's window showed", "Open api_conversation_history.json beside it.",
+            _any(lambda record: "ts" in record and _type(record, "say", "ask"))),
     Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
             lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
     Foreign("a run of Docent", _CONVERT, _has("transcripts")),
     Foreign("predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")),
-    Foreign("results of tau2-bench", "Open the simulations, as chat messages.",
-            lambda probe: "simulations" in probe.object or {"tasks", "info", "timestamp"} <= probe.object.keys()),
+    Foreign("an index of results of tau2-bench", "Open the folder simulations beside it, or the folder of both.",
+            lambda probe: {"tasks", "info", "timestamp"} <= probe.object.keys() and "simulations" not in probe.object),
     Foreign("results of Terminal-Bench", "They hold no steps; the agent's own log lies beside them.",
             _any(lambda record: "is_resolved" in record or "is_resolved" in _first(record, "results"))),
     Foreign("the result of a trial of Harbor", "Open agent/trajectory.json beside it.",
@@ -219,17 +241,12 @@ _KINDS = (
                  or {"run_type", "inputs"} <= record.keys())),
     Foreign("spans of OpenTelemetry", _CONVERT, _any(lambda record: "resourceSpans" in record)),
     Foreign("a trace of Langfuse", _CONVERT, _has("trace", "observations")),
+    Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
-            lambda probe: _has("request", "response")(probe) or _has("custom_id", "response")(probe)
-            or _says("interactions:\n")(probe) or "entries" in as_dict(probe.object.get("log"))
-            or (isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0]))),
-    Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
-            lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
-    Foreign("a session of pi", _CONVERT, _any(lambda record: _type(record, "session") and "cwd" in record)),
+            lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),
     Foreign("a session of Kimi", _CONVERT,
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
-    Foreign("a chat history of aider", _CONVERT, _says("# aider chat started at ")),
     Foreign("an export of SpecStory", _CONVERT, _says("<!-- Generated by SpecStory")),
     Foreign("a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal),
 )  # fmt: skip

@@ -20,6 +20,7 @@ from recorded_runs.dialogues import (
     history_only,
     mini_v1,
     mini_v2,
+    response_items,
     swe_agent,
 )
 from recorded_runs.events import claude_session, journal, openhands_output, openhands_v0, openhands_v1
@@ -40,7 +41,7 @@ class Made:
 
 def _write(path: Path, value: Any, indent: int | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, indent=indent), encoding="utf-8")
+    path.write_text(value if isinstance(value, str) else json.dumps(value, indent=indent), encoding="utf-8")
     return path
 
 
@@ -109,9 +110,16 @@ def make_all(folder: Path) -> list[Made]:
     add(_write(folder / "g-object", {"messages": chat()}), "chat", 5, 4)
     add(_write(folder / "g-array", chat(), 4), "chat", 5, 4)
     add(_lines(folder / "g-lines", chat()), "chat", 5, 4)
+    add(_write(folder / "g-items", response_items(), 2), "chat", 12, 5)
+    add(_write(folder / "g-listed", {"object": "list", "data": response_items()[::-1]}), "chat", 12, 5)
     runs = [{"messages": chat(), "id": "one"}, {"messages": chat(False)}]
     add(_lines(folder / "g-runs", runs), "chat", {"one": 5, "2": 5}, {"one": 4, "2": 4})
-    add(_write(folder / "g-list", [{"task_id": 3, "traj": chat(), "reward": 1.0}], 2), "chat", {"3": 5}, {"3": 4})
+    trials = [tables.tau_trial(3), tables.tau_trial(3, 1, 1.0), tables.tau_trial(4)]
+    counted, turned = (dict.fromkeys(("3", "3_trial_1", "4"), count) for count in (6, 5))
+    add(_write(folder / "t-1", trials, 2), "tau-bench", counted, turned)
+    counted, turned = (dict.fromkeys(("phone", "phone_trial_1"), count) for count in (7, 5))
+    add(_write(folder / "t-2", tables.tau2_results()), "tau-bench", counted, turned)
+    add(_write(folder / "t-voice", tables.tau2_ticks(), 2), "tau-bench", 9, 4)
     add(_lines(folder / "h-results", breakpoint_results()), "breakpoint", dict.fromkeys(("f", "g", "f~2"), 4))
     rows = [tables.functions(), tables.calls(), tables.functions("text", as_text=True)]
     records, turns = {"stats-1": 9, "stats-2": 8, "text": 9}, {"stats-1": 7, "stats-2": 6, "text": 7}

@@ -174,6 +174,83 @@ def cursor_stream() -> list[Any]:
     ]  # fmt: skip
 
 
+def cline_session() -> dict[str, Any]:
+    """A session of Cline: results of calls by id, one of them JSON within a text."""
+    edit = {"path": "a.py", "old_text": "1", "new_text": "2"}
+    info = {"modelInfo": {"id": "model-x", "provider": "cline"}, "ts": 1_790_000_002_000,
+            "metrics": {"inputTokens": 90, "outputTokens": 5, "cacheReadTokens": 60, "cost": 0.5}}  # fmt: skip
+    told = [{"query": "cat b.py", "result": "no such file", "success": False}]
+    return {
+        "version": 1, "sessionId": "s1", "agent": "lead", "system_prompt": "You are Cline.",
+        "messages": [
+            {"id": "m1", "role": "user", "ts": 1_790_000_001_000, "content": [
+                {"type": "text", "text": "Fix a.py"}, {"type": "file", "path": "/r/a.py", "content": "x = 1"}]},
+            {"id": "m2", "role": "assistant", **info, "content": [
+                {"type": "text", "text": "I edit"}, {"type": "tool_use", "id": "t1", "name": "editor", "input": edit},
+                {"type": "tool_use", "id": "t2", "name": "run_commands", "input": {"commands": ["cat b.py"]}}]},
+            {"id": "m3", "role": "user", "ts": 1_790_000_003_000, "content": [
+                {"type": "tool_result", "tool_use_id": "t2", "name": "run_commands", "content": told},
+                {"type": "tool_result", "tool_use_id": "t1", "name": "editor",
+                 "content": '{"query": "edit:a.py", "result": "Edited", "success": true}'}]},
+        ],
+    }  # fmt: skip
+
+
+def cline_history() -> list[Any]:
+    """A conversation of Cline's: calls as XML or without results of their own, results as text."""
+
+    def text(*lines: str) -> list[dict[str, str]]:
+        return [{"type": "text", "text": line} for line in lines]
+
+    around = "<environment_details>\n# Open tabs\n</environment_details>"
+    asked = "I look.\n<execute_command>\n<command>ls &amp; pytest</command>\n</execute_command>"
+    done = {"type": "tool_use", "id": "t9", "name": "attempt_completion", "input": {"result": "Done"}}
+    return [
+        {"role": "user", "content": text("<task>\nFix the mean\n</task>", around)},
+        {"role": "assistant", "content": text(asked)},
+        {"role": "user", "content": text("[execute_command for 'ls'] Result:", "1 failed", around)},
+        {"role": "assistant", "content": [*text("I read"),
+            {"type": "tool_use", "id": "t1", "name": "read_file", "input": {"path": "b.py"}},
+            {"type": "tool_use", "id": "t2", "name": "list_files", "input": {"path": "."}}]},
+        {"role": "user", "content": text("[list_files for '.'] Result:", "a.py", "[read_file for 'b.py'] Result:",
+                                         "Error: no such file", around)},
+        {"role": "assistant", "content": [done]},
+        {"role": "user", "content": text("[ERROR] You did not use a tool", around)},
+    ]  # fmt: skip
+
+
+def pi_session() -> list[Any]:
+    """A session of pi: calls, one of them never run because the reply broke off."""
+
+    def entry(number: int, kind: str = "message", **more: Any) -> dict[str, Any]:
+        return {"type": kind, "timestamp": f"2025-11-20T23:33:{50 + number}.000Z", **more}
+
+    def reply(number: int, stop: str, *content: Any, **more: Any) -> dict[str, Any]:
+        usage = {"input": 3, "output": 7, "cacheRead": 20, "cacheWrite": 2, "cost": {"total": 0.25}}
+        return entry(number, message={"role": "assistant", "content": list(content), "model": "model-x", "usage": usage,
+                                      "stopReason": stop, **more})  # fmt: skip
+
+    def call(identity: str, name: str, **arguments: Any) -> dict[str, Any]:
+        return {"type": "toolCall", "id": identity, "name": name, "arguments": arguments}
+
+    def result(number: int, identity: str, text: str, failed: bool = False) -> dict[str, Any]:
+        return entry(number, message={"role": "toolResult", "toolCallId": identity, "toolName": "x", "isError": failed,
+                                      "content": [{"type": "text", "text": text}]})  # fmt: skip
+
+    image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    return [
+        entry(0, "session", id="s1", cwd="/r", provider="p", modelId="model-w", version=3),
+        entry(1, message={"role": "user", "content": [{"type": "text", "text": "Fix the mean"}, image]}),
+        reply(2, "toolUse", {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "I look"},
+              call("c1", "read", path="a.py"), call("c2", "edit", path="a.py", oldText="1", newText="2")),
+        result(3, "c1", "x = 1"), result(4, "c2", "no match", True),
+        reply(5, "error", {"type": "text", "text": "Again"}, call("c3", "bash", command="ls"),
+              errorMessage="terminated"),
+        entry(6, "compaction", summary="They fixed it."),
+        entry(7, message={"role": "bashExecution", "command": "pytest", "output": "1 failed", "exitCode": 1}),
+    ]  # fmt: skip
+
+
 def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
     chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
@@ -181,6 +258,51 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("l-copilot", False, chats, "copilot-chat", 6, 6),
         ("l-copilot-events", True, copilot_events(), "copilot-cli", 13, 5),
         ("l-opencode", False, opencode(), "opencode", 3, 3),
+        ("l-aider", False, AIDER, "aider",
+         {"2024-08-21 15:16:42": 10, "2024-08-22 08:00:00": 5}, {"2024-08-21 15:16:42": 7, "2024-08-22 08:00:00": 4}),
+        ("l-cline", False, cline_session(), "cline", 4, 3),
+        ("l-cline-text", False, cline_history(), "cline", 7, 5),
+        ("l-pi", True, pi_session(), "pi", 8, 6),
         ("l-cursor", True, cursor_transcript(), "cursor", 4, 3),
         ("l-cursor-stream", True, cursor_stream(), "cursor", 13, 5),
-    ]
+    ]  # fmt: skip
+
+
+AIDER = """# aider chat started at 2024-08-21 15:14:00
+
+> Aider v0.51.2  \n> Main model: model-x with diff edit format  \n> date
+date  \n> Run shell command(s)? [Y/n] n  \n
+# aider chat started at 2024-08-21 15:16:42
+
+> Aider v0.51.2  \n> Main model: model-x with diff edit format  \n
+#### /add a.py  \n> Added a.py to the chat  \n
+#### Fix the mean  \n#### of nothing  \n
+I change it.
+
+#### A heading
+
+> a quotation
+
+a.py
+```python
+<<<<<<< SEARCH
+x = 1
+=======
+x = 2
+>>>>>>> REPLACE
+```
+
+> Tokens: 6.5k sent, 1.2k cache hit, 492 received.
+Cost: $0.03 message, $0.03 session.  \n> Applied edit to a.py  \n> Commit abcdef0 fix: mean  \n
+
+#### and now?
+
+I can't.
+
+> Tokens: 7k sent, 10 received. Cost: $0.01 message, $0.04 session.  \n> The LLM did not conform to the edit format.  \n
+# aider chat started at 2024-08-22 08:00:00
+
+> Aider v0.51.2  \n
+#### explain  \n> Tokens: 100 sent, 5 received.  \n
+It is one.
+"""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import zstandard
 
@@ -40,6 +41,23 @@ class Layout:
     """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an array."""
 
 
+def side_agents_apart(path: Path) -> list[list[Any]]:
+    """Return the records of the main thread, then those of each side agent."""
+    text = path.read_text(encoding="utf-8")
+    by_agent: dict[str, list[Any]] = {"": []}
+    for record in json.loads(text) if text.startswith("[") else map(json.loads, text.splitlines()):
+        by_agent.setdefault(record.get("parent_tool_use_id") or "", []).append(record)
+    return list(by_agent.values())
+
+
+def conversations_apart(path: Path) -> list[list[Any]]:
+    """Return the exchanges with each system prompt."""
+    by_system: dict[str, list[Any]] = {}
+    for exchange in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        by_system.setdefault(exchange["request"]["body"]["system"], []).append(exchange)
+    return list(by_system.values())
+
+
 def rows(path: Path) -> list[Any]:
     """Return the rows of a data set, with messages that are JSON within a text as lists."""
     text = path.read_text(encoding="utf-8")
@@ -51,18 +69,43 @@ def rows(path: Path) -> list[Any]:
     ]
 
 
+def aider_chats(path: Path) -> list[Any]:
+    """Return the lines of each chat that is listed, without their marks."""
+    listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
+    text = path.read_text(encoding="utf-8")
+    seen, chats = Counter[str](), list[Any]()
+    for chat in re.split(r"^(?=# aider chat started at )", text, flags=re.M)[1:]:
+        begun = chat.partition("\n")[0].removeprefix("# aider chat started at ")
+        seen[begun] += 1
+        if (begun if seen[begun] == 1 else f"{begun}~{seen[begun]}") in listed or len(listed) == 1:
+            chats.append([{"line": re.sub(r"^(#### |> ?)", "", line).strip()} for line in chat.split("\n")])
+    return chats
+
+
+def trials(path: Path) -> list[Any]:
+    """Return the trials of tau-bench, or the simulations of tau2-bench."""
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    return whole if isinstance(whole, list) else whole.get("simulations") or [whole]
+
+
 LAYOUTS = {
+    "aider": Layout(("line",), runs=aider_chats),
+    "api-log": Layout(
+        ("request.body.messages.content", "request.body.system", "response.body.content"),
+        repeated=("request.", "response."),
+        runs=conversations_apart,
+    ),
     "atif": Layout(
         ("message", "reasoning_content", "tool_calls.arguments", "observation.results.content"), ("steps",)
     ),
     "breakpoint": Layout(()),
     "chat": Layout(
         ("content", "tool_calls.function.arguments", "reasoning_content", "refusal", "arguments", "output"),
-        ("messages", "traj"),
+        ("messages", "data", "traj"),
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
-    "claude-stream": Layout(("message.content", "result", "errors")),
+    "claude-stream": Layout(("message.content", "result", "errors"), runs=side_agents_apart),
     "codex": Layout(
         ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
          "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
@@ -71,6 +114,9 @@ LAYOUTS = {
     "codex-exec": Layout(
         ("item.text", "item.command", "item.aggregated_output", "item.changes", "item.arguments", "message"),
         repeated=("item.",),
+    ),
+    "cline": Layout(
+        ("content.text", "content.input", "content.content"), ("messages",), said_of_run=("system_prompt",)
     ),
     "copilot-chat": Layout(
         ("message.text", "response.value", "result.metadata.toolCallRounds.response",
@@ -87,6 +133,10 @@ LAYOUTS = {
         runs=rows,
     ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
+    "gemini-cli": Layout(
+        ("content", "thoughts.description", "toolCalls.args", "toolCalls.result", "parts"), ("messages",)
+    ),
+    "gemini-stream": Layout(("content", "parameters", "output", "error.message")),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
         ("input", "arguments", "result", "output.choices.message.content",
@@ -104,14 +154,30 @@ LAYOUTS = {
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
         ("history",),
     ),
+    "qwen-code": Layout(("message.parts",)),
+    "pi": Layout(("message.content.text", "message.content.arguments", "message.errorMessage", "summary")),
     "swe-agent": Layout(("thought", "action", "observation", "content"), ("trajectory", "history")),
+    "tau-bench": Layout(
+        ("content", "tool_calls.arguments", "tool_calls.function.arguments", "tool_messages.content",
+         "agent_chunk.content", "user_chunk.content", "agent_tool_calls.arguments", "agent_tool_results.content"),
+        ("traj", "ticks", "messages"),
+        runs=trials,
+    ),
 }  # fmt: skip
 LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"
     r"|role|kind|object|ts|created|completed|time|index|(?:\w+_)?signature|encrypted_(?:content|index)"
 )
 """Keys of a record that say what it is and when it was: the first of the things that no format shows."""
-ARGUMENTS = ("tool_calls.arguments.", "content.input.", "arguments.", "args.")
+ARGUMENTS = (
+    "tool_calls.arguments.",
+    "toolCalls.args.",
+    "functionCall.args.",
+    "parameters.",
+    "content.input.",
+    "arguments.",
+    "args.",
+)
 """Below these no key is a label: what it says was an argument of a call."""
 OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
 REFERENCE = re.compile(r"(?:attachment|tc)://(\w{1,64})\Z")
@@ -302,8 +368,6 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     if zipfile.is_zipfile(path):
         return _samples(path)
     text = path.read_text(encoding="utf-8")
-    if formats[0] == "claude-stream":
-        return side_agents_apart(json.loads(text) if text.startswith("[") else list(map(json.loads, text.splitlines())))
     try:
         whole = json.loads(text)
     except ValueError:
@@ -320,14 +384,6 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
         alone = {key: value for key, value in whole.items() if key not in ("attempts", "subagent_trajectories")}
         return [alone, *inner]
     return [whole]
-
-
-def side_agents_apart(records: list[Any]) -> list[list[Any]]:
-    """Return the records of the main thread, then those of each side agent."""
-    by_agent: dict[str, list[Any]] = {"": []}
-    for record in records:
-        by_agent.setdefault(record.get("parent_tool_use_id") or "", []).append(record)
-    return list(by_agent.values())
 
 
 def _samples(path: Path) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Rows of data sets of runs, in the layouts that their publishers write."""
+"""Rows of data sets of runs and results of tau-bench, in the layouts that their publishers write."""
 
 from __future__ import annotations
 
@@ -96,3 +96,114 @@ def said(name: str = "stats-5") -> dict[str, Any]:
     """Return a conversation of ShareGPT."""
     turns = [("system", "You fix."), ("human", "Fix the mean."), ("gpt", "return 2")]
     return {"id": name, "conversations": [{"from": who, "value": text} for who, text in turns]}
+
+
+def tau_trial(task: int, trial: int = 0, reward: float = 0.0) -> dict[str, Any]:
+    """Return a trial of tau-bench."""
+    call = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": '{"seat": "1A"}'}}
+    traj = [
+        {"role": "system", "content": "# Airline policy"},
+        {"role": "user", "content": "Book a seat."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "name": "book", "content": "booked"},
+        {"role": "assistant", "content": "Done."},
+        {"role": "user", "content": "###STOP###"},
+    ]
+    info = {"task": {"user_id": "u", "instruction": "You want 1A."}, "user_cost": 0.5}
+    return {"task_id": task, "reward": reward, "info": info, "traj": traj, "trial": trial}
+
+
+def tau2_results() -> dict[str, Any]:
+    """Return results of tau2-bench, in which the user calls a tool too."""
+
+    def call(id: str, by: str) -> dict[str, Any]:
+        return {"id": id, "name": f"{by}_tool", "arguments": {"x": id}, "requestor": by}
+
+    at = {"timestamp": "2026-06-30T11:17:32", "turn_idx": 0}
+    answers = [
+        {"id": "a1", "role": "tool", "content": "one", "error": False, "requestor": "assistant", **at},
+        {"id": "a2", "role": "tool", "content": "no such x", "error": True, "requestor": "assistant", **at},
+    ]
+    messages = [
+        {"role": "assistant", "content": "Hi! How can I help?", **at},
+        {"role": "user", "content": "My phone é", "tool_calls": None, "cost": 0.25, **at},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call("a1", "assistant"), call("a2", "assistant")],
+            "cost": 0.5,
+            "usage": {"prompt_tokens": 10, "completion_tokens": 2},
+            "raw_data": {"id": "r"},
+            **at,
+        },
+        {"role": "tool", "tool_messages": answers},
+        {"role": "user", "content": None, "tool_calls": [call("u1", "user")], **at},
+        {"id": "u1", "role": "tool", "content": "bars: 2", "error": False, "requestor": "user", **at},
+        {"role": "user", "content": "###TRANSFER###", **at},
+    ]
+    run = {
+        "id": "s-1",
+        "task_id": "phone",
+        "trial": 0,
+        "seed": 1,
+        "duration": 12.5,
+        "start_time": "2026-06-30T11:17:32",
+        "termination_reason": "user_stop",
+        "agent_cost": 0.75,
+        "user_cost": 0.25,
+        "reward_info": {"reward": 1.0, "reward_basis": ["DB"]},
+        "messages": messages,
+    }
+    info = {
+        "num_trials": 2,
+        "user_info": {"llm": "m"},
+        "agent_info": {"implementation": "llm_agent", "llm": "model-x"},
+        "environment_info": {"domain_name": "telecom", "policy": "Be kind é."},
+    }
+    tasks = [{"id": "phone", "user_scenario": {"instructions": "Your phone has no service."}}, {"id": "other"}]
+    again = {**run, "id": "s-2", "trial": 1, "reward_info": {"reward": 0.0}}
+    return {"timestamp": "2026-06-30T11:17:32", "info": info, "tasks": tasks, "simulations": [run, again]}
+
+
+def tau2_ticks() -> dict[str, Any]:
+    """Return a simulation of tau2-bench's voice mode."""
+
+    def tick(number: int, agent: str = "", user: str = "", **more: Any) -> dict[str, Any]:
+        chunks = {
+            "agent_chunk": agent and {"role": "assistant", "content": agent},
+            "user_chunk": user and {"role": "user", "content": user},
+        }
+        return {
+            "tick_id": number,
+            "timestamp": f"2026-06-30T11:17:3{number}",
+            **{k: v or None for k, v in chunks.items()},
+            "agent_tool_calls": [],
+            "agent_tool_results": [],
+            "user_tool_calls": [],
+            "user_tool_results": [],
+            **more,
+        }
+
+    call = {"id": "c1", "name": "look_up", "arguments": {"name": "x"}, "requestor": "assistant"}
+    answer = {"id": "c1", "role": "tool", "content": "found", "error": False, "requestor": "assistant"}
+    ticks = [
+        tick(0),
+        tick(1, "Hel"),
+        tick(2, "lo.", "mm"),
+        tick(3),
+        tick(4, "", "My phone"),
+        tick(5, "", " is dead."),
+        tick(6, agent_tool_calls=[call]),
+        tick(7, agent_tool_results=[answer]),
+        tick(8, "I see."),
+    ]
+    return {
+        "id": "v-1",
+        "task_id": "phone",
+        "trial": 0,
+        "termination_reason": "agent_stop",
+        "mode": "full_duplex",
+        "reward_info": {"reward": 0.0},
+        "messages": [],
+        "ticks": ticks,
+    }

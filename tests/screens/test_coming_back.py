@@ -13,6 +13,8 @@ from builders import CHECKS
 from fakes import FakeRunner
 from screens.driving import Driver, solving
 
+from gistpoint.core.tasks.model import Mode
+
 ASKED, ANSWERED, TESTED = "a reading call is asked", "it is answered", "tests are answered"
 
 
@@ -156,3 +158,28 @@ async def test_nothing_waits_for_tests_that_run_and_the_line_can_be_brought_back
         await driver.until(lambda: driver.state.pending is None and not driver.solve.busy)
         assert [call.tool for call in driver.state.calls] == ["submit_attempt"]
         assert type(driver.screen).__name__ == "SolveScreen"
+
+
+async def test_an_attempt_goes_on_where_it_was_left_though_nothing_was_typed(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4")
+        driver.solve.code.view.go_to(21)
+        await driver.press("e")
+        await driver.until(lambda: driver.solve.editor.is_mounted and driver.solve.editor.buffer)
+        name = driver.solve.editor.buffer
+        await driver.press("home", "down", "right")
+        left = driver.solve.editor.editor.cursor_location
+        assert left[0] > 0
+        await driver.press("ctrl+l")
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: "unfinished" in driver.text())
+        await driver.press("enter")
+        await driver.until_screen("SolveScreen")
+        await driver.until(lambda: driver.solve.focused is driver.solve.query_one("#function-editor"))
+        assert (driver.solve.editor.buffer, driver.solve.editor.editor.cursor_location) == (name, left)
+        assert "edit_buffer" not in driver.events(driver.state.attempt_id)
+        await driver.press("ctrl+z")
+        await driver.until(lambda: "There is nothing to undo." in driver.text())
+        await driver.press("f4")
+        assert driver.solve.code.view.cursor_line == 21

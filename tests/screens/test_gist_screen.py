@@ -114,6 +114,7 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
         assert "●=" in driver.text()
         assert "●+" in driver.text()
         assert driver.state.remaining.tool_uses == 50
+        await driver.until(lambda: "… score_gist" not in driver.text())
 
 
 async def test_a_page_without_a_line_has_no_verdict(tmp_path: Path) -> None:

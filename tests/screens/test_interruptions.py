@@ -23,7 +23,8 @@ async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: 
         driver.clock.advance(5_000)
         await driver.press("f10")
         await driver.until_screen("ReasonDialog")
-        await driver.press("down", "enter")
+        await driver.until(lambda: "Enter Pause" in driver.text())
+        await driver.press("down", "tab")
         await driver.type("phone")
         await driver.press("enter")
         await driver.until_screen("PauseCover")
@@ -32,6 +33,7 @@ async def test_a_pause_asks_why_covers_everything_and_stops_the_clock(tmp_path: 
         assert "phone" in text
         assert "discount" not in text
         assert "def " not in text
+        await driver.until(lambda: driver.text().splitlines()[-1].strip().startswith("Enter Go on"))
         driver.clock.advance(60_000)
         await driver.press("ctrl+p")
         await driver.pilot.pause()
@@ -56,7 +58,7 @@ async def test_a_pause_can_be_called_off(tmp_path: Path) -> None:
 async def test_an_attempt_left_in_a_pause_is_covered_when_it_is_resumed(tmp_path: Path) -> None:
     async with solving(tmp_path) as driver:
         attempt_id = driver.state.attempt_id
-        await driver.press("f10", "tab", "enter")
+        await driver.press("f10", "enter")
         await driver.until_screen("PauseCover")
         await driver.press("tab", "enter")
         await driver.until_screen("HomeScreen")

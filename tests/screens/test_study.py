@@ -136,9 +136,12 @@ async def test_half_a_form_is_there_again(machine: Machine, tmp_path: Path) -> N
     async with taking(machine, root) as driver:
         await driver.until_page("FormPage")
         assert "  1  Did you use an AI assistant" in driver.text()
-        await driver.press("2", "tab", "1", "tab", "1", "tab", "1", "tab")
+        await driver.press("2", "tab", "1", "tab", "1", "tab", "1", "tab", "tab", "6", "shift+tab")
         await driver.type("half a sen")
-        await driver.press("tab", "6")
+        page = driver.app.screen
+        assert isinstance(page, FormPage)
+        kept = partial(page._drafts.read, page.step.form.id, page.step.assignment)
+        await driver.until(lambda: "half a sen" in kept().values.values())
     async with taking(machine, root) as driver:
         await driver.until_page("FormPage")
         text = driver.text()
@@ -328,8 +331,9 @@ async def test_declining_ends_it(machine: Machine, tmp_path: Path) -> None:
 
 
 async def test_the_progress_is_read_again_and_lists_attempts_without_their_outcome(
-    machine: Machine, tmp_path: Path
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("gistpoint.tui.screens.study.progress.POLL_S", 0.1)
     root = joined(machine, tmp_path / "study")
     folder = machine.open(root)
 
@@ -344,7 +348,6 @@ async def test_the_progress_is_read_again_and_lists_attempts_without_their_outco
         take_part(participation(machine, root))
         screen = app.screen
         assert isinstance(screen, ProgressScreen)
-        screen._poll()
         await settling.until(pilot, lambda: re.search(r"consented +█+ 1", text_of(app)))
         assert text_of(app).count("hidden until closed") == 4
         for row in screen.query_one(CoverageTable).shown:

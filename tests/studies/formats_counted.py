@@ -99,6 +99,12 @@ def codex_exec(run: Any) -> Count:
     return Count(commands + len(_of(done, type="agent_message")), commands, commands)
 
 
+def cline(run: Any) -> Count:
+    messages = _records(run, "messages")
+    results = sum(_blocks(message, "tool_result") for message in messages)
+    return Count(len(_of(messages, role="assistant")), sum(_blocks(m, "tool_use") for m in messages), results)
+
+
 def copilot_chat(run: Any) -> Count:
     count = Count()
     for request in run["requests"]:
@@ -164,6 +170,22 @@ def dataset_rows(run: Any) -> Count:
     return count
 
 
+def gemini_cli(run: Any) -> Count:
+    latest = {record["id"]: record for record in _records(run, "messages") if "id" in record}
+    said = [message for message in latest.values() if message["type"] in ("gemini", "model")]
+    calls = [call for message in said for call in message.get("toolCalls") or []]
+    return Count(len(said), len(calls), sum("functionResponse" in part for call in calls for part in call["result"]))
+
+
+def qwen_code(run: Any) -> Count:
+    parts = [part for record in run for part in (record.get("message") or {}).get("parts") or []]
+    return Count(
+        len({record["uuid"] for record in _of(run, type="assistant")}),
+        sum("functionCall" in part for part in parts),
+        sum("functionResponse" in part for part in parts),
+    )
+
+
 def inspect(run: Any) -> Count:
     pool = (run.get("events_data") or {}).get("messages") or []
     count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
@@ -218,6 +240,12 @@ def openhands(run: Any) -> Count:
     return count
 
 
+def pi(run: Any) -> Count:
+    messages = [record["message"] for record in _of(run, type="message")]
+    calls = sum(_blocks(message, "toolCall") for message in messages)
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")))
+
+
 def swe_agent(run: Any) -> Count:
     if "trajectory" not in run:
         said = _of(run["history"], role="assistant")
@@ -225,6 +253,14 @@ def swe_agent(run: Any) -> Count:
                      len(_of(run["history"], message_type="observation")) - 1)  # fmt: skip
     calls = sum(bool(step["action"].strip()) for step in run["trajectory"])
     return Count(len(run["trajectory"]), calls, calls)
+
+
+def tau_bench(run: Any) -> Count:
+    messages = _records(run, "traj", "messages")
+    calls = sum(len(message.get("tool_calls") or []) for message in messages)
+    reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
+    verdict = "" if reward is None else "solved" if reward >= 1 else "unsolved"
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
 
 
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
@@ -239,15 +275,20 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "claude-stream": _each(claude_code),
     "codex": _each(codex),
     "codex-exec": _each(codex_exec),
+    "cline": _each(cline),
     "copilot-chat": _each(copilot_chat),
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),
     "dataset-rows": _each(dataset_rows),
+    "gemini-cli": _each(gemini_cli),
     "inspect": _each(inspect),
     "mini-swe-agent": _each(mini_swe_agent),
     "opencode": _each(opencode),
     "openhands": _each(openhands),
+    "qwen-code": _each(qwen_code),
+    "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
 

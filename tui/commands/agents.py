@@ -408,13 +408,13 @@ def watch_options(parser: argparse.ArgumentParser) -> Handler:
 
 def watch(options: argparse.Namespace) -> int:
     """Open the screen that draws a run, or one attempt, as it goes on."""
-    require_terminal("watch", hint="gistpoint agent show RUN prints a run.")
     from gistpoint.tui.agent_watch_app import AgentWatchApp
 
     locations = Locations.of_user()
     runs = AgentRunStore(locations.runs)
     run = runs.open(options.what) if options.what in runs.names() else None
     attempt = "" if run is not None else attempt_store().folder(options.what).name
+    require_terminal("watch", hint="gistpoint agent show RUN prints a run.")
     services = cache(lambda: build_services(options))
     app = AgentWatchApp(locations, run=run, attempt=attempt, services=services)
     code = app.run_to_exit_code()

@@ -23,6 +23,18 @@ def add_lines(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_read_as(parser: argparse.ArgumentParser) -> None:
+    """Add the option that forces a format, which `heed_read_as` heeds."""
+    parser.add_argument("--as", dest="read_as", default="", metavar="FORMAT", help="read the files as this format")
+
+
+def heed_read_as(options: argparse.Namespace) -> None:
+    """Read files as the format that the options name, if they name one. Raises `UserError` if there is none."""
+    from gistpoint.sessions.formats.registry import read_as
+
+    read_as(options.read_as)
+
+
 def add_suite(
     parser: argparse.ArgumentParser,
     *,
@@ -70,6 +82,14 @@ def natural(text: str) -> int:
     value = whole(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
+    return value
+
+
+def port(text: str) -> int:
+    """Return the number of a TCP port, or 0 for any that is free."""
+    value = natural(text)
+    if value > 65_535:
+        raise argparse.ArgumentTypeError("must be 65535 or less")
     return value
 
 

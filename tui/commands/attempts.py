@@ -357,7 +357,7 @@ def _as_run(options: argparse.Namespace, chosen: Sequence[AttemptSummary]) -> in
     if options.to in NAMES and len(chosen) > 1:
         raise UserError(f"{options.to} holds one attempt, and these are {len(chosen)}.", hint="Name one of them.")
     exporter(options.to)
-    return convert(argparse.Namespace(recorded=chosen[0].attempt_id, to=options.to, output=options.output))
+    return convert(argparse.Namespace(recorded=chosen[0].attempt_id, to=options.to, output=options.output, read_as=""))
 
 
 def _table(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:

@@ -47,19 +47,18 @@ def complete(parser: CommandParser) -> None:
     *_, words, _ = split_line(line, int(os.environ.get("COMP_POINT", len(line))))
     called = parser
     for word in words[1:]:
-        if (inner := called.command(word)) is None:
-            break
-        called = inner
+        called = called.command(word) or called  # what is no command is an option before it, or its value
     called.complete()  # argcomplete looks at its options before a line is parsed with it
     for action in called._actions:
-        if not action.option_strings and not called.names and (completer := _completer_of(action)):
+        known = action.metavar == "BACKEND" if action.option_strings else not called.names
+        if known and (completer := _completer_of(action)):
             action.completer = completer  # type: ignore[attr-defined] # argcomplete's way to name one
     CompletionFinder()(parser, always_complete_options=False)
 
 
 def _completer_of(action: argparse.Action) -> Callable[..., dict[str, str]] | None:
     name = action.metavar if isinstance(action.metavar, str) else action.dest
-    kinds = [_IDS[part] for part in name.lower().split("|") if part in _IDS]
+    kinds = [_WORDS[part] for part in name.lower().split("|") if part in _WORDS]
     return (lambda **_: dict(chain.from_iterable(kind() for kind in kinds))) if kinds else None
 
 
@@ -93,10 +92,18 @@ def _runs_of_any_kind() -> Iterator[tuple[str, str]]:
     yield from _runs()
 
 
-_IDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
+def _backends() -> Iterator[tuple[str, str]]:
+    from gistpoint.sandbox.ladder import builtin_backends, installed_backends
+
+    for name in (*builtin_backends(), *installed_backends()):
+        yield name, "isolation"
+
+
+_WORDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
     "task": _tasks,
     "set": _tasks,
     "attempt": _attempts,
     "run": _runs_of_any_kind,
+    "backend": _backends,
 }
 """What completes an argument of this name; of other arguments argcomplete completes files."""

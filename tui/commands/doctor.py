@@ -20,6 +20,7 @@ from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.object_graph import add_sandbox
 
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` takes it back."
@@ -37,7 +38,7 @@ def doctor_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument(
         "--withdraw-consent", action="store_true", help="take back the consent to run code without isolation"
     )
-    parser.add_argument("--sandbox", metavar="BACKEND", default=None, help="as if it were asked for")
+    add_sandbox(parser, "as if it were asked for")
     parser.add_argument("--json", action="store_true", help="as JSON")
     return doctor
 

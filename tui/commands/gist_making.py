@@ -35,7 +35,7 @@ from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.kinds.gist.trace import TOP
 from gistpoint.core.locations import Locations
-from gistpoint.core.running import NEVER, CancelToken, RunProgress
+from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.commands.arguments import add_suite, counted, natural, positive, settled_source, spec_of, whole
@@ -294,6 +294,10 @@ class _Making:
     progress: ProgressLine
     record: Mapping[str, Any]
     cancel: CancelToken = NEVER
+    wanted: int = 0
+    """How many tasks are to be made; 0 if that isn't known."""
+    at_work: str = ""
+    """The entrypoint that a task is being made of."""
     made: list[dict[str, Any]] = field(default_factory=list)
     refused: list[dict[str, str]] = field(default_factory=list)
 
@@ -305,6 +309,7 @@ class _Making:
     def make(self, named: list[Entrypoint]) -> None:
         """Make a task of each entrypoint named, or of those that are drawn."""
         options = self.options
+        self.wanted = options.sample or len(named)
         if named:
             for entrypoint in named:
                 self._one(entrypoint, {})
@@ -336,7 +341,9 @@ class _Making:
 
     def _one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
         """Write the task of an entrypoint, and return whether there is one."""
-        examination, settings = self.examination, self.settings
+        self.at_work = command_line(entrypoint)
+        examination = replace(self.examination, run=RunContext(self.cancel, self._report))
+        settings = self.settings
         try:
             answer = examination.examine(entrypoint)
         except NoGistError as refusal:
@@ -377,7 +384,7 @@ class _Making:
         known = gist_answer(answer)
         if known.reference is not None and known.reference.faithful:
             return known.reference
-        self.progress.making(RunProgress(step=f"reference gist of {task.short_id}"))
+        self._report(RunProgress(step="reference gist"))
         judge = GistJudge(task, known, self.examination.runner)
 
         def maker(given: GistJudge) -> ReferenceMaker:
@@ -391,7 +398,14 @@ class _Making:
         return found
 
     def _tell(self, query: int, lines: int) -> None:
-        self.progress.detail(f"run {query}: {lines} lines")
+        self._report(RunProgress(f"run {query}: {lines} lines", step="reference gist"))
+
+    def _report(self, progress: RunProgress) -> None:
+        """Show what is done for one of several entrypoints as a part of them all."""
+        if self.wanted > 1 and progress.step:
+            words = ": ".join(filter(None, (progress.step, progress.phase, self.at_work)))
+            progress = RunProgress(words, len(self.made), self.wanted, step="making tasks")
+        self.progress.making(progress)
 
 
 def _settings(options: argparse.Namespace) -> GistSettings:

@@ -175,7 +175,8 @@ class _Chosen:
 def _chosen(options: argparse.Namespace) -> _Chosen:
     if bool(options.set) == options.all:
         raise UserError(
-            "Name the tasks to be read, or all of them with --all, not both.", hint="gistpoint glance --all"
+            "Tasks are named, or all are read with --all." if options.set else "No task is named.",
+            hint="Give one of the two." if options.set else "gistpoint glance SET, or gistpoint glance --all.",
         )
     locations = Locations.of_user()
     store = TaskStore(locations.tasks, demo=locations.demo)

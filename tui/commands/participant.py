@@ -11,7 +11,7 @@ from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.tui.commands.command import Handler
 from gistpoint.tui.commands.output import require_terminal
-from gistpoint.tui.object_graph import build_services
+from gistpoint.tui.object_graph import add_sandbox, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.runs import EntrypointRunner
@@ -31,7 +31,7 @@ def participant_options(parser: argparse.ArgumentParser) -> Handler:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--task", dest="tasks", action="append", default=[], metavar="ID", help="an assigned task")
     what.add_argument("--study", metavar="DIR", help="the study's folder")
-    parser.add_argument("--sandbox", metavar="BACKEND", default=None, help="bwrap, docker or landlock")
+    add_sandbox(parser, "bwrap, docker or landlock")
     return participant
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.tui.commands.arguments import add_read_as, heed_read_as
 from gistpoint.tui.commands.command import Handler
 from gistpoint.tui.commands.output import require_terminal
 from gistpoint.tui.object_graph import add_isolation
@@ -38,6 +39,7 @@ def review_options(parser: argparse.ArgumentParser) -> Handler:
     )
     parser.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
     parser.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
+    add_read_as(parser)
     add_isolation(parser)
     return review
 
@@ -46,6 +48,7 @@ def review(options: argparse.Namespace) -> int:
     """Open the list of runs, or the run if only one was named."""
     for path in options.paths:
         _require_there(path)
+    heed_read_as(options)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
 

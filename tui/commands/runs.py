@@ -16,7 +16,7 @@ from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run, TextScope
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import Listed, doubt_of, list_runs, open_run, split_name
-from gistpoint.tui.commands.arguments import step_number
+from gistpoint.tui.commands.arguments import add_read_as, heed_read_as, step_number
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, Handler, readable
 from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
 from gistpoint.tui.tables import Column
@@ -69,11 +69,13 @@ def list_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint runs`."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or an archive")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    add_read_as(parser)
     return listing
 
 
 def listing(options: argparse.Namespace) -> int:
     """Print the runs of files, folders and archives; each is read to its end, so that the row is complete."""
+    heed_read_as(options)
     problems: list[Listed] = []
     found = [(listed.name, listed.size, run) for listed, run in _read(options.paths, problems)]
     if options.json:
@@ -188,11 +190,13 @@ def show_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--step", type=step_number, metavar="N", help="all of the step N, counted from 1")
     parser.add_argument("--json", action="store_true", help="the run, or the step, as ATIF")
+    add_read_as(parser)
     return show
 
 
 def show(options: argparse.Namespace) -> int:
     """Print a run or a step of it, for people or as ATIF."""
+    heed_read_as(options)
     document = open_named(options.recorded)
     if options.step is None:
         _settled(document)
@@ -241,11 +245,13 @@ def search_options(parser: argparse.ArgumentParser) -> Handler:
         help="where to look, several times for several places (default: everywhere)",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
+    add_read_as(parser)
     return search
 
 
 def search(options: argparse.Namespace) -> int:
     """Print each line with matches once, or every match as JSON; return 1 if there is none."""
+    heed_read_as(options)
     from gistpoint.sessions.runs.searching import Query, search_document
 
     scopes = [TextScope(name) for name in options.scope] if options.scope else list(TextScope)
@@ -291,11 +297,13 @@ def convert_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--to", required=True, metavar="FORMAT", help=f"{', '.join(NAMES[:-1])} or {NAMES[-1]}")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    add_read_as(parser)
     return convert
 
 
 def convert(options: argparse.Namespace) -> int:
     """Write a run in another format, to standard output or whole to a file."""
+    heed_read_as(options)
     write = exporter(options.to)
     document = _settled(open_named(options.recorded))
     if options.output is None:

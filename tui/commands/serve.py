@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from gistpoint.core.errors import SandboxUnavailableError, UserError
 from gistpoint.core.locations import Locations, path_of
-from gistpoint.tui.commands.arguments import counted, natural
+from gistpoint.tui.commands.arguments import counted, port
 from gistpoint.tui.commands.command import DONE, CommandParser, Commands, Handler
 from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.object_graph import build_services
+from gistpoint.tui.object_graph import add_sandbox, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import TimeSource
@@ -37,7 +37,7 @@ def serve_options(parser: argparse.ArgumentParser) -> Handler:
     who.add_argument("--new-links", action="store_true", help="make new links in place of those given before")
     place = parser.add_argument_group("address")
     place.add_argument("--host", default="127.0.0.1", help="where to listen (default: %(default)s, this machine alone)")
-    place.add_argument("--port", type=natural, default=8000, metavar="N", help="default: %(default)s; 0 takes any")
+    place.add_argument("--port", type=port, default=8000, metavar="N", help="default: %(default)s; 0 takes any")
     place.add_argument("--public-url", default="", metavar="URL", help="as browsers reach it, such as https://lab:8000")
     place.add_argument("--cert", default="", metavar="FILE", help="serve TLS, with this certificate")
     place.add_argument("--key", default="", metavar="FILE", help="the certificate's key")
@@ -45,7 +45,7 @@ def serve_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument(
         "--sessions", type=counted, default=8, metavar="N", help="so many at once at most (default: %(default)s)"
     )
-    parser.add_argument("--sandbox", metavar="BACKEND", default=None, help="bwrap, docker or landlock")
+    add_sandbox(parser, "bwrap, docker or landlock")
     assert isinstance(parser, CommandParser)
     commands = Commands(parser, required=False)
     commands.add("links", "who has a link, and to what", lambda: links_options)
@@ -115,13 +115,14 @@ def serve(options: argparse.Namespace) -> int:
         raise UserError(
             "Nobody has a link.", hint="gistpoint serve --for P01=TASK,TASK, or --study DIR; `gistpoint task list`."
         )
+    sandbox = getattr(options, "sandbox", None)
     for assigned in set(people.values()):
-        _require_servable(assigned, options.sandbox)
+        _require_servable(assigned, sandbox)
 
     def arguments(who: str, assigned: Assigned) -> list[str]:
         tasks = [word for task in assigned.tasks for word in ("--task", task)]
         what = ["--study", assigned.study] if assigned.study else tasks
-        return ["participant", "--code", who, *what, *(["--sandbox", options.sandbox] if options.sandbox else [])]
+        return ["participant", "--code", who, *what, *(["--sandbox", sandbox] if sandbox else [])]
 
     def listening(address: str) -> None:
         tokens = book.assign(people, renew=people if options.new_links else ())

@@ -27,10 +27,9 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import build_entrypoint_runner
-from gistpoint.tui.study_opening import open_study
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study
 
 DEMO = "demo"
-FOLDER_HELP = "the study's folder"
 
 
 def new_options(parser: argparse.ArgumentParser) -> Handler:

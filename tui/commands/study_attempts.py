@@ -39,8 +39,7 @@ from gistpoint.sessions.studies.public import public_data
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import FOLDER_HELP
-from gistpoint.tui.study_opening import open_study, require_unblinded
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study, require_unblinded
 
 _ATTEMPT_HELP = "id of a published attempt, or its beginning"
 _TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")

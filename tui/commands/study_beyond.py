@@ -30,9 +30,7 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import add_isolation, build_equivalence_tester
-from gistpoint.tui.study_opening import open_study
-
-_DIR = "the study's folder"
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study
 
 
 def compare_options(parser: argparse.ArgumentParser) -> Handler:
@@ -42,7 +40,7 @@ def compare_options(parser: argparse.ArgumentParser) -> Handler:
         "varied from them. Results go into the study's log; attempts that have one are left out. Exit code 1 if a "
         "repair differs."
     )
-    parser.add_argument("dir", metavar="DIR", help=_DIR)
+    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
     parser.add_argument("--again", action="store_true", help="also attempts that were compared before")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
@@ -89,19 +87,19 @@ def read_options(parser: argparse.ArgumentParser) -> Handler:
         "Shows every change that passed, one after the other, without telling whose it is; the originals are among "
         "them. Say of each whether you would merge it. What you say goes into a file of yours in the study's log."
     )
-    parser.add_argument("dir", metavar="DIR", help=_DIR)
+    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
     parser.add_argument("--reader", default="", metavar="NAME", help="who reads: a pseudonym (default: the login)")
     return read
 
 
 def read(options: argparse.Namespace) -> int:
     """Open the changes for reading."""
-    require_terminal("reading", hint="`gistpoint study report DIR` has what readers said.")
     from gistpoint.core.locations import Locations
     from gistpoint.tui.screens.study.reading import Said, ShownChange
     from gistpoint.tui.study_reading_app import BlindReadingApp
 
     folder = open_study(options.dir)
+    require_terminal("reading", hint="`gistpoint study report DIR` has what readers said.")
     reader = options.reader or getpass.getuser()
     items = reading_queue(folder, _passing(folder), reader)
     if not items:

@@ -31,8 +31,8 @@ from gistpoint.sessions.studies.writers import checked_code, crockford
 from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.commands.studies import FOLDER_HELP, require_opened
-from gistpoint.tui.study_opening import open_study
+from gistpoint.tui.commands.studies import require_opened
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study
 
 ROLES = (Role.BASELINE.value, Role.AUTHOR.value, Role.QA.value)
 _DAY_MS = 86_400_000

@@ -29,8 +29,7 @@ from gistpoint.sessions.studies.loading import load_study
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import FOLDER_HELP
-from gistpoint.tui.study_opening import open_study, require_unblinded
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study, require_unblinded
 
 _UNBLIND = "see outcomes though the study is still open; that is written into its log, and reports tell it"
 

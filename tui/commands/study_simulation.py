@@ -28,8 +28,7 @@ from gistpoint.tui.commands.arguments import counted, number, whole
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import FOLDER_HELP
-from gistpoint.tui.study_opening import open_study
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study
 
 if TYPE_CHECKING:
     from gistpoint.core.analysis.power import PowerDesign, PowerFigure

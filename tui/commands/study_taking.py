@@ -20,7 +20,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
 from gistpoint.tui.object_graph import build_services
-from gistpoint.tui.study_opening import open_study
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study
 from gistpoint.tui.study_progress import columns, head_words, need_words, state_words, work_words
 
 if TYPE_CHECKING:
@@ -36,13 +36,14 @@ def join_options(parser: argparse.ArgumentParser) -> Handler:
         "Opens what a participant sees: consent, questions, rules, one task after the other, to the end. It can be "
         "closed at any time: the same command goes on where it was."
     )
-    parser.add_argument("dir", metavar="DIR", help="the study's folder")
+    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
     parser.add_argument("--code", metavar="C", default="", help="your code, from the organiser; asked for without it")
     return join
 
 
 def join(options: argparse.Namespace) -> int:
     """Go through the study with a participant."""
+    open_study(options.dir)
     require_terminal("study", hint="Whoever takes part needs the screen. `gistpoint study progress` prints a table.")
     return app_of(options.dir, options.code or input("Your code: ").strip()).run_to_exit_code()
 
@@ -105,7 +106,7 @@ def progress_options(parser: argparse.ArgumentParser) -> Handler:
         "Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the study "
         "is closed."
     )
-    parser.add_argument("dir", metavar="DIR", help="the study's folder")
+    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
     parser.add_argument(
         "--unblind", action="store_true", help="show results of a study that is open; the log and the report tell it"
     )

@@ -97,7 +97,8 @@ def new(options: argparse.Namespace) -> int:
             run=run,
         )
 
-    made = watched(options, work, kept="No task was written. What was fetched and built is kept for the next call.")
+    kept = "No task was written. What was fetched and built is kept for the next call."
+    made = watched(options, work, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)

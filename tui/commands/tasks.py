@@ -36,10 +36,11 @@ from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
 from gistpoint.tui.services import is_our_demo
 from gistpoint.tui.tables import Column, parse_query
-from gistpoint.tui.titles import mode_words
+from gistpoint.tui.titles import mode_words, title_of
 
 COLUMNS: tuple[Column[Task], ...] = (
     Column("id", lambda task: task.short_id),
+    Column("task", title_of),
     Column("mode", mode_words),
     Column("source", lambda task: f"{task.source.name} {task.source.revision[:12]}"),
     Column("tests", lambda task: str(task.suite.tests), value=lambda task: task.suite.tests),
@@ -124,6 +125,7 @@ def _rate_column(rates: Mapping[str, float]) -> Column[Task]:
 def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
     return {
         "id": task.id,
+        "title": title_of(task),
         "mode": task.mode,
         "several": task.several,
         "source": {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision},

@@ -43,12 +43,12 @@ def validate_options(parser: argparse.ArgumentParser) -> Handler:
 
 def validate(options: argparse.Namespace) -> int:
     """Open the queue."""
-    require_terminal("validation", hint="gistpoint task validations prints where a set stands.")
     from gistpoint.tui.screens.validate.desk import ValidationSession
     from gistpoint.tui.validate_app import ValidateApp
 
     services = build_services(options)
     tasks = read_set(options.set, services.tasks)
+    require_terminal("validation", hint="gistpoint task validations prints where a set stands.")
     if not tasks.tasks:
         _print_problems(tasks.problems)
         raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")

@@ -22,18 +22,21 @@ def add_plain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="lines of text in a terminal too, in place of the screen")
 
 
-def watched(options: argparse.Namespace, work: Callable[[RunContext], Result], *, kept: str) -> Result:
+def watched(
+    options: argparse.Namespace, work: Callable[[RunContext], Result], *, kept: str, stays: bool = True
+) -> Result:
     """Do the work and show its progress; return what it returns, and raise what it raises.
 
-    Without a terminal, and with `--plain`, the progress goes to standard error, and with `--json` nowhere. Who leaves
-    the screen or presses Ctrl+C stops the work: raises `CancelledError` with a sentence of what is `kept`.
+    `stays` keeps the screen after the work, until it is left. Without a terminal, and with `--plain`, the progress goes
+    to standard error, and with `--json` nowhere. Who leaves the screen or presses Ctrl+C stops the work: raises
+    `CancelledError` with a sentence of what is `kept`.
     """
     if options.plain or getattr(options, "json", False) or not interactive():
         with long_work(options, kept=kept) as at_work:
             return work(at_work.run)
     from gistpoint.tui.campaign_app import CampaignApp
 
-    app = CampaignApp(Locations.of_user(), work, lambda: build_services(options))
+    app = CampaignApp(Locations.of_user(), work, lambda: build_services(options), stays=stays)
     try:
         app.run_to_exit_code()
     except BaseException:

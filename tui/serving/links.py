@@ -124,7 +124,9 @@ def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
     try:
         values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise LinksError(f"{path} can't be read: {error}.") from error
+        reason = getattr(error, "strerror", None) or error
+        hint = 'It has lines such as P01 = ["TASK", "TASK"].'
+        raise LinksError(f"{path} can't be read: {reason}.", hint=hint) from error
     found = {}
     for who, tasks in values.items():
         if not isinstance(tasks, list) or not tasks or not all(isinstance(task, str) and task for task in tasks):

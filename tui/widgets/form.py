@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from gistpoint.core.study.declaration import Question, QuestionKind
 from gistpoint.core.study.questions import fault_of, scale_of
@@ -83,6 +83,13 @@ class QuestionField(Vertical):
         """What is wrong with the answer, in a sentence; empty for one that was left out, unless it is needed."""
         return fault_of(self.question, self.value)
 
+    @on(Options.Changed)
+    @on(Input.Changed)
+    @on(WritingArea.Edited)
+    def _changed(self, event: Message) -> None:
+        event.stop()
+        self.post_message(FieldChanged())
+
 
 class OptionsField(QuestionField):
     """A scale, a choice of one or of several."""
@@ -141,11 +148,6 @@ class OptionsField(QuestionField):
                 if isinstance(number, int) and not isinstance(number, bool):
                     self.options.pick(number)
 
-    @on(Options.Changed)
-    def _changed(self, event: Options.Changed) -> None:
-        event.stop()
-        self.post_message(FieldChanged())
-
 
 class NumberField(QuestionField):
     """A number, minutes or a percentage."""
@@ -183,11 +185,6 @@ class NumberField(QuestionField):
         if isinstance(draft, str):
             self.line.value = draft
 
-    @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self.post_message(FieldChanged())
-
 
 class WordsField(QuestionField):
     """An answer in words."""
@@ -217,10 +214,6 @@ class WordsField(QuestionField):
         if isinstance(draft, str):
             self.area.load_text(draft)
             self.area.move_cursor(self.area.document.end)
-
-    @on(TextArea.Changed)
-    def _changed(self, event: TextArea.Changed) -> None:
-        self.post_message(FieldChanged())
 
 
 _NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)

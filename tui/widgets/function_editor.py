@@ -317,6 +317,20 @@ class FunctionEditor(WritingArea):
         """Take a level from the selected lines."""
         self._change_lines(lambda lines: moved_back(lines, level_of(self.document.lines)))
 
+    def action_undo(self) -> None:
+        """Undo the last step, or say that there is none: those of an earlier process are not kept."""
+        if self.history.undo_stack:
+            super().action_undo()
+        else:
+            self.app.notify("There is nothing to undo.")
+
+    def action_redo(self) -> None:
+        """Redo what was undone last, or say that nothing was."""
+        if self.history.redo_stack:
+            super().action_redo()
+        else:
+            self.app.notify("There is nothing to redo.")
+
     def action_top(self) -> None:
         """Put the cursor at the start of the text."""
         self.move_cursor((0, 0))

@@ -13,7 +13,6 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.message import Message
 from textual.strip import Strip
-from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, TextArea
 
@@ -22,6 +21,7 @@ from gistpoint.core.kinds.gist.score import LineEvidence
 from gistpoint.core.trees import SourceTree
 from gistpoint.tui.gist_marks import LEGEND, Marks, MissingLine, glyphs, missing_lines, words_of
 from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.line_canvas import laid_over
 from gistpoint.tui.widgets.plain import Plain
 
 
@@ -64,8 +64,7 @@ class GistGutter(Widget):
         return Segment(text, self._style(style))
 
     def _style(self, style: str) -> RichStyle:
-        base = self.visual_style
-        return (base + Style.parse(style) if style else base).rich_style
+        return laid_over(self.visual_style, style)
 
 
 class GistView(CodeView):

@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Button
 
 from gistpoint.core.text import visible_line
 
@@ -43,6 +44,13 @@ class ShownKey:
     def width(self) -> int:
         """Cells: a blank on either side of the key, and one after the name."""
         return cell_len(self.display) + cell_len(self.name) + (3 if self.name else 2)
+
+
+def _pressed_by_enter(focused: Widget | None) -> str:
+    """Return what Enter does to a button, or to a widget that says so by `enter_words`; empty for any other."""
+    if isinstance(focused, Button):
+        return visible_line(str(focused.label))
+    return str(getattr(focused, "enter_words", ""))
 
 
 class KeyBar(Widget):
@@ -94,6 +102,8 @@ class KeyBar(Widget):
             return
         found: dict[str, ShownKey] = {}
         focused = screen.focused
+        if pressed := _pressed_by_enter(focused):
+            found["enter"] = ShownKey("enter", "Enter", pressed, "", True)
         for _, binding, enabled, tooltip in screen.active_bindings.values():
             written = focused is not None and focused.check_consume_key(binding.key, _WRITTEN.get(binding.key))
             if binding.show and binding.action not in found and not written:

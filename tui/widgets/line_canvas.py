@@ -8,6 +8,11 @@ from textual.scroll_view import ScrollView
 from textual.style import Style
 
 
+def laid_over(base: Style, text: str) -> RichStyle:
+    """Return a style written with theme variables over another; the other alone if it is empty."""
+    return (base + Style.parse(text) if text else base).rich_style
+
+
 class LineCanvas(ScrollView, can_focus=True):
     """Draws single lines; a subclass provides the content of a line."""
 
@@ -28,8 +33,7 @@ class LineCanvas(ScrollView, can_focus=True):
         """Return a style over the widget's own."""
         found = self._styles.get(text)
         if found is None:
-            base = self.visual_style
-            found = self._styles[text] = (base + Style.parse(text) if text else base).rich_style
+            found = self._styles[text] = laid_over(self.visual_style, text)
         return found
 
     def notify_style_update(self) -> None:

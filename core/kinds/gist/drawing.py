@@ -12,6 +12,7 @@ from gistpoint.core.kinds.gist.intake import Examination, NoGistError
 from gistpoint.core.kinds.gist.judge import sources_of
 from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointError, parse_entrypoint
 from gistpoint.core.kinds.gist.trace import Difficulty, difficulty, hard_subset, read_trace
+from gistpoint.core.running import RunProgress
 
 TRACED = 3
 """Candidates that are traced for each entrypoint wanted, before the first is chosen."""
@@ -52,7 +53,7 @@ def candidates(
     comes one of each rank, then the next of each. The others follow as they are drawn. `refused` is called for each
     that can't be traced.
     """
-    drawn = _traced(examination, _drawn(examination, seed), refused)
+    drawn = _traced(examination, _drawn(examination, seed), refused, TRACED * count)
     yield from by_rank(list(islice(drawn, TRACED * count)), count)
     yield from drawn
 
@@ -66,7 +67,7 @@ def hardest(
     usable after it was yielded, send True: the next hardest takes its place.
     """
     drawn = _drawn(examination, seed)[: among or None]
-    pool = {one.entrypoint.text: one for one in _traced(examination, drawn, refused)}
+    pool = {one.entrypoint.text: one for one in _traced(examination, drawn, refused, len(drawn))}
     done: set[str] = set()
     while waiting := _hard(list(pool.values()), most) - done:
         chosen = max(waiting, key=lambda text: (pool[text].difficulty.calls, text))
@@ -88,15 +89,20 @@ def _drawn(examination: Examination, seed: int) -> list[Entrypoint]:
 
 
 def _traced(
-    examination: Examination, entrypoints: Sequence[Entrypoint], refused: OnRefusal
+    examination: Examination, entrypoints: Sequence[Entrypoint], refused: OnRefusal, wanted: int
 ) -> Iterator[EntrypointCandidate]:
     sources = sources_of(examination.repository.tree)
-    for entrypoint in entrypoints:
+    done = 0
+    for number, entrypoint in enumerate(entrypoints):
+        total = min(wanted, done + len(entrypoints) - number)
+        within = (done, total) if done < total else (0, 0)  # those after the ones wanted are asked for one by one
+        examination.run.progress(RunProgress(entrypoint.text, *within, step="tracing tests"))
         try:
             read = read_trace(examination.trace(entrypoint))
         except NoGistError as refusal:
             refused(entrypoint, refusal)
             continue
+        done += 1
         tests = {path for path in read.files if is_test_path(path)} | {entrypoint.target}
         yield EntrypointCandidate(entrypoint, difficulty(read, sources, tests=tests))
 

@@ -118,7 +118,7 @@ class Examination:
 
     def trace(self, entrypoint: Entrypoint) -> Mapping[str, object]:
         """Return the trace of one run. Raises `NoGistError` if it is not usable."""
-        run = self._run(entrypoint, f"trace of {entrypoint.text}", trace=True)
+        run = self._run(entrypoint, "", trace=True)
         self._require_usable(run)
         if run.trace is None:
             raise NoGistError(NoGist.COULD_NOT_RUN, "The run reported no trace.", hint=run.reason)
@@ -216,7 +216,8 @@ class Examination:
     def _run(
         self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
     ) -> OriginalRun:
-        self.run.step(step)
+        if step:
+            self.run.step(step)
         run = self.runner.run_original(
             self.repository.tree,
             self.environment,

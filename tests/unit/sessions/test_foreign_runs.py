@@ -115,3 +115,19 @@ def test_a_folder_tells_of_the_runs_that_it_has_no_reader_for(
     assert "good.json" in out
     assert "messages of LangChain" in error
     assert "notes.json" not in error
+
+
+def test_a_format_can_be_forced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.json"
+    said = {**SAID, "type": "human", "additional_kwargs": {}}
+    path.write_text(json.dumps({"messages": [said, said]}), encoding="utf-8")
+    commands = (["show", str(path)], ["runs", str(path)], ["search", "Fix", str(path)],
+                ["convert", str(path), "--to", "markdown"])  # fmt: skip
+    for command in commands:
+        assert main(command) == 1
+        assert main([*command, "--as", "chat"]) == 0
+        assert main([*command, "--as", "inspect"]) != 0
+    assert "messages of LangChain" in capsys.readouterr().err
+    for command in (*commands, ["review", str(path)]):
+        assert main([*command, "--as", "chut"]) == 2
+        assert "There is no format 'chut'.\nKnown: " in capsys.readouterr().err

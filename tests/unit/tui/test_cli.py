@@ -142,7 +142,8 @@ def test_tasks_are_listed_and_shown(task: Task, capsys: Captured) -> None:
     (broken / "task.toml").write_text("format = 1")
     assert cli.main(["task", "list"]) == 0
     captured = capsys.readouterr()
-    assert captured.out.splitlines()[1].split("\t")[:3] == [task.short_id, "remove", "shop 1.0"]
+    named = f"Repair {task.id[:4]} · 5 tests fail"
+    assert captured.out.splitlines()[1].split("\t")[:4] == [task.short_id, named, "remove", "shop 1.0"]
     assert captured.err.startswith("broken: ")
     assert cli.main(["task", "list", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)

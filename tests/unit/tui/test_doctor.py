@@ -96,7 +96,8 @@ def test_what_is_asked_for_and_does_not_work(home, only, capsys):
 
 def test_a_sandbox_that_there_is_none_of_names_those_that_there_are(home, only, capsys):
     only(Closed, Isolating)
-    assert cli.main(["doctor", "--sandbox", "nope"]) == 1
+    (home / "config/config.toml").write_text('sandbox = "nope"\n')
+    assert cli.main(["doctor"]) == 1
     told = capsys.readouterr().out
     assert "There is no sandbox 'nope': nothing runs until it is one of closed, strong, or none is asked for." in told
     assert "does not work here" not in told

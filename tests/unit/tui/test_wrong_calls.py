@@ -107,6 +107,9 @@ def test_the_newest_version_is_taken_after_a_yes(
         ("gistpoint task new --mode ", ["remove", "discovery"]),
         ("gistpoint solve 4", ["{attempt} "]),
         ("gistpoint attempt show 4", ["{attempt} "]),
+        ("gistpoint --sandbox bwrap attempt show 4", ["{attempt} "]),
+        ("gistpoint --sandbox bw", ["bwrap "]),
+        ("gistpoint task new x --sandbox land", ["landlock "]),
     ],
 )
 def test_tab_completes_commands_options_values_and_ids(typed: str, offered: list[str], tmp_path: Path) -> None:

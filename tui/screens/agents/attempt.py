@@ -194,8 +194,7 @@ class AttemptWatchScreen(Screen[None]):
     def on_mount(self) -> None:
         """Read at once, and then again and again."""
         self.action_pane("results")
-        self._poll()
-        self.set_interval(POLL_S, self._poll)
+        self._jobs.repeat(POLL_S, lambda job: (self._follower.poll(), self._follower.live), self._show)
 
     def on_unmount(self) -> None:
         """Stop reading, and ask for nothing any more."""
@@ -205,10 +204,6 @@ class AttemptWatchScreen(Screen[None]):
     def _start_of(self, name: str) -> str:
         shown = shown_function(self._follower.state, name)
         return f"{shown.text.rstrip()}\n" if shown is not None else ""
-
-    def _poll(self) -> None:
-        if not self._jobs.busy:
-            self._jobs.do(lambda job: (self._follower.poll(), self._follower.live), self._show)
 
     def _show(self, found: tuple[bool, bool]) -> None:
         grown, self._live = found

@@ -73,16 +73,11 @@ class RunWatchScreen(Screen[None]):
     def on_mount(self) -> None:
         """Read at once, and then again and again."""
         self.table.focus()
-        self._poll()
-        self.set_interval(POLL_S, self._poll)
+        self._jobs.repeat(POLL_S, lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show)
 
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
-
-    def _poll(self) -> None:
-        if not self._jobs.busy:
-            self._jobs.do(lambda job: (self._follower.poll(), self._follower.run.worked_on), self._show)
 
     def _show(self, found: tuple[Sequence[FollowedJob], bool]) -> None:
         jobs, at_work = found

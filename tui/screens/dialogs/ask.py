@@ -197,8 +197,11 @@ class Reasoned:
 class Choices(OptionList):
     """A choice of one; a mark, not colour alone, shows it."""
 
-    def __init__(self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )")) -> None:
-        """`marks` are those of the chosen one and of the others."""
+    def __init__(
+        self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
+    ) -> None:
+        """`marks`: of the chosen one and of the others. `enter_words`: what the line of keys says that Enter does."""
+        self.enter_words = enter_words
         self._labels: Sequence[str] = ()
         self._marks = marks
         self._marked: int | None = None
@@ -228,15 +231,24 @@ class ReasonDialog(Dialog[Reasoned]):
     """Asks for one of several reasons, and for words."""
 
     def __init__(
-        self, title: str, text: str, choices: Sequence[tuple[str, str]], *, yes: str, words: str = "In your own words"
+        self,
+        title: str,
+        text: str,
+        choices: Sequence[tuple[str, str]],
+        *,
+        yes: str,
+        words: str = "In your own words",
+        at_once: bool = False,
     ) -> None:
-        """`choices` are (code, label)."""
+        """`choices` are (code, label). With `at_once` Enter on a reason answers, else it leads to the words."""
         super().__init__(title)
+        self._at_once = at_once
         self._text, self._choices, self._yes, self._words = text, choices, yes, words
 
     def body(self) -> list[Widget]:
         """Return the reasons and a field for words."""
-        choices = Choices([label for _, label in self._choices])
+        does = self._yes if self._at_once else "Choose"
+        choices = Choices([label for _, label in self._choices], enter_words=does)
         return [Plain(self._text), choices, Input(placeholder=self._words)]
 
     def buttons(self) -> list[Button]:
@@ -249,8 +261,11 @@ class ReasonDialog(Dialog[Reasoned]):
 
     @on(OptionList.OptionSelected)
     def choose(self) -> None:
-        """Go to the field of words."""
-        self.query_one(Input).focus()
+        """Answer, or go to the field of words."""
+        if self._at_once:
+            self._answer()
+        else:
+            self.query_one(Input).focus()
 
     @on(Input.Submitted)
     def confirm(self) -> None:

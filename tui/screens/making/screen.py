@@ -121,9 +121,10 @@ class MakingScreen(Screen[None]):
             self.kept.renew(shown.kept)
         else:
             self.kept.show(shown.kept, at=self.kept.chosen.id if self.kept.chosen else None)
-        opens = "Enter opens one" if shown.kept else ""
-        then = "; ".join(filter(None, (opens, "q leaves and prints the tables" if shown.ended else "the rest goes on")))
-        framed(self.kept, f"Kept ({len(shown.kept)})", then)
+        then = ["Enter opens one", "the rest goes on"] if shown.kept else []
+        if shown.ended:
+            then[1:] = ["q leaves and prints the tables"]
+        framed(self.kept, f"Kept ({len(shown.kept)})", "; ".join(then))
 
     def _fill(self, pane: Plain, lines: Sequence[str]) -> None:
         """Show lines in a pane, which is not there without any."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from textual.message_pump import MessagePump
 
-from gistpoint.core.errors import UserError
 from gistpoint.core.running import RunContext, RunProgress
-from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.settings import Judging
 from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -21,30 +21,16 @@ HIDDEN = "What its lines are worth is hidden until your verdict."
 NO_TASK = "Its task is not here, so it can't be scored; the marks are those that the run recorded."
 
 
-class GistScoring:
-    """Scores the gist that is shown, one at a time, in its own thread."""
+class GistScoring(ViewJob):
+    """Scores the gist that is shown, one at a time."""
+
+    NAME = "gist score"
 
     def __init__(self, owner: MessagePump, view: ReviewView) -> None:
-        self._view = view
-        self._jobs = Jobs(owner, "gist score", failed=self._failed)
-        self._job: Job | None = None
+        super().__init__(owner, view)
         self.scores: dict[str, Mapping[str, Any]] = {}
         """The scores made on this screen, by the text of the gist."""
         self.backends: dict[str, str] = {}
-
-    @property
-    def begun(self) -> bool:
-        """Whether a score was requested."""
-        return self._job is not None
-
-    @property
-    def running(self) -> bool:
-        """Whether a gist is being scored."""
-        return self._job is not None and self._job.running
-
-    def stop(self) -> None:
-        """Stop scoring."""
-        self._jobs.stop()
 
     def look_for_gist(self) -> None:
         """Show the tab of the gist page if the run writes a gist; in the loader's thread, once the rows are read."""
@@ -57,9 +43,7 @@ class GistScoring:
 
     def toggle(self, text: str) -> None:
         """Score a gist in a sandbox, or stop scoring."""
-        if self._job is not None and self._job.running:
-            self._job.stop()
-            self._view.say("Stopping …")
+        if self.stops():
             return
         judging, task = self._view.settings.judging, gist_task(self._view.loader) if text else None
         if self._view.hides:
@@ -97,12 +81,6 @@ class GistScoring:
         self.scores[text], self.backends[text] = score, backend
         if self._view.pages.current == "gist":
             self._view.fill_page(anew=True)
-
-    def _failed(self, error: Exception) -> None:
-        if not isinstance(error, UserError):
-            raise error
-        self._view.show_error(error)
-        self._view.say(error.message)
 
 
 def gist_task(loader: RunLoader) -> Task | None:

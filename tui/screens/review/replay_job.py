@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from textual.message_pump import MessagePump
 
-from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import RunContext, RunProgress
-from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import opener
 from gistpoint.tui.screens.review.settings import Replaying
 from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
     from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
@@ -22,42 +23,27 @@ GLYPHS = {"differs": "≠", "could not run": "∅", "not recorded": "?", "same":
 """By the word for the outcome of a call, the worst first."""
 
 
-class ReplayJob:
-    """The replay of the open run, in its own workspace and thread."""
+class ReplayJob(ViewJob):
+    """The replay of the open run, in its own workspace."""
+
+    NAME = "replay"
 
     def __init__(self, owner: MessagePump, view: ReviewView) -> None:
-        self._view = view
-        self._jobs = Jobs(owner, "replay", failed=self._failed)
-        self._job: Job | None = None
+        super().__init__(owner, view)
         self._results: dict[int, list[ReplayedCall]] = {}
-
-    @property
-    def begun(self) -> bool:
-        """Whether a replay was requested."""
-        return self._job is not None
-
-    @property
-    def running(self) -> bool:
-        """Whether calls are being made."""
-        return self._job is not None and self._job.running
 
     def toggle(self) -> None:
         """Replay the recorded calls in a fresh workspace, or stop the replay."""
         view, replaying = self._view, self._view.settings.replaying
-        if self._job is not None and self._job.running:
-            self._job.stop()
-            view.say("Stopping …")
-        elif replaying is None:
+        if self.stops():
+            return
+        if replaying is None:
             view.say("Calls can't be replayed here: `gistpoint replay` does it.")
         else:
             self._results = {}
             view.steps.badges = {}
             view.say("Making the calls again …")
             self._job = self._jobs.do(lambda job: self._replay(job, replaying), self._ended)
-
-    def stop(self) -> None:
-        """Stop the replay."""
-        self._jobs.stop()
 
     # In the thread
 
@@ -92,12 +78,6 @@ class ReplayJob:
 
     def _ended(self, words: str) -> None:
         self._view.say(f"{self.counts()}. {words}")
-
-    def _failed(self, error: Exception) -> None:
-        if not isinstance(error, UserError):
-            raise error
-        self._view.show_error(error)
-        self._view.say("")
 
     # Its findings
 

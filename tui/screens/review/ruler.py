@@ -15,10 +15,10 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.style import Style
 from textual.widget import Widget
 
 from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.line_canvas import laid_over
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.review.survey import Survey
@@ -127,8 +127,7 @@ class Ruler(Widget):
         """Return a style over the widget's own."""
         found = self._styles.get(text)
         if found is None:
-            base = self.visual_style
-            found = self._styles[text] = (base + Style.parse(text) if text else base).rich_style
+            found = self._styles[text] = laid_over(self.visual_style, text)
         return found
 
     def render_line(self, y: int) -> Strip:

@@ -73,6 +73,8 @@ class Console(Vertical):
         self._history: list[str] = []
         self._place = 0
         self._said = ""
+        self._under_way = ""
+        """What was said of the call under way."""
         self._asked = ""
         """The call that a question suggests; it is in the line until something is typed."""
         self.searching = False
@@ -136,6 +138,18 @@ class Console(Vertical):
         """Show a line above the console: prices and progress."""
         self._said = text
         self.hint.update(text.replace("\n", " "))
+
+    def call_began(self, words: str) -> None:
+        """Say which call is under way, wherever it was made."""
+        self.remember(words)
+        self.say(f"… {words}")
+        self._under_way = self._said
+
+    def call_ended(self) -> None:
+        """Say it no longer; what has been said since then stays."""
+        if self._said == self._under_way:
+            self.say("")
+        self._under_way = ""
 
     def remember(self, line: str) -> None:
         """Add a call to the history, wherever it was made."""

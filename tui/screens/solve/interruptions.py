@@ -69,7 +69,8 @@ class Interruptions:
     def pause(self) -> None:
         """Ask for the reason, then stop the clock and cover the screen."""
         choices = [(reason.value, _REASONS[reason]) for reason in SOLVER_PAUSE_REASONS]
-        dialog = ReasonDialog("Pause: why?", "Code and instructions are hidden until you go on.", choices, yes="Pause")
+        text = "Code and instructions are hidden until you go on."
+        dialog = ReasonDialog("Pause: why?", text, choices, yes="Pause", at_once=True)
 
         def answered(answer: Reasoned | None) -> None:
             if answer is not None:

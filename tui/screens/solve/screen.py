@@ -37,6 +37,7 @@ from gistpoint.tui.screens.solve.controller import (
 )
 from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
 from gistpoint.tui.screens.solve.kind import EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.left_place import PlaceKeeper
 from gistpoint.tui.screens.solve.notes_pane import NotesPane
 from gistpoint.tui.screens.solve.panes import (
     BriefRead,
@@ -68,7 +69,7 @@ from gistpoint.tui.widgets.writing_area import Pasted, WritingArea
 FLUSH_SECONDS = 1.0
 """The interval at which counted affordances are written."""
 
-_BUSY = "A call is under way: wait for it, or cancel it."
+_BUSY = "A call is under way: wait for it, or cancel it with Esc."
 
 
 class SolveScreen(Screen[How]):
@@ -123,6 +124,7 @@ class SolveScreen(Screen[How]):
         self._typed_in: Widget | None = None
         """The widget that the user has typed into since then."""
         self._stopped = False
+        self._places = PlaceKeeper(self, attempt)
 
     @property
     def editor(self) -> EditorPane:
@@ -177,9 +179,9 @@ class SolveScreen(Screen[How]):
         if isinstance(pane, StatePane | EditorPane):
             pane.update_from(self._attempt.state)
         if pane is self.code:
-            last = last_source(self._attempt.state)
-            if last is not None:
-                self.code.show(last)
+            self._places.show_code(self.code)
+        elif pane is self.editor:
+            self._places.open_editor(self.editor)
         elif pane is self.results and self._attempt.state.calls:
             self.call_later(self.results.show_call, self._attempt.state.calls[-1].call_id)
 
@@ -376,8 +378,7 @@ class SolveScreen(Screen[How]):
         """Show that a call is under way."""
         self._asked_from, self._typed_in = self.focused, None
         words = message.words.partition("\n")[0][:60] if "\n" in message.words else message.words
-        self.console.remember(words)
-        self.console.say(f"… {words}")
+        self.console.call_began(words)
         if message.tool is not None and message.tool.runs_code and not self.kind.unobtrusive(message.tool):
             self.run_line.begin(words, hint=SPENT_HINT if message.tool.submits else CANCEL_HINT)
         self.refresh_bindings()
@@ -394,6 +395,7 @@ class SolveScreen(Screen[How]):
         if self._stopped:
             return
         self.run_line.end()
+        self.console.call_ended()
         self.refresh_bindings()
         self._draw()
         if message.result is not None:
@@ -441,6 +443,7 @@ class SolveScreen(Screen[How]):
     def failed(self, message: CallFailed) -> None:
         """Show why no call could be made; re-raise a bug."""
         self.run_line.end()
+        self.console.call_ended()
         self.refresh_bindings()
         if not isinstance(message.error, UserError):
             raise message.error
@@ -521,13 +524,11 @@ class SolveScreen(Screen[How]):
 
     def action_pause(self) -> None:
         """Stop the clock, with a reason."""
-        if not self.controller.when_free(self._interruptions.pause):
-            self.app.notify("A call is under way: pause when it has answered.", severity="warning")
+        self.when_free(self._interruptions.pause)
 
     def action_end(self) -> None:
         """Give up, or skip if nothing was called."""
-        if not self.controller.when_free(self._interruptions.end):
-            self.app.notify(_BUSY, severity="warning")
+        self.when_free(self._interruptions.end)
 
     def action_cancel_run(self) -> None:
         """Stop the code that a call runs, after a warning."""
@@ -549,8 +550,8 @@ class SolveScreen(Screen[How]):
         """Go home; the attempt can be resumed."""
         if self.controller.playing:
             self._leave()
-        elif not self.controller.when_free(self._leave):
-            self.app.notify(_BUSY, severity="warning")
+        else:
+            self.when_free(self._leave)
 
     @on(LeaveAsked)
     def _leave(self) -> None:
@@ -562,9 +563,10 @@ class SolveScreen(Screen[How]):
         """Whether a call is under way, or a recorded attempt is played."""
         return self.controller.busy
 
-    def when_free(self, do: Callable[[], None]) -> bool:
-        """Do something now, or after an answered call has returned; return False while a call runs or is played."""
-        return self.controller.when_free(do)
+    def when_free(self, do: Callable[[], None]) -> None:
+        """Do something now, or after an answered call has returned; say so while a call runs or is played."""
+        if not self.controller.when_free(do):
+            self.app.notify(_BUSY, severity="warning")
 
     def input_happened(self, at: float) -> None:
         """Note that a key or the mouse was used."""
@@ -586,6 +588,7 @@ class SolveScreen(Screen[How]):
                 self.editor.editor.flush()
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
+            self._places.keep(self.code, self.editor)
             if self.notes_pane.is_mounted and self.notes.waits:
                 self.controller.noted(self.notes.text)
             self.on_unmount()

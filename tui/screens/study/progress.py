@@ -70,16 +70,11 @@ class ProgressScreen(Screen[None]):
     def on_mount(self) -> None:
         """Read at once, and then again and again."""
         self.query_one(CoverageTable).focus()
-        self._poll()
-        self.set_interval(POLL_S, self._poll)
+        self._jobs.repeat(POLL_S, lambda job: self._read(), self._show)
 
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
-
-    def _poll(self) -> None:
-        if not self._jobs.busy:
-            self._jobs.do(lambda job: self._read(), self._show)
 
     def _show(self, found: Found) -> None:
         self._progress, state = found

@@ -1,0 +1,60 @@
+"""Runs that are plain text: blocks of lines, told apart by whole lines that begin one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.format import RunReader
+from gistpoint.sessions.records.model import Json
+from gistpoint.sessions.records.scanning import RawRecord
+
+
+def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
+    """Yield each line with its position, without its line break; a line longer than a chunk comes in pieces."""
+    at, kept = start, b""
+    while chunk := blob.read(at + len(kept), limits.CHUNK):
+        window = kept + chunk
+        begun = 0
+        while (found := window.find(b"\n", begun)) >= 0:
+            yield at + begun, at + found + 1, window[begun:found].rstrip(b"\r").decode("utf-8", "replace")
+            begun = found + 1
+        at, kept = at + begun, window[begun:]
+        if len(kept) > limits.CHUNK:
+            yield at, at + len(kept), kept.decode("utf-8", "replace")
+            at, kept = at + len(kept), b""
+    if kept:
+        yield at, at + len(kept), kept.decode("utf-8", "replace")
+
+
+class TextReader(RunReader):
+    """Yields blocks of lines; the fields of a record are its kind."""
+
+    @abstractmethod
+    def begins(self, line: str, following: str, kind: str) -> str:
+        """Return the kind of the block that a line begins, empty if it goes on with the block of `kind`."""
+
+    def records(self) -> Iterator[RawRecord]:
+        """Yield every block."""
+        begun, kind, end = self.probe.start, "", self.probe.start
+        found = text_lines(self.probe.blob, self.probe.start)
+        line = next(found, None)
+        while line is not None:
+            following = next(found, None)
+            start, end, text = line
+            fresh = self.begins(text, following[2] if following else "", kind)
+            if fresh:
+                if start > begun:
+                    yield RawRecord(begun, start, kind)
+                begun, kind = start, fresh
+            line = following
+        if end > begun:
+            yield RawRecord(begun, end, kind)
+
+    def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
+        """Return the text of a block."""
+        if end - start > limits.RECORD:
+            return None, f"is longer than {limits.RECORD >> 20} MB"
+        return blob.read(start, end - start).decode("utf-8", "replace"), ""

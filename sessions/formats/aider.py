@@ -1,0 +1,242 @@
+"""aider's `.aider.chat.history.md`: one file with many chats, each of them a run.
+
+After aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both end with two spaces. A
+notice of several lines has `>` on its first and the spaces on its last. Everything else was said by the model. A
+heading of the model's has one blank line before it, a line of the user's two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
+from gistpoint.sessions.formats.messages import Totals
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
+from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.values import as_dict, as_str, as_text, joined, when
+
+_CHAT = "# aider chat started at "
+_TOKENS = re.compile(r"Tokens: ([\d.,]+[kM]?) sent,(?: ([\d.,]+[kM]?) cache write,)?(?: ([\d.,]+[kM]?) cache hit,)?"
+                     r" ([\d.,]+[kM]?) received")  # fmt: skip
+_COST = re.compile(r"Cost: \$([\d.]+) (?:message|request|send)")
+_MODEL = re.compile(r"^(?:Main model|Models?): ([^\s,]+)", re.M)
+_VERSION = re.compile(r"^Aider v(\S+)", re.M)
+_APPLIED = re.compile(r"^Applied edit to (.+?)\s*$", re.M)
+_FAILED = re.compile(
+    r"did not conform|SearchReplaceNoExactMatch|failed to match|^litellm\.|Traceback \(most recent", re.M
+)
+_BLOCK = re.compile(
+    r"^(?P<path>[^\n]+)\n[ \t]*(?:```|<\w+>)[^\n]*\n<{5,9} SEARCH\n(?P<old>.*?)^={5,9}\n(?P<new>.*?)^>{5,9} REPLACE",
+    re.M | re.S,
+)
+
+
+class _Lines:
+    """Tells what the lines of a chat are."""
+
+    def __init__(self) -> None:
+        self._open = False
+        self._blanks = 1
+
+    def begins(self, line: str, following: str, kind: str) -> str:
+        """Return the kind of block that a line begins, empty if it goes on with the block of `kind`."""
+        ends = line.endswith("  ")
+        blanks, self._blanks = self._blanks, 0 if line.strip() else self._blanks + 1
+        if line.startswith(_CHAT):
+            self._open = False
+            return "chat"
+        if line.startswith("#### ") and (ends or kind != "reply" or blanks > 1):
+            self._open = False
+            return "user" if blanks or kind != "user" else ""
+        if line.startswith("> ") or line == ">":
+            goes_on = not ends and bool(following.strip()) and not following.startswith(("> ", "#### ", _CHAT))
+            if ends or goes_on or kind == "notice" or line == ">":
+                self._open = goes_on
+                return "" if kind == "notice" else "notice"
+        if self._open:
+            self._open = not ends
+            return ""
+        goes_on = kind == "notice" and (not blanks or line[:1].isspace())
+        return "reply" if line.strip() and kind != "reply" and not goes_on else ""
+
+
+class _Reader(TextReader):
+    format = "aider"
+
+    def __init__(self, probe: FileProbe, id: str) -> None:
+        super().__init__(probe)
+        self._id = id
+        self._lines = _Lines()
+        self._kind = ""
+        self._totals = Totals()
+
+    def begins(self, line: str, following: str, kind: str) -> str:
+        return self._lines.begins(line, following, kind)
+
+    def records(self) -> Iterator[RawRecord]:
+        for record in super().records():
+            if record.fields == "notice":
+                notices = as_str(self.load(self.probe.blob, record.start, record.end)[0])
+                self._totals.add(*_spent(notices))
+            yield record
+
+    def place(self, fields: Json, step_count: int) -> int:
+        joins = step_count and ((fields == "notice" and self._kind in ("reply", "chat")) or not fields)
+        self._kind = self._kind if joins else as_str(fields)
+        return step_count - 1 if joins else step_count
+
+    def header(self) -> Run:
+        opening = _unquoted(self.probe.blob.read(0, 8192).decode("utf-8", "replace"))
+        model, version = _MODEL.search(opening), _VERSION.search(opening)
+        return Run(
+            self.format,
+            version[1] if version else "",
+            id=self._id,
+            model=model[1] if model else "",
+            agent="aider",
+            tokens=self._totals.tokens,
+            cost=self._totals.cost,
+            started=when(_started(opening)),
+            derived=frozenset({"tokens", "cost"}),
+        )
+
+    def part(self, index: int, number: int, value: Json) -> Json:
+        text = as_str(value)
+        if text.startswith("#### "):
+            asked = "\n".join(line.removesuffix("  ").removeprefix("#### ") for line in text.strip("\n").split("\n"))
+            return {"kind": "user", "text": asked}
+        if text.startswith(">") and not text.startswith(">>"):
+            return {"kind": "notice", "text": _unquoted(text).strip("\n")}
+        return {"kind": "chat" if text.startswith(_CHAT) else "reply", "text": text.strip("\n")}
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        blocks = [as_dict(raw.value) for raw in raws]
+        kind, text = as_str(blocks[0].get("kind")), as_text(blocks[0].get("text"))
+        notices = joined(as_text(block.get("text")) for block in blocks[1:])
+        ranges = tuple(raw.range for raw in raws)
+        if kind == "reply":
+            return _reply(index, raws, text, notices)
+        if kind == "user":
+            command = text.startswith(("/", "!"))
+            purpose = StepKind.NOTE if command else StepKind.TASK if index < 3 else StepKind.MESSAGE
+            return Step(index, Actor.USER, purpose, raws[0].range, ranges, label="command" if command else "user",
+                        text=text, derived=frozenset({"kind"}))  # fmt: skip
+        purpose = StepKind.STATE if kind == "chat" else StepKind.NOTE
+        return Step(index, Actor.ENVIRONMENT, purpose, raws[0].range, ranges, label=kind, text=joined([text, notices]),
+                    started=when(_started(text)), naive=kind == "chat")  # fmt: skip
+
+
+def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
+    tokens, cost = _spent(notices)
+    edits = [FileEdit(match["path"].strip(" *`#:"), match["old"], match["new"]) for match in _BLOCK.finditer(text)]
+    known = {edit.path for edit in edits}
+    edits += [FileEdit(path) for path in dict.fromkeys(_APPLIED.findall(notices)) if path not in known]
+    failed = bool(_FAILED.search(notices))
+    return Step(
+        index, Actor.AGENT, StepKind.EDIT if edits else StepKind.MESSAGE, raws[0].range,
+        tuple(raw.range for raw in raws), label="reply", text=text,
+        results=(Result("", notices, failed or None),) if notices.strip() else (),
+        tokens=tokens, cost=cost, edits=tuple(edits), flags=frozenset({"error"} if failed else ()),
+        derived=frozenset({"kind", "edits", "results.is_error"}),
+    )  # fmt: skip
+
+
+def _started(text: str) -> str:
+    return text.partition("\n")[0].removeprefix(_CHAT).strip() if text.startswith(_CHAT) else ""
+
+
+def _unquoted(text: str) -> str:
+    """Return notices without their marks."""
+    return "\n".join(re.sub(r"^> ?", "", line).removesuffix("  ") for line in text.split("\n"))
+
+
+def _count(written: str | None) -> int | None:
+    if not written:
+        return None
+    scale = {"k": 1000, "M": 1_000_000}.get(written[-1], 1)
+    try:
+        return round(float(written.rstrip("kM").replace(",", "")) * scale)
+    except ValueError:
+        return None
+
+
+def _spent(notices: str) -> tuple[Tokens, float | None]:
+    """Return tokens and cost of an answer from the notices after it; aider rounds them."""
+    counts, cost = _TOKENS.search(notices), _COST.search(notices)
+    tokens = Tokens(_count(counts[1]), _count(counts[4]), _count(counts[3])) if counts else Tokens()
+    try:
+        return tokens, float(cost[1]) if cost else None
+    except ValueError:
+        return tokens, None
+
+
+@dataclass(slots=True)
+class _Chat:
+    """A chat of a file: its position, its name, and whether anything was asked or said in it."""
+
+    start: int
+    end: int
+    name: str
+    said: bool = False
+    lines: _Lines = field(default_factory=_Lines)
+
+
+def _chats(probe: FileProbe) -> Iterator[_Chat]:
+    """Yield the chats in which somebody asked or answered."""
+    chat, kind = None, ""
+    found = text_lines(probe.blob, probe.start)
+    line = next(found, None)
+    names = RunNames()
+    while line is not None:
+        following = next(found, None)
+        start, end, text = line
+        if text.startswith(_CHAT):
+            if chat is not None and chat.said:
+                yield chat
+            chat, kind = _Chat(start, end, names.name(_started(text) or str(start))), "chat"
+        if chat is not None:
+            fresh = chat.lines.begins(text, following[2] if following else "", kind)
+            kind = fresh or kind
+            asked = text.startswith("#### ") and not text.startswith(("#### /", "#### !"))
+            chat.said = chat.said or fresh == "reply" or (kind == "user" and asked)
+            chat.end = end
+        line = following
+    if chat is not None and chat.said:
+        yield chat
+
+
+class Aider(Format):
+    """Recognised by a line that says when a chat started."""
+
+    name = "aider"
+    not_shown: Sequence[NotShown] = ()
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        return 1.0 if f"\n{_CHAT}" in f"\n{probe.text[:4096]}" else 0.0
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the chats in which somebody asked or answered; the only one has no id."""
+        chats = list(_chats(probe))
+        for chat in chats:
+            header = _open(probe, chat).header()
+            yield RunEntry(chat.name if len(chats) > 1 else "", replace(header, task=f"chat of {chat.name}"))
+
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open a chat by the time at which it started, or the only one."""
+        for chat in _chats(probe):
+            if chat.name == id or not id:
+                return _open(probe, chat)
+        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+
+
+def _open(probe: FileProbe, chat: _Chat) -> _Reader:
+    return _Reader(probe.part(RawRecord(chat.start, chat.end, None)), chat.name)
+
+
+FORMAT = Aider()

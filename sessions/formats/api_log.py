@@ -1,0 +1,227 @@
+"""Logs of requests to model APIs with their replies: lines, arrays, HAR files, cassettes in JSON, results of batches.
+
+Each request repeats its conversation, so that an exchange adds what is new in its request, and its reply. Exchanges
+that do not continue each other, such as those that only find a title, are runs of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gistpoint.sessions.formats._parts import PartsReader
+from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_step, tokens_of, usage_of
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord, Scanner, elements_at, guarded, lines
+from gistpoint.sessions.records.values import as_dict, as_list, as_str, as_text, dumped, first, joined, objects, when
+
+_ARRAYS = ("interactions", "exchanges", "calls", "logs", "requests", "entries")
+_TIMES = ("timestamp", "startedDateTime", "created_at", "started_at", "start_time", "time", "ts", "created")
+_ENDS = ("logged_at", "ended_at", "end_time", "completed_at")
+
+
+_UNFINISHED = frozenset(("failed", "incomplete", "cancelled"))
+_KEYS = frozenset(("request", "response", "params", "custom_id", "req", "request_body", "kwargs", "input"))
+
+
+class _Reader(PartsReader):
+    format = "api-log"
+    arrays = _ARRAYS
+
+    def __init__(self, probe: FileProbe, id: str) -> None:
+        super().__init__(probe)
+        self._id = id
+        self._start = 0
+        self._turns = Turns()
+        self._system: Json = None
+        self._totals = Totals()
+        self._names = {"model": "", "task": "", "error": ""}
+        self._times: list[float] = []
+
+    def wholes(self) -> Iterator[RawRecord]:
+        left_out = 0
+        for record, conversation, start in self.exchanges():
+            if record.damage or str(conversation) == self._id:
+                self._start = start
+                yield record
+            left_out += not record.damage and not conversation
+        if left_out:
+            self.warnings.append(f"{left_out:,} records hold no request to a model and no reply; they are left out.")
+
+    def exchanges(self) -> Iterator[tuple[RawRecord, int, int]]:
+        """Yield every record, its conversation from 1 on, 0 without one, and how many of its messages are known."""
+        from gistpoint.sessions.formats._api_bodies import Conversations, sides_of
+
+        conversations = Conversations()
+        for record in self._all():
+            request, reply = ({}, {}) if record.damage else sides_of(record.fields)
+            conversation, start = conversations.place(request, reply) if request or reply else (-1, 0)
+            yield record, conversation + 1, start
+
+    def _all(self) -> Iterator[RawRecord]:
+        blob, start = self.probe.blob, self.probe.start
+        if "log" in self.probe.object:
+            return guarded(elements_at(blob, start, "log", "entries"), blob, self.warnings)
+        if self.probe.array or any(key in self.probe.object for key in _ARRAYS):
+            return super().wholes()
+        found = lines(blob, start) if self.probe.is_lines else iter([Scanner(blob, start).record()])
+        return guarded(found, blob, self.warnings)
+
+    def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
+        from gistpoint.sessions.formats._api_bodies import asked_in, message_of, sides_of, system_of
+
+        request, reply = sides_of(fields)
+        self.learn(fields)
+        system = system_of(request)
+        if system and system != self._system:
+            self._system = system
+            yield {"part": "system"}
+        for number, message in list(enumerate(asked_in(request)))[self._start :]:
+            yield {"part": "message", "number": number, "message": _light(message)}
+        if reply:
+            said = message_of(reply)
+            yield {"part": "reply", "message": _light(said)} if said else {"part": "error"}
+
+    def learn(self, fields: Json) -> None:
+        """Count an exchange for the header."""
+        from gistpoint.sessions.formats._api_bodies import sides_of
+
+        exchange = as_dict(fields)
+        request, reply = sides_of(fields)
+        usage = usage_of(reply)
+        self._totals.add(tokens_of(usage), cost_of(reply, usage))
+        self._names["model"] = as_str(first(reply, "model") or self._names["model"] or request.get("model"))
+        self._names["task"] = self._names["task"] or as_str(exchange.get("custom_id"))
+        ended = as_str(reply.get("status"))
+        ended = ended if ended in _UNFINISHED else ""
+        self._names["error"] = "error" if reply.get("error") else ended
+        self._times += [at for at in (_asked_at(exchange), _answered_at(exchange)) if at is not None]
+
+    def owner(self, name: dict[str, Json], step_count: int) -> int:
+        if name["part"] in ("message", "reply"):
+            return self._turns.place(name["message"], step_count)
+        return step_count
+
+    def part_of(self, value: Json, name: dict[str, Json]) -> Json:
+        from gistpoint.sessions.formats._api_bodies import asked_in, message_of, sides_of, system_of
+
+        request, reply = sides_of(value)
+        exchange = as_dict(value)
+        if name["part"] == "system":
+            return {"role": "system", "content": system_of(request)}
+        if name["part"] == "error":
+            return {"error": reply.get("error"), "timestamp": _answered_at(exchange)}
+        if name["part"] == "reply":
+            return {**message_of(reply), "timestamp": _answered_at(exchange)}
+        number = name["number"]
+        return {**asked_in(request)[number if isinstance(number, int) else 0], "timestamp": _asked_at(exchange)}
+
+    def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
+        value, damage = super().load(blob, start, end)
+        if not damage and end - start > limits.LONG_RECORD:  # a body may be a text, which must be whole to be read
+            import json
+
+            value = json.loads(blob.read(start, end - start).decode("utf-8", "replace"), strict=False)
+        return value, damage
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        names = self.names(index)
+        value = as_dict(raws[0].value)
+        if names[0].get("part") == "error":
+            error = value.get("error")
+            text = as_text(as_dict(error).get("message")) or (error if isinstance(error, str) else dumped(error))
+            return Step(
+                index, Actor.ENVIRONMENT, StepKind.ERROR, raws[0].range, tuple(raw.range for raw in raws),
+                label="error", text=text, started=when(value.get("timestamp")), flags=frozenset({"error"}),
+                derived=frozenset({"kind"}),
+            )  # fmt: skip
+        step = message_step(index, raws)
+        ended = {key: value[key] for key in ("stop_reason", "stop_details", "incomplete_details") if value.get(key)}
+        if value.get("status") == "failed" or value.get("error"):
+            text = joined([step.text, as_text(as_dict(value.get("error")).get("message"))])
+            return replace(step, text=text, state=ended, flags=step.flags | {"error"})
+        return replace(step, state=ended) if ended else step
+
+    def header(self) -> Run:
+        spent, times = self._totals, self._times
+        return Run(
+            self.format, id=self._id, task=self._names["task"], model=self._names["model"],
+            exit_status=self._names["error"],
+            tokens=spent.tokens, cost=spent.cost, started=min(times, default=None),
+            duration_s=max(times) - min(times) if times else None,
+            derived=frozenset({"tokens", "cost", "duration_s"}),
+        )  # fmt: skip
+
+
+def _light(message: dict[str, Json]) -> dict[str, Json]:
+    """Return what decides where a message belongs: its role and the ids of its calls and results."""
+    kept: dict[str, Json] = {key: message[key] for key in ("role", "type", "object", "call_id", "tool_call_id", "id")
+                             if key in message}  # fmt: skip
+    for key in ("content", "tool_calls", "output"):
+        inner = objects(message.get(key)) if isinstance(message.get(key), list) else []
+        named: list[Json] = [
+            {name: part[name] for name in ("type", "id", "call_id", "tool_use_id") if name in part} for part in inner
+        ]
+        if named:
+            kept[key] = named
+    return kept
+
+
+def _asked_at(exchange: dict[str, Json]) -> float | None:
+    return when(first(as_dict(exchange.get("request")), *_TIMES) or first(exchange, *_TIMES))
+
+
+def _answered_at(exchange: dict[str, Json]) -> float | None:
+    at = when(first(as_dict(exchange.get("response")), *_TIMES) or first(exchange, *_ENDS))
+    milliseconds, asked = exchange.get("time"), _asked_at(exchange)
+    if at is None and asked is not None and isinstance(milliseconds, int | float) and "startedDateTime" in exchange:
+        return asked + milliseconds / 1000
+    return at
+
+
+class ApiLog(Format):
+    """Recognised by records that hold a request to a model's API with its reply, or by batches with their own ids."""
+
+    name = "api-log"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("request", "response", "url", "method", "headers", "status"),
+                 "how an exchange was sent; the messages of its bodies are shown, each once"),
+        NotShown(("usage", "stop_reason", "status", "output.status", "content.cache_control"),
+                 "counts and settings of the provider; the model, the tokens and the reason of the end are shown"),
+    )  # fmt: skip
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        found = objects(probe.array) or probe.lines or [probe.object]
+        entries = as_list(as_dict(probe.object.get("log")).get("entries"))
+        for key in _ARRAYS:
+            entries = entries or as_list(probe.object.get(key))
+        likely = [one for one in [*found[:20], *objects(entries)[:3]]
+                  if _KEYS & one.keys() or one.get("object") == "response"]  # fmt: skip
+        if not likely:
+            return 0.0
+        from gistpoint.sessions.formats._api_bodies import sides_of
+
+        return 0.92 if any(any(sides_of(one)) for one in likely) else 0.0
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the conversations, in the order in which they began."""
+        known: dict[int, _Reader] = {}
+        for record, conversation, _ in _Reader(probe, "").exchanges():
+            if conversation:
+                known.setdefault(conversation, _Reader(probe, str(conversation))).learn(record.fields)
+        for number, reader in known.items():
+            yield RunEntry(str(number), reader.header())
+
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open a conversation by its number."""
+        if not id.isdecimal():
+            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+        return _Reader(probe, id)
+
+
+FORMAT = ApiLog()

@@ -1,0 +1,266 @@
+"""Results of tau-bench and of tau2-bench: an agent and a user who both may call tools; a run for each trial of a task.
+
+In tau2's voice mode a run is a list of ticks, in which both may speak at once: a turn lasts until the other one speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from gistpoint.sessions.formats.benchmarks import row_header
+from gistpoint.sessions.formats.calls import call_of_function, kind_of
+from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_step, role_of, tokens_of, usage_of
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
+from gistpoint.sessions.records.values import (
+    as_bool,
+    as_dict,
+    as_float,
+    as_str,
+    as_text,
+    first,
+    is_naive,
+    joined,
+    objects,
+    recoded,
+    when,
+)
+
+Shape = Literal["trials", "results", "simulation"]
+_SIMULATIONS = "simulations"
+
+
+def shape_of(probe: FileProbe) -> Shape | None:
+    """Return how the runs are arranged in the file, None if it is of neither benchmark."""
+    opening = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
+    if _SIMULATIONS in probe.object and ("info" in probe.object or "tasks" in probe.object):
+        return "results"
+    keys = opening.keys()
+    if "task_id" in keys and isinstance(opening.get("traj"), list):
+        return "trials"
+    voiced = "ticks" in keys and "messages" not in keys
+    if "task_id" in keys and ({"termination_reason", "trial"} <= keys or voiced):
+        return "simulation" if not probe.array and not probe.is_lines else "trials"
+    return None
+
+
+def _message(value: Json) -> Json:
+    """Return a message with the result of a tool as in OpenAI's API; several in one as parts."""
+    message = as_dict(value)
+    if message.get("role") != "tool" or "tool_call_id" in message:
+        return value
+    if isinstance(message.get("tool_messages"), list):
+        parts: list[Json] = [
+            {"type": "tool_result", "tool_use_id": part.get("id"), "content": part.get("content"),
+             "is_error": True if part.get("error") else None}
+            for part in objects(message["tool_messages"])
+        ]  # fmt: skip
+        return {"role": "tool", "content": parts}
+    return {**{key: item for key, item in message.items() if key != "id"}, "tool_call_id": message.get("id")}
+
+
+class _Reader(RunReader):
+    """Reads one trial."""
+
+    format = "tau-bench"
+    arrays = ("traj", "messages", "ticks")
+
+    def __init__(self, probe: FileProbe, header: Run, beside: dict[str, Json]) -> None:
+        """`beside` are what the file has for the run outside of it: its task and the agent's policy."""
+        super().__init__(probe)
+        self._header = header
+        self._beside = beside
+        self._turns = Turns()
+        self._ticks = _Ticks()
+        self._totals = Totals()
+
+    def records(self) -> Iterator[RawRecord]:
+        self.facts.update(self._beside)
+        return super().records()
+
+    def place(self, fields: Json, step_count: int) -> int:
+        message = as_dict(fields)
+        if "tick_id" in message:
+            return self._ticks.place(message, step_count)
+        if role_of(message) == "assistant":
+            usage = usage_of(message)
+            self._totals.add(tokens_of(usage), cost_of(message, usage))
+        return self._turns.place(_message(fields), step_count)
+
+    def completed(self, value: Json) -> Json:
+        return _message(value)
+
+    def header(self) -> Run:
+        run, spent = self._header, self._totals
+        if not spent.tokens and (spent.cost is None or run.cost is not None):
+            return run
+        derived = {"tokens"} if spent.tokens else set[str]()
+        if run.cost is None and spent.cost is not None:
+            run, derived = replace(run, cost=spent.cost), derived | {"cost"}
+        return replace(run, tokens=spent.tokens, derived=run.derived | derived)
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        if "tick_id" in as_dict(raws[0].value):
+            return _voiced_step(index, raws)
+        step = message_step(index, raws)
+        return replace(step, kind=StepKind.MESSAGE) if step.kind is StepKind.TASK else step
+
+
+class _Ticks:
+    """Groups ticks into turns: one goes on, through silence and overlap, until the other speaks alone."""
+
+    def __init__(self) -> None:
+        self._speaker = ""
+
+    def place(self, tick: dict[str, Json], step_count: int) -> int:
+        speakers = [who for who in ("agent", "user") if _speaks(tick, who)]
+        if self._speaker in speakers or (not speakers and self._speaker):
+            return step_count - 1
+        if not speakers:
+            return max(0, step_count - 1)
+        self._speaker = speakers[0]
+        return step_count
+
+
+def _speaks(tick: dict[str, Json], who: str) -> bool:
+    said = as_text(as_dict(tick.get(f"{who}_chunk")).get("content"))
+    return bool(said.strip() or tick.get(f"{who}_tool_calls"))
+
+
+def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
+    ticks = [as_dict(raw.value) for raw in raws]
+    who = next((who for tick in ticks for who in ("agent", "user") if _speaks(tick, who)), "")
+    other = "user" if who == "agent" else "agent"
+    said = {name: "".join(as_text(as_dict(tick.get(f"{name}_chunk")).get("content")) for tick in ticks)
+            for name in ("agent", "user")}  # fmt: skip
+    calls = tuple(
+        call_of_function(item)
+        for tick in ticks
+        for name in ("agent", "user")
+        for item in objects(tick.get(f"{name}_tool_calls"))
+    )
+    results = tuple(
+        Result(as_str(item.get("id")), as_text(item.get("content")), as_bool(item.get("error")) or None)
+        for tick in ticks
+        for name in ("agent", "user")
+        for item in objects(tick.get(f"{name}_tool_results"))
+    )
+    overlap = f"[{other}, at the same time] {said[other]}" if who and said[other].strip() else ""
+    actor = {"agent": Actor.AGENT, "user": Actor.USER}.get(who, Actor.ENVIRONMENT)
+    return Step(
+        index, actor, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="ticks",
+        text=joined([said.get(who, ""), overlap]), calls=calls, results=results,
+        started=when(ticks[0].get("timestamp")), ended=when(ticks[-1].get("timestamp")),
+        naive=is_naive(ticks[0].get("timestamp")), derived=frozenset({"kind"}),
+        flags=frozenset({"error"} if any(result.is_error for result in results) else ()),
+    )  # fmt: skip
+
+
+def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
+    """Return the header of a trial; `info` is that of tau2's whole file."""
+    told = as_dict(trial.get("reward_info"))
+    run = row_header("tau-bench", "2" if info or "reward" not in trial else "1", {**told, **trial})
+    costs = {"user_cost": as_float(trial.get("user_cost"))} if "user_cost" in trial else {}
+    costs |= {"user_cost": as_float(as_dict(trial.get("info")).get("user_cost"))} if "info" in trial else {}
+    domain = as_str(as_dict(info.get("environment_info")).get("domain_name"))
+    return replace(
+        run,
+        id=as_str(trial.get("id")) or id,
+        task=f"{domain} {run.task}".strip(),
+        model=as_str(as_dict(info.get("agent_info")).get("llm")),
+        agent=as_str(as_dict(info.get("agent_info")).get("implementation")),
+        exit_status=as_str(trial.get("termination_reason")),
+        cost=as_float(trial.get("agent_cost")),
+        duration_s=as_float(trial.get("duration")),
+        started=when(first(trial, "start_time", "timestamp")),
+        extra={key: value for key, value in costs.items() if value is not None},
+    )
+
+
+class TauBench(Format):
+    """Recognised by trials of a task with their conversation, alone or as the simulations of a file of results."""
+
+    name = "tau-bench"
+    reviewed_as = "chat"
+    texts_in_records = True
+    not_shown: Sequence[NotShown] = (
+        NotShown(("raw_data",), "the provider's own form of the reply; what it says and calls is shown"),
+        NotShown(("requestor", "tool_messages.requestor", "tool_calls.requestor"), "who called, which the step says"),
+        NotShown(("info.reward_info.actions",), "the expected actions, which the task has too", of_run=True),
+    )
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        return 0.95 if shape_of(probe) else 0.0
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the trials."""
+        info = _info(probe)
+        for id, record in _trials(probe):
+            yield RunEntry(id, _header(_members(record), id, info))
+
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open a trial."""
+        for known, record in _trials(probe):
+            if known == id or not id:
+                members = _members(record)
+                info = _info(probe)
+                header = _header(members, known, info)
+                beside = _beside(probe, info, as_str(members.get("task_id")))
+                return _Reader(probe if known == "" else probe.part(record), header, beside)
+        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+
+
+def _trials(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
+    """Yield the trials with their ids: the task's, and the trial's number from the second one on."""
+    shape = shape_of(probe) or ("trials" if probe.array or probe.is_lines else "simulation")
+    if shape == "simulation":
+        from gistpoint.sessions.records.loading import load_record
+
+        yield "", RawRecord(probe.start, probe.blob.size, load_record(probe.blob, probe.start, probe.blob.size)[0])
+        return
+    if shape == "results":
+        found = elements_at(probe.blob, probe.start, _SIMULATIONS)
+    elif probe.array:
+        found = guarded(array_records(probe.blob, probe.start, None), probe.blob, [])
+    else:
+        found = guarded(lines(probe.blob, probe.start), probe.blob, [])
+    names = RunNames()
+    for number, record in enumerate(found, 1):
+        trial = as_dict(record.fields if record.fields is not None else probe.part(record).object)
+        task, count = as_str(trial.get("task_id")), as_str(trial.get("trial"))
+        name = f"{task}_trial_{count}" if count not in ("", "0") else task
+        yield names.name(name or str(number)), record._replace(fields=trial)
+
+
+def _members(record: RawRecord) -> dict[str, Json]:
+    """Return the members of a trial beside its conversation."""
+    return {key: recoded(item) for key, item in as_dict(record.fields).items() if key not in _Reader.arrays}
+
+
+def _info(probe: FileProbe) -> dict[str, Json]:
+    """Return what tau2 says of the whole experiment."""
+    if _SIMULATIONS not in probe.object:
+        return {}
+    record = probe.member("info", (_SIMULATIONS,))
+    return as_dict(recoded(record.fields)) if record is not None else {}
+
+
+def _beside(probe: FileProbe, info: dict[str, Json], task: str) -> dict[str, Json]:
+    """Return the task, and the policy that the agent was given, which no message says."""
+    policy = as_dict(info.get("environment_info")).get("policy")
+    found: dict[str, Json] = {"policy": policy} if policy else {}
+    if _SIMULATIONS in probe.object:
+        for record in elements_at(probe.blob, probe.start, "tasks"):
+            if as_str(as_dict(record.fields).get("id")) == task:
+                found["task"] = recoded(record.fields)
+                break
+    return found
+
+
+FORMAT = TauBench()

@@ -1,0 +1,56 @@
+"""aider's history: each chat is a run, and whole lines say who speaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recorded_runs.assistants import AIDER
+from recorded_runs.written import read_whole
+
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.model import Actor, FileEdit, StepKind, Tokens
+from gistpoint.sessions.runs.opening import list_runs, open_run
+
+FIRST, SECOND = "2024-08-21%2015:16:42", "2024-08-22%2008:00:00"
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    path = tmp_path / ".aider.chat.history.md"
+    path.write_text(AIDER, encoding="utf-8")
+    return path
+
+
+def test_chats_in_which_nothing_was_asked_are_left_out(history: Path) -> None:
+    listed = list(list_runs([history]))
+    assert [item.name.partition("#")[2] for item in listed] == [FIRST, SECOND]
+    headers = [item.header for item in listed if item.header]
+    assert [(header.model, header.format_version) for header in headers] == [("model-x", "0.51.2"), ("", "0.51.2")]
+    with pytest.raises(RunFileError):
+        open_run(f"{history}#2024-08-21%2015:14:00")
+
+
+def test_an_answer_has_its_edits_and_what_aider_said_of_it(history: Path) -> None:
+    run = read_whole(history, FIRST)
+    steps = list(run.steps())
+    assert [(step.actor, step.kind) for step in steps] == [
+        (Actor.ENVIRONMENT, StepKind.STATE), (Actor.USER, StepKind.NOTE), (Actor.ENVIRONMENT, StepKind.NOTE),
+        (Actor.USER, StepKind.MESSAGE), (Actor.AGENT, StepKind.EDIT), (Actor.USER, StepKind.MESSAGE),
+        (Actor.AGENT, StepKind.MESSAGE),
+    ][:len(steps)]  # fmt: skip
+    asked, answer, failed = steps[3], steps[4], steps[-1]
+    assert asked.text == "Fix the mean\nof nothing"
+    assert answer.text.startswith("I change it.\n\n#### A heading\n\n> a quotation")
+    assert answer.edits == (FileEdit("a.py", "x = 1\n", "x = 2\n"),)
+    assert (answer.tokens, answer.cost) == (Tokens(6500, 492, 1200), 0.03)
+    assert answer.results[0].text.endswith("Applied edit to a.py\nCommit abcdef0 fix: mean")
+    assert (failed.results[0].is_error, failed.flags) == (True, frozenset({"error"}))
+    assert (run.header.tokens, run.header.cost) == (Tokens(13500, 502, 1200), 0.04)
+    assert (steps[0].naive, steps[0].started) == (True, 1724253402.0)
+
+
+def test_a_file_that_is_cut_within_a_line_is_read_to_its_end(history: Path) -> None:
+    history.write_text(AIDER[: AIDER.index("It is one") + 5], encoding="utf-8")
+    last = list(read_whole(history, SECOND).steps())[-1]
+    assert (last.actor, last.text) == (Actor.AGENT, "It is")

@@ -1,0 +1,49 @@
+"""The base of long work on the open run that its reader asks for and can stop."""
+
+from __future__ import annotations
+
+from textual.message_pump import MessagePump
+
+from gistpoint.core.errors import UserError
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.view import ReviewView
+
+
+class ViewJob:
+    """One job at a time, in its own thread, which tells the view how it goes."""
+
+    NAME = ""
+    """The name of the thread."""
+
+    def __init__(self, owner: MessagePump, view: ReviewView) -> None:
+        self._view = view
+        self._jobs = Jobs(owner, self.NAME, failed=self._failed)
+        self._job: Job | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was ever asked for."""
+        return self._job is not None
+
+    @property
+    def running(self) -> bool:
+        """Whether it goes on."""
+        return self._job is not None and self._job.running
+
+    def stop(self) -> None:
+        """Stop for good."""
+        self._jobs.stop()
+
+    def stops(self) -> bool:
+        """Stop the job that goes on; return whether there was one."""
+        if self._job is None or not self._job.running:
+            return False
+        self._job.stop()
+        self._view.say("Stopping …")
+        return True
+
+    def _failed(self, error: Exception) -> None:
+        if not isinstance(error, UserError):
+            raise error
+        self._view.show_error(error)
+        self._view.say(error.message)

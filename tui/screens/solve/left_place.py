@@ -1,0 +1,106 @@
+"""Where a solver was when they left an attempt: the record needs none of it, but they go on there."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+from textual.screen import Screen
+
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.tui.known import last_source, shown_file, shown_function
+from gistpoint.tui.screens.solve.interruptions import How
+from gistpoint.tui.screens.solve.kind import EditorPane
+from gistpoint.tui.screens.solve.reading import CodePane
+
+if TYPE_CHECKING:
+    from gistpoint.tui.base_app import BaseApp
+
+
+class TextPlace(msgspec.Struct, frozen=True):
+    """A place in a text; `name` is a path, or `path::qualname`, `top` the first row in sight."""
+
+    name: str
+    line: int
+    column: int
+    top: int
+
+
+class LeftPlace(msgspec.Struct, frozen=True):
+    """The places in the texts that were open after so many calls."""
+
+    calls: int
+    code: TextPlace | None = None
+    editor: TextPlace | None = None
+
+
+class PlaceKeeper:
+    """Keeps the place in an attempt of a person, in a file of its own; a folder that can't be used keeps nothing."""
+
+    def __init__(self, screen: Screen[How], attempt: Attempt) -> None:
+        self._screen, self._attempt = screen, attempt
+
+    @cached_property
+    def _file(self) -> Path:
+        folder = cast("BaseApp", self._screen.app).locations.left_places
+        return folder / f"{sha256_of_text(self._attempt.state.attempt_id)[:32]}.json"
+
+    @cached_property
+    def _left(self) -> LeftPlace:
+        nowhere = LeftPlace(len(self._attempt.state.calls))
+        try:
+            found = msgspec.json.decode(self._file.read_bytes(), type=LeftPlace)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return nowhere
+        return found if found.calls == nowhere.calls else nowhere  # the attempt may have gone on elsewhere
+
+    def show_code(self, pane: CodePane) -> None:
+        """Show the text that was read where it was read, else the one that was shown last."""
+        state = self._attempt.state
+        place, last = self._left.code, last_source(state)
+        if place is not None:
+            shown = shown_function(state, place.name) if "::" in place.name else shown_file(state, place.name)
+            if shown is not None:
+                pane.show(shown)
+                pane.view.go_to(place.line, place.column)
+                pane.call_after_refresh(pane.view.place, 0, place.top)
+                return
+        if last is not None:
+            pane.show(last)
+
+    def open_editor(self, pane: EditorPane) -> None:
+        """Open the function that was open, with the cursor where it was."""
+        place = self._left.editor
+        if place is None or not (place.name == pane.buffer or pane.start_of(place.name)):
+            return
+        pane.open(place.name)
+        pane.editor.move_cursor((place.line, place.column))
+        pane.call_after_refresh(pane.editor.scroll_to, y=place.top, animate=False)
+
+    def keep(self, code: CodePane, editor: EditorPane) -> None:
+        """Write the place down; that of an attempt which has ended is forgotten."""
+        state = self._attempt.state
+        if not self._screen.is_mounted or state.driver != PERSON:
+            return
+        if state.ended:
+            self._file.unlink(missing_ok=True)
+            return
+        read, written = self._left.code, self._left.editor
+        if code.is_mounted and code.shown is not None:
+            view = code.view
+            read = TextPlace(code.shown.name, view.cursor_line, view.cursor_column, view.scroll_offset.y)
+        if editor.is_mounted and editor.buffer:
+            row, column = editor.editor.cursor_location
+            written = TextPlace(editor.buffer, row, column, editor.editor.scroll_offset.y)
+        part = self._file.with_suffix(f".{os.getpid()}.part")
+        try:
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(msgspec.json.encode(LeftPlace(len(state.calls), read, written)))
+            part.replace(self._file)
+        except OSError:
+            part.unlink(missing_ok=True)
