@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,6 +20,8 @@ from gistpoint.tui.themes import LIGHT
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
+MARGIN = " " * 4
+"""The editor shows a method where it stands in its class."""
 _GROUND = """wanted =>
     getComputedStyle(document.querySelector(".xterm-viewport")).backgroundColor.replaceAll(" ", "") === wanted"""
 """The margin around the cells has the colour of the screen."""
@@ -27,7 +30,7 @@ _GROUND = """wanted =>
 async def test_from_the_link_to_the_end(tmp_path: Path) -> None:
     home = Locations(tmp_path / "data", tmp_path / "config", tmp_path / "cache")
     (target,) = read_answer(demo_task("seats-together", home.demo)).targets
-    body = target.original.split('"""')[-1].lstrip("\n")
+    body = indent(target.original.split('"""')[-1].lstrip("\n"), MARGIN)
     home.config.mkdir()
     (home.config / "config.toml").write_text('theme = "light"', encoding="utf-8")
     store = AttemptStore(home.attempts, SystemTime(), "test")
@@ -35,7 +38,6 @@ async def test_from_the_link_to_the_end(tmp_path: Path) -> None:
         window = await open_window(browser, served.links["P01"])
         await window.until(lambda text: "0 of 1 done" in text)
         await window.page.wait_for_function(_GROUND, arg=Color.parse(LIGHT.background or "").css)
-        await window.picture(Path("/tmp/shown/served.png"))
         await window.press("Enter")
         await window.until(lambda text: "find_block" in text)
         await window.press("F6")
