@@ -21,7 +21,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.dom import DOMNode
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widget import AwaitMount
@@ -253,14 +253,14 @@ class BaseApp(App[object]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; its text is literal unless asked otherwise, its control characters visible.
+        """Show a toast; its text is literal unless asked otherwise, its control characters visible."""
+        super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
 
-        It takes the place of one that says the same.
-        """
-        message, title = visible(message), visible(title)
-        for shown in [shown for shown in self._notifications if (shown.title, shown.message) == (title, message)]:
+    def on_notify(self, event: Notify) -> None:
+        """Let a toast take the place of one that says the same."""
+        new = event.notification
+        for shown in [old for old in self._notifications if (old.title, old.message) == (new.title, new.message)]:
             self._unnotify(shown, refresh=False)  # private, but nothing public takes a single one back
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
