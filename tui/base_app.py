@@ -23,7 +23,7 @@ from textual.dom import DOMNode
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
-from textual.widget import AwaitMount, Widget
+from textual.widget import AwaitMount
 
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
@@ -244,8 +244,14 @@ class BaseApp(App[object]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; its text is literal unless asked otherwise, its control characters visible."""
-        super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
+        """Show a toast; its text is literal unless asked otherwise, its control characters visible.
+
+        It takes the place of one that says the same.
+        """
+        message, title = visible(message), visible(title)
+        for shown in [shown for shown in self._notifications if (shown.title, shown.message) == (title, message)]:
+            self._unnotify(shown, refresh=False)  # private, but nothing public takes a single one back
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
@@ -351,15 +357,13 @@ class BaseApp(App[object]):
 
     def action_jump(self) -> None:
         """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
-        from gistpoint.tui.screens.jump import JumpScreen, places
+        from gistpoint.tui.screens.jump import JumpScreen, Target, places
 
-        screen = self.screen
+        def chosen(target: Target | None) -> None:
+            if target is not None:
+                target.go()
 
-        def chosen(widget: Widget | None) -> None:
-            if widget is not None:
-                screen.set_focus(widget)
-
-        self.push_screen(JumpScreen(places(screen)), chosen)
+        self.push_screen(JumpScreen(places(self.screen)), chosen)
 
     def action_help_quit(self) -> None:
         """Tell the ways out: Ctrl+C copies and ends nothing."""

@@ -37,7 +37,15 @@ class PartsReader(RunReader):
 
     def records(self) -> Iterator[RawRecord]:
         """Yield every record once for each of its parts."""
-        for record in self.wholes():
+        return self._divided(self.wholes())
+
+    def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
+        """Yield the parts of what was appended."""
+        found = super().more(offset, before)
+        return None if found is None else self._divided(found)
+
+    def _divided(self, records: Iterator[RawRecord]) -> Iterator[RawRecord]:
+        for record in records:
             if record.damage:
                 yield record
                 continue

@@ -220,9 +220,8 @@ def _is_terminal(probe: FileProbe) -> bool:
 
 
 _KINDS = (
-    Foreign("a session of Gemini CLI", _CONVERT, _has("sessionId", "projectHash")),
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
-    Foreign("messages in parts, as of the Vercel AI SDK, Gemini or Qwen Code", _CONVERT, _any(_has_parts)),
+    Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
     Foreign("what Cline's window showed", "Open api_conversation_history.json beside it.",
             _any(lambda record: "ts" in record and _type(record, "say", "ask"))),
@@ -245,8 +244,6 @@ _KINDS = (
     Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
             lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),
-    Foreign("a response of OpenAI's API", "Write its output as a list of items, after those of the request's input.",
-            lambda probe: probe.object.get("object") == "response" and "\n" in probe.head[:200].decode("latin-1")),
     Foreign("a session of Kimi", _CONVERT,
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),

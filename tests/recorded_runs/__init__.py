@@ -20,6 +20,7 @@ from recorded_runs.dialogues import (
     history_only,
     mini_v1,
     mini_v2,
+    response_items,
     swe_agent,
 )
 from recorded_runs.events import claude_session, journal, openhands_output, openhands_v0, openhands_v1
@@ -109,6 +110,8 @@ def make_all(folder: Path) -> list[Made]:
     add(_write(folder / "g-object", {"messages": chat()}), "chat", 5, 4)
     add(_write(folder / "g-array", chat(), 4), "chat", 5, 4)
     add(_lines(folder / "g-lines", chat()), "chat", 5, 4)
+    add(_write(folder / "g-items", response_items(), 2), "chat", 12, 5)
+    add(_write(folder / "g-listed", {"object": "list", "data": response_items()[::-1]}), "chat", 12, 5)
     runs = [{"messages": chat(), "id": "one"}, {"messages": chat(False)}]
     add(_lines(folder / "g-runs", runs), "chat", {"one": 5, "2": 5}, {"one": 4, "2": 4})
     trials = [tables.tau_trial(3), tables.tau_trial(3, 1, 1.0), tables.tau_trial(4)]

@@ -182,6 +182,78 @@ def exchanges() -> list[dict[str, Any]]:
     ]
 
 
+def gemini_messages() -> list[dict[str, Any]]:
+    """A prompt, a reply whose two calls failed and changed a file, a notice and a last reply."""
+
+    def told(number: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"id": f"g{number}", "timestamp": _at(number), "type": kind, "content": content, **more}
+
+    def called(identity: str, name: str, response: dict[str, Any], **more: Any) -> dict[str, Any]:
+        answer = {"functionResponse": {"id": identity, "name": name, "response": response}}
+        return {"id": identity, "name": name, "result": [answer], "timestamp": _at(9), "displayName": "Tool", **more}
+
+    counts = {"input": 100, "output": 8, "cached": 40, "thoughts": 2, "tool": 0, "total": 110}
+    tests = called("t1", "run_shell_command", {"output": "Output: 1 failed é\nExit Code: 1\n"}, status="success",
+                   args={"command": "pytest -q"})  # fmt: skip
+    edit = called("t2", "replace", {"output": "Changed."}, status="success", resultDisplay={
+        "fileDiff": DIFF, "fileName": "stats.py", "originalContent": "return 1", "newContent": "return 2"},
+        args={"file_path": "stats.py", "old_string": "return 1", "new_string": "return 2"})  # fmt: skip
+    return [
+        told(1, "user", [{"text": "Fix the mean"}, {"inlineData": {"mimeType": "image/png", "data": "iVBORw0K"}}]),
+        told(2, "gemini", "", thoughts=[{"subject": "Tests first", "description": "They tell."}], tokens=counts,
+             model="gemini-x", toolCalls=[tests, edit]),
+        told(3, "info", "Request cancelled."),
+        told(4, "gemini", "Mended.", tokens=counts, model="gemini-x"),
+    ]  # fmt: skip
+
+
+GEMINI = {"sessionId": "gs-1", "projectHash": "ab12", "startTime": _at(0), "lastUpdated": _at(9), "kind": "main"}
+
+
+def gemini_stream() -> list[dict[str, Any]]:
+    """A reply in three pieces with a call that failed, and a last one."""
+
+    def event(second: int, kind: str, **more: Any) -> dict[str, Any]:
+        return {"type": kind, "timestamp": _at(second), **more}
+
+    def piece(second: int, text: str) -> dict[str, Any]:
+        return event(second, "message", role="assistant", content=text, delta=True)
+
+    stats = {"input_tokens": 50, "output_tokens": 6, "cached": 4, "duration_ms": 5500}
+    return [
+        event(0, "init", session_id="gs-2", model="gemini-x"),
+        event(1, "message", role="user", content="Fix the mean"),
+        piece(2, "I will run "),
+        piece(3, "the tests first."),
+        event(3, "tool_use", tool_name="run_shell_command", tool_id="u1", parameters={"command": "pytest -q"}),
+        event(4, "tool_result", tool_id="u1", status="error", error={"type": "tool", "message": "No such program"}),
+        piece(5, "There are none."),
+        event(6, "result", status="success", stats=stats),
+    ]
+
+
+def qwen_session() -> list[dict[str, Any]]:
+    """A branch that was left, and one with a call; a reply is written twice."""
+
+    def record(name: str, parent: str | None, kind: str, parts: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        role = {"assistant": "model"}.get(kind, "user")
+        return {"uuid": name, "parentUuid": parent, "sessionId": "qs-1", "timestamp": _at(len(name)), "type": kind,
+                "cwd": "/r", "version": "0.9", "message": {"role": role, "parts": parts}, **more}  # fmt: skip
+
+    call = {"functionCall": {"id": "q1", "name": "run_shell_command", "args": {"command": "pytest -q"}}}
+    answer = {"functionResponse": {"id": "q1", "name": "run_shell_command", "response": {"error": "timed out"}}}
+    rewind = {"subtype": "rewind", "systemPayload": {"targetUuid": "a"}}
+    usage = {"promptTokenCount": 12, "candidatesTokenCount": 3, "thoughtsTokenCount": 1}
+    return [
+        record("a", None, "user", [{"text": "Fix the mean"}]),
+        record("aa", "a", "assistant", [{"text": "A wrong way"}], model="qwen-x"),
+        {**record("aaa", "a", "system", []), **rewind},
+        record("aaaa", "aaa", "assistant", [{"text": "Think", "thought": True}]),
+        record("aaaa", "aaa", "assistant", [{"text": "I test"}, call], model="qwen-x", usageMetadata=usage),
+        record("aaaaa", "aaaa", "tool_result", [answer], toolCallResult={"callId": "q1", "status": "error"}),
+    ]
+
+
 def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
     of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
@@ -190,5 +262,9 @@ def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("k-exec", True, codex_exec(), "codex-exec", 9, 5),
         ("k-stream", True, claude_stream(), "claude-stream", *of_stream),
         ("k-exchanges", True, exchanges(), "api-log", {"1": 5, "2": 3}, {"1": 4, "2": 3}),
+        ("k-gemini", False, {**GEMINI, "messages": gemini_messages()}, "gemini-cli", 4, 4),
+        ("k-gemini-log", True, [GEMINI, *gemini_messages(), {"$set": {"lastUpdated": _at(9)}}], "gemini-cli", 6, 5),
+        ("k-gemini-stream", True, gemini_stream(), "gemini-stream", 8, 5),
+        ("k-qwen", True, qwen_session(), "qwen-code", 6, 4),
         ("k-stream-array", False, claude_stream(), "claude-stream", *of_stream),
     ]

@@ -101,7 +101,7 @@ LAYOUTS = {
     "breakpoint": Layout(()),
     "chat": Layout(
         ("content", "tool_calls.function.arguments", "reasoning_content", "refusal", "arguments", "output"),
-        ("messages", "traj"),
+        ("messages", "data", "traj"),
         said_of_run=("system", "system_prompt"),
     ),
     "claude-code": Layout(("message.content",)),
@@ -133,6 +133,10 @@ LAYOUTS = {
         runs=rows,
     ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
+    "gemini-cli": Layout(
+        ("content", "thoughts.description", "toolCalls.args", "toolCalls.result", "parts"), ("messages",)
+    ),
+    "gemini-stream": Layout(("content", "parameters", "output", "error.message")),
     "gistpoint": Layout(("data.content", "data.output")),
     "inspect": Layout(
         ("input", "arguments", "result", "output.choices.message.content",
@@ -150,6 +154,7 @@ LAYOUTS = {
          "thought.text", "reasoning_content", "action.command", "observation.content.text", "llm_message.content"),
         ("history",),
     ),
+    "qwen-code": Layout(("message.parts",)),
     "pi": Layout(("message.content.text", "message.content.arguments", "message.errorMessage", "summary")),
     "swe-agent": Layout(("thought", "action", "observation", "content"), ("trajectory", "history")),
     "tau-bench": Layout(
@@ -164,7 +169,15 @@ LABELS = re.compile(
     r"|role|kind|object|ts|created|completed|time|index|(?:\w+_)?signature|encrypted_(?:content|index)"
 )
 """Keys of a record that say what it is and when it was: the first of the things that no format shows."""
-ARGUMENTS = ("tool_calls.arguments.", "content.input.", "arguments.", "args.")
+ARGUMENTS = (
+    "tool_calls.arguments.",
+    "toolCalls.args.",
+    "functionCall.args.",
+    "parameters.",
+    "content.input.",
+    "arguments.",
+    "args.",
+)
 """Below these no key is a label: what it says was an argument of a call."""
 OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
 REFERENCE = re.compile(r"(?:attachment|tc)://(\w{1,64})\Z")

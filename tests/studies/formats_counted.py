@@ -170,6 +170,22 @@ def dataset_rows(run: Any) -> Count:
     return count
 
 
+def gemini_cli(run: Any) -> Count:
+    latest = {record["id"]: record for record in _records(run, "messages") if "id" in record}
+    said = [message for message in latest.values() if message["type"] in ("gemini", "model")]
+    calls = [call for message in said for call in message.get("toolCalls") or []]
+    return Count(len(said), len(calls), sum("functionResponse" in part for call in calls for part in call["result"]))
+
+
+def qwen_code(run: Any) -> Count:
+    parts = [part for record in run for part in (record.get("message") or {}).get("parts") or []]
+    return Count(
+        len({record["uuid"] for record in _of(run, type="assistant")}),
+        sum("functionCall" in part for part in parts),
+        sum("functionResponse" in part for part in parts),
+    )
+
+
 def inspect(run: Any) -> Count:
     pool = (run.get("events_data") or {}).get("messages") or []
     count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
@@ -264,10 +280,12 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),
     "dataset-rows": _each(dataset_rows),
+    "gemini-cli": _each(gemini_cli),
     "inspect": _each(inspect),
     "mini-swe-agent": _each(mini_swe_agent),
     "opencode": _each(opencode),
     "openhands": _each(openhands),
+    "qwen-code": _each(qwen_code),
     "pi": _each(pi),
     "swe-agent": _each(swe_agent),
     "tau-bench": _each(tau_bench),
