@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 
@@ -104,6 +104,25 @@ def compute(
     opcodes = _opcodes(old, new, head, tail)
     groups = [opcodes] * bool(opcodes) if context is None else _grouped(opcodes, context)
     return FileDiff(old_path, new_path, tuple(_hunk(old, new, group) for group in groups))
+
+
+def numbered_from(diff: FileDiff, first_line: int) -> FileDiff:
+    """Return a diff of two texts with the numbers that its lines have where both texts begin at that line."""
+    by = first_line - 1
+
+    def moved(line: DiffLine) -> DiffLine:
+        return replace(line, old=line.old and line.old + by, new=line.new and line.new + by)
+
+    hunks = (
+        replace(
+            hunk,
+            old_start=hunk.old_start + by,
+            new_start=hunk.new_start + by,
+            lines=tuple(map(moved, hunk.lines)),
+        )
+        for hunk in diff.hunks
+    )
+    return replace(diff, hunks=tuple(hunks))
 
 
 Opcode = tuple[str, int, int, int, int]

@@ -19,11 +19,12 @@ from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.dom import DOMNode
-from textual.notifications import SeverityLevel
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
-from textual.widget import AwaitMount, Widget
+from textual.widget import AwaitMount
 
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
@@ -202,8 +203,16 @@ class BaseApp(App[object]):
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
         self._tell_of_themes()
+        if self.is_web:
+            self.theme_changed_signal.subscribe(self, self._colour_around)
+            self._colour_around(self.current_theme)
         if not self.is_headless:
             self._heed_signals()
+
+    def _colour_around(self, theme: Theme) -> None:
+        """Give the margin of a browser's terminal, where no cell fits, the screen's colour; xterm, "OSC 11"."""
+        if theme.background and self._driver is not None:  # Textual has no way to send a sequence to the terminal
+            self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
     def _heed_signals(self) -> None:
         """Leave in order, with all that is typed kept, when the terminal is closed or the machine shuts down."""
@@ -246,6 +255,12 @@ class BaseApp(App[object]):
     ) -> None:
         """Show a toast; its text is literal unless asked otherwise, its control characters visible."""
         super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
+
+    def on_notify(self, event: Notify) -> None:
+        """Let a toast take the place of one that says the same."""
+        new = event.notification
+        for shown in [old for old in self._notifications if (old.title, old.message) == (new.title, new.message)]:
+            self._unnotify(shown, refresh=False)  # private, but nothing public takes a single one back
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
@@ -351,15 +366,13 @@ class BaseApp(App[object]):
 
     def action_jump(self) -> None:
         """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
-        from gistpoint.tui.screens.jump import JumpScreen, places
+        from gistpoint.tui.screens.jump import JumpScreen, Target, places
 
-        screen = self.screen
+        def chosen(target: Target | None) -> None:
+            if target is not None:
+                target.go()
 
-        def chosen(widget: Widget | None) -> None:
-            if widget is not None:
-                screen.set_focus(widget)
-
-        self.push_screen(JumpScreen(places(screen)), chosen)
+        self.push_screen(JumpScreen(places(self.screen)), chosen)
 
     def action_help_quit(self) -> None:
         """Tell the ways out: Ctrl+C copies and ends nothing."""

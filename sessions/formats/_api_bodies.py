@@ -23,11 +23,15 @@ _OF_REPLY = (
     "incomplete_details", "error",
 )  # fmt: skip
 """What a reply says of itself; the rest are the settings of its request."""
+_OF_REQUEST = ("input", "instructions", "previous_response_id")
+"""What a response of OpenAI's API says of its request."""
 
 
 def sides_of(exchange: Json) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return the body of an exchange's request and its reply; empty if there is none."""
     record = as_dict(exchange)
+    if record.get("object") == "response" and "output" in record:  # a response alone, which names the one before it
+        return {key: record[key] for key in _OF_REQUEST if record.get(key)}, record
     if _is_request(record):  # a log of a proxy: the reply stands among the members of the request
         reply = next(
             (_found(record[key], _is_reply, 0) for key in ("response", "reply", "output") if key in record), {}

@@ -17,7 +17,7 @@ from gistpoint.sessions.records.format import Format, Raw, RunEntry
 from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.scanning import RawRecord, elements_at, guarded, lines
+from gistpoint.sessions.records.scanning import RawRecord, Scanner, elements_at, guarded, lines
 from gistpoint.sessions.records.values import (
     as_dict,
     as_list,
@@ -25,6 +25,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     dumped,
     first,
+    joined,
     objects,
     parsed_object,
     when,
@@ -35,6 +36,7 @@ _TIMES = ("timestamp", "startedDateTime", "created_at", "started_at", "start_tim
 _ENDS = ("logged_at", "ended_at", "end_time", "completed_at")
 
 
+_UNFINISHED = frozenset(("failed", "incomplete", "cancelled"))
 _KEYS = frozenset(("request", "response", "params", "custom_id", "req", "request_body", "kwargs", "input"))
 
 
@@ -78,7 +80,8 @@ class _Reader(PartsReader):
             return guarded(elements_at(blob, start, "log", "entries"), blob, self.warnings)
         if self.probe.array or any(key in self.probe.object for key in _ARRAYS):
             return super().wholes()
-        return guarded(lines(blob, start), blob, self.warnings)
+        found = lines(blob, start) if self.probe.is_lines else iter([Scanner(blob, start).record()])
+        return guarded(found, blob, self.warnings)
 
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
         from gistpoint.sessions.formats._api_bodies import asked_in, message_of, sides_of, system_of
@@ -105,7 +108,9 @@ class _Reader(PartsReader):
         self._totals.add(tokens_of(usage), cost_of(reply, usage))
         self._names["model"] = as_str(first(reply, "model") or self._names["model"] or request.get("model"))
         self._names["task"] = self._names["task"] or as_str(exchange.get("custom_id"))
-        self._names["error"] = "error" if reply.get("error") else ""
+        ended = as_str(reply.get("status"))
+        ended = ended if ended in _UNFINISHED else ""
+        self._names["error"] = "error" if reply.get("error") else ended
         self._times += [at for at in (_asked_at(exchange), _answered_at(exchange)) if at is not None]
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
@@ -147,6 +152,9 @@ class _Reader(PartsReader):
             )  # fmt: skip
         step = message_step(index, raws)
         ended = {key: value[key] for key in ("stop_reason", "stop_details", "incomplete_details") if value.get(key)}
+        if value.get("status") == "failed" or value.get("error"):
+            text = joined([step.text, as_text(as_dict(value.get("error")).get("message"))])
+            return replace(step, text=text, state=ended, flags=step.flags | {"error"})
         return replace(step, state=ended) if ended else step
 
     def header(self) -> Run:
@@ -203,7 +211,8 @@ class ApiLog(Format):
         entries = as_list(as_dict(probe.object.get("log")).get("entries"))
         for key in _ARRAYS:
             entries = entries or as_list(probe.object.get(key))
-        likely = [one for one in [*found[:20], *objects(entries)[:3]] if _KEYS & one.keys()]
+        likely = [one for one in [*found[:20], *objects(entries)[:3]]
+                  if _KEYS & one.keys() or one.get("object") == "response"]  # fmt: skip
         if not likely:
             return 0.0
         from gistpoint.sessions.formats._api_bodies import sides_of

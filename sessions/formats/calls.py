@@ -38,7 +38,7 @@ _SHELLS = frozenset(
     ("bash", "shell", "sh", "terminal", "execute_bash", "bash_command", "run", "run_command", "exec_command",
      "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython", "run_in_terminal", "run_terminal_cmd",
      "execute_command", "run_commands", "run_shell_command", "shell_command",
-     "command_execution")
+     "command_execution", "code_interpreter")
 )  # fmt: skip
 _TEST = re.compile(
     r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
@@ -187,7 +187,9 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
 
 
 def _arguments(item: Mapping[str, Json]) -> Json:
-    return next((item[key] for key in ("arguments", "input", "args", "action") if key in item), None)
+    """Return the arguments of a call, which OpenAI's hosted tools have as members of the call itself."""
+    whole = next((item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None)
+    return {key: item[key] for key in ("code", "queries") if key in item} or None if whole is None else whole
 
 
 def shell_call(command: str, identity: str = "", tool: str = "bash") -> RunCall:

@@ -11,6 +11,7 @@ from gistpoint.sessions.formats.messages import (
     Totals,
     Turns,
     cost_of,
+    is_call,
     message_step,
     results_in,
     role_of,
@@ -26,6 +27,8 @@ from gistpoint.sessions.records.values import as_dict, as_list, as_str, first, o
 
 Shape = Literal["object", "array", "lines", "runs"]
 _ARRAYS = ("messages",)
+_LISTED = "data"
+"""The key of the items of a list that OpenAI's API returned."""
 _SYSTEM = ("system", "system_prompt")
 """The system prompt's key in requests to Anthropic's API, and in Cline's files."""
 
@@ -34,12 +37,27 @@ def _is_message(value: Json) -> bool:
     return (
         isinstance(value, dict)
         and bool(role_of(value))
-        and bool({"content", "tool_calls", "output", "text"} & value.keys())
+        and (
+            bool({"content", "tool_calls", "output", "text"} & value.keys()) or "call_id" in value or "summary" in value
+        )
     )
 
 
 def _messages(value: dict[str, Json]) -> list[Json] | None:
-    return next((as_list(value[key]) for key in _ARRAYS if isinstance(value.get(key), list)), None)
+    keys = (*_ARRAYS, _LISTED) if value.get("object") == "list" else _ARRAYS
+    return next((as_list(value[key]) for key in keys if isinstance(value.get(key), list)), None)
+
+
+def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
+    """Return the items of a list of OpenAI's API, which has the newest first unless it was asked for otherwise."""
+    found = list(records)
+    items = [as_dict(record.fields) for record in found]
+    places = {as_str(item.get("call_id")): at for at, item in enumerate(items) if is_call(as_str(item.get("type")))}
+    for at, item in enumerate(items):
+        if role_of(item) == "tool" and (called := places.get(as_str(item.get("call_id")))) is not None:
+            return found[::-1] if at < called else found
+    asked = [role_of(item) != "assistant" for item in items]
+    return found[::-1] if asked and asked[-1] and not asked[0] else found
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
@@ -81,7 +99,10 @@ class _Reader(RunReader):
             if record is not None and isinstance(record.fields, str | list):
                 shown.append(key)
                 yield record._replace(inner=True)
-        yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
+        if self.probe.object.get("object") == "list":
+            yield from _in_order(object_records(self.probe.blob, self.probe.start, (_LISTED,), self.facts, None))
+        else:
+            yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
         for key in shown:
             self.facts.pop(key, None)
 
@@ -124,6 +145,7 @@ class Chat(Format):
         NotShown(("tools", "functions", "tool_definitions", "tool_choice"), "what the model could call", of_run=True),
         NotShown(("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
                  "counts and settings of the provider; the model and the tokens are shown"),
+        NotShown(("status",), "whether an item is complete; one that failed is an error"),
     )  # fmt: skip
 
     def sniff(self, probe: FileProbe) -> float:

@@ -20,7 +20,7 @@ from gistpoint.sessions.records.archives import NoRunError, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.tables import PARQUET, Row, decoded_text, first_row, rows_of
+from gistpoint.sessions.records.tables import PARQUET, Places, Row, decoded_text, first_row, rows_of
 from gistpoint.sessions.records.values import (
     as_dict,
     as_float,
@@ -47,6 +47,7 @@ _TEXT = re.compile(r'\s*\[\s*\{\s*"(?:role|content|from|value|text|name|tool_cal
 """The beginning of messages as JSON within a text."""
 _PROMPT = re.compile(r"\n*\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$?\s*\Z")
 """What SWE-agent's shell prints after each output."""
+_PLACES = Places()
 Protocol = Literal["calls", "functions", "fences", "text"]
 
 
@@ -179,7 +180,7 @@ class DatasetRows(Format):
         """Return the confidence that the file is in this format."""
         if probe.head.startswith(PARQUET):
             return 1.0
-        row = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
+        row: Mapping[str, Json] = as_dict(probe.array[0]) if probe.array else (probe.lines or [probe.object])[0]
         if not _key_of(row):
             return 0.0
         if _says_more(row):
@@ -207,11 +208,18 @@ class DatasetRows(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open the run of a row, the first one without an id."""
-        for known, row, key in _named(probe, []):
+        row = _PLACES.row(probe, id)
+        if row is not None and (key := _key_of(row.fields)):
+            return _opened(probe, id, row, key)
+        for known, found, key in _named(probe, []):
             if known == id or not id:
-                inner = row.probe(probe, (key, "test_result"))
-                return _Reader(inner, _header(row, key, known), key, _protocol(row.fields, key))
+                return _opened(probe, known, found, key)
         raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+
+
+def _opened(probe: FileProbe, id: str, row: Row, key: str) -> _Reader:
+    inner = row.probe(probe, (key, "test_result"))
+    return _Reader(inner, _header(row, key, id), key, _protocol(row.fields, key))
 
 
 def _says_more(row: Mapping[str, Json]) -> bool:
@@ -242,13 +250,20 @@ def _header(row: Row, key: str, id: str) -> Run:
 
 def _named(probe: FileProbe, seen: list[str]) -> Iterator[tuple[str, Row, str]]:
     """Yield the id, the row and the key of its messages; put the columns of the first row into `seen`."""
-    names = RunNames()
+    names, places = RunNames(), _PLACES.of(probe)
+    shared = ""  # of the rows of a Parquet file, which all have the same columns: looking is dear there
     for row in rows_of(probe):
         seen += [] if seen else row.fields
-        key = _key_of(row.fields)
+        key = shared if row.record is None and shared in row.fields else _key_of(row.fields)
         if key:
-            name = as_str(next((row.member(name) for name in _NAMES if row.fields.get(name) is not None), ""))
-            yield names.name(name or str(row.number)), row, key
+            shared = key
+            name = as_str(next((row.member(name) for name in _NAMES if row.member(name) is not None), ""))
+            id = names.name(name or str(row.number))
+            if row.record is None:
+                places[id] = (row.number, 0, 0)
+            elif not row.record.damage:
+                places[id] = (row.number, row.record.start, row.record.end)
+            yield id, row, key
 
 
 FORMAT = DatasetRows()

@@ -27,8 +27,19 @@ from gistpoint.sessions.records.values import (
 )
 
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
-_CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
-_RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+_HOSTED_ITEMS = frozenset(
+    ("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call")
+)
+"""Calls that OpenAI's servers carry out: an item has the call and, in one of these members, its result."""
+_HOSTED_RESULTS = ("error", "output", "outputs", "results", "result")
+_CALL_ITEMS = _HOSTED_ITEMS | {
+    "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call",
+    "tool_search_call", "mcp_approval_request",
+}  # fmt: skip
+_RESULT_ITEMS = frozenset(
+    ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output",
+     "apply_patch_call_output", "computer_call_output", "tool_search_output", "mcp_approval_response")
+)  # fmt: skip
 """Items of OpenAI's Responses API, each of which stands in place of a message."""
 
 
@@ -62,7 +73,9 @@ def parts_of_message(content: Json) -> Parts:
             parts.thought.append(thought_text(block))
         elif is_call(kind):
             parts.calls.append(call_of_function(block))
-            if "result" in block:
+            if kind in _HOSTED_ITEMS:
+                parts.results += _hosted_result(block, parts.calls[-1].id)
+            elif "result" in block:
                 parts.results.append(_result(block, parts.calls[-1].id, first(block, "error") or block["result"]))
         elif is_result(kind):
             parts.results.append(_result(block, _answers(block), first(block, "content", "output", "result")))
@@ -83,6 +96,16 @@ def thought_text(block: dict[str, Json]) -> str:
         return text
     length = hidden.length if isinstance(hidden, CutText) else len(hidden)
     return f"[{kind}: {length:,} characters that can't be read]"
+
+
+def _hosted_result(block: dict[str, Json], identity: str) -> list[Result]:
+    found = first(block, *_HOSTED_RESULTS)
+    if found is None:
+        return []
+    image = block.get("type") == "image_generation_call" and isinstance(block.get("result"), str)
+    text = media_text({"type": "image", "data": block["result"]}) if image else as_text(found)
+    failed = bool(block.get("error")) or block.get("status") in ("failed", "incomplete")
+    return [Result(identity, text, True if failed else None)]
 
 
 def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
@@ -163,7 +186,7 @@ class Turns:
         role = role_of(message)
         if role == "tool":
             ids = [as_str(part) for part in as_list(message.get("tool_call_ids"))]
-            ids += [as_str(first(message, "tool_call_id", "call_id"))] + [
+            ids += [as_str(first(message, "tool_call_id", "call_id", "approval_request_id"))] + [
                 _answers(part) for part in results_in(message)
             ]
             self._answered = True
@@ -200,8 +223,8 @@ class Turns:
         step = self._reply if joins and self._reply is not None else step_count
         self._reply, self._answered, self._items = step, False, item
         self._expected = self._shell is not None and self._shell.expects(message)
-        if item and message.get("call_id"):
-            self._calls[as_str(message["call_id"])] = step
+        if item and first(message, "call_id", "id"):
+            self._calls[as_str(first(message, "call_id", "id"))] = step
         self._own(message, step)
         return step
 
@@ -216,7 +239,7 @@ class Turns:
 
 def _answers(part: dict[str, Json]) -> str:
     """Return the id of the call that a part answers."""
-    return as_str(first(part, "tool_use_id", "toolCallId", "call_id"))
+    return as_str(first(part, "tool_use_id", "toolCallId", "call_id", "approval_request_id"))
 
 
 def message_step(index: int, raws: Sequence[Raw], shell: Shell | None = None) -> Step:
@@ -419,9 +442,14 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
         spoken = joined([*parts.texts, *parts.thought])
         return [*parts.results, *([Result("", spoken)] if spoken else [])]
     extra = as_dict(answer.get("extra"))
-    text = as_text(answer.get("content", answer.get("output")))
+    content = first(answer, "content", "output", "tools", "reason")
+    if content is None and "approve" in answer:
+        content = answer["approve"]
+    text = as_text([content] if "type" in as_dict(content) else content)
     at = _time(answer)
     returncode = as_int(extra.get("returncode"))
+    codes = [as_int(as_dict(part.get("outcome")).get("exit_code")) for part in objects(content)]
+    returncode = max((code for code in codes if code is not None), default=returncode)
     if returncode is None:
         match = _RETURNCODE.match(text.lstrip()[:60]) or _EXIT_CODE.search(text[-400:])
         returncode = int(match[1]) if match else None
@@ -430,11 +458,13 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
     if at is not None and started is not None and 0 <= at - started < 1e7:
         duration = at - started
         derived.add("results.duration_s")
-    identity = as_str(first(answer, "tool_call_id", "call_id"))
+    identity = as_str(first(answer, "tool_call_id", "call_id", "approval_request_id"))
     if not identity:
         identity = position_id
         derived.add("results.call_id")
     is_error = True if extra.get("exception_info") or extra.get("interrupt_type") or answer.get("error") else None
+    if is_error is None and answer.get("status") in ("failed", "incomplete"):
+        is_error = True
     if is_error is None and _TIMED_OUT.match(text.lstrip()):
         is_error = True
         derived.add("results.is_error")

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import BlobFile, BytesBlob, RunFileError
+from gistpoint.sessions.records.archives import BlobFile, BytesBlob, FileBlob, RunFileError
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, Scanner, array_records, guarded, lines
-from gistpoint.sessions.records.values import as_dict, recoded
+from gistpoint.sessions.records.values import recoded
+
+if TYPE_CHECKING:
+    from arro3.core import RecordBatch
 
 PARQUET = b"PAR1"
+_FileKey: TypeAlias = tuple[str, int, int]
+_KEPT = 16
+"""Files whose rows' places are remembered."""
 _BATCH = 16
 """Rows of a Parquet file that are decoded at once; arrow reads the pages of their columns, no whole row group."""
 
@@ -25,7 +32,7 @@ class Row:
 
     number: int
     """Counted from 1."""
-    fields: dict[str, Json]
+    fields: Mapping[str, Json]
     """With a record, non-ASCII text is not yet decoded: see `member`."""
     record: RawRecord | None = None
 
@@ -74,13 +81,71 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
             yield Row(number, probe.part(record).object, record)
 
 
+class Places:
+    """Where the rows of the files that were listed last are, by id, so that a run of a list opens at once.
+
+    A Parquet file can only be read from its beginning: it is read on from the row that was opened last.
+    """
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[_FileKey, dict[str, tuple[int, int, int]]] = OrderedDict()
+        self._reading: tuple[_FileKey, Iterator[Row], int] | None = None
+
+    def of(self, probe: FileProbe) -> dict[str, tuple[int, int, int]]:
+        """Return the number, start and end of the known rows of a file, to be read and added to."""
+        key = _key_of(probe)
+        if key is None:
+            return {}
+        known = self._files.setdefault(key, {})
+        self._files.move_to_end(key)
+        while len(self._files) > _KEPT:
+            self._files.popitem(last=False)
+        return known
+
+    def row(self, probe: FileProbe, id: str) -> Row | None:
+        """Return a row that is known, None if it is not, or can't be decoded."""
+        place = self.of(probe).get(id)
+        if place is None:
+            return None
+        if not probe.head.startswith(PARQUET):
+            return _row_at(probe, *place)
+        key, wanted = _key_of(probe), place[0]
+        reading, self._reading = self._reading, None
+        if key is None or reading is None or reading[0] != key or reading[2] >= wanted:
+            found = rows_of(probe)
+        else:
+            found = reading[1]
+        row = next((row for row in found if row.number == wanted), None)
+        self._reading = None if key is None or row is None else (key, found, wanted)
+        return row
+
+
+def _key_of(probe: FileProbe) -> _FileKey | None:
+    """Return what a plain file is known by as long as nobody writes to it."""
+    if not isinstance(probe.blob, FileBlob):
+        return None
+    try:
+        stat = probe.blob.path.stat()
+    except OSError:
+        return None
+    return str(probe.blob.path), stat.st_size, stat.st_mtime_ns
+
+
+def _row_at(probe: FileProbe, number: int, start: int, end: int) -> Row | None:
+    try:
+        fields = json.loads(probe.blob.read(start, end - start).decode("latin-1").strip(" \t\r\n\0"), strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return Row(number, fields, RawRecord(start, end, fields)) if isinstance(fields, dict) else None
+
+
 def _records(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         return array_records(probe.blob, probe.start, None)
     return lines(probe.blob, probe.start) if probe.is_lines else iter([Scanner(probe.blob, probe.start).record()])
 
 
-def first_row(probe: FileProbe) -> dict[str, Json]:
+def first_row(probe: FileProbe) -> Mapping[str, Json]:
     """Return the members of the first row of a JSON text, which may be longer than what a probe reads."""
     return next((row.fields for row in rows_of(probe)), {})
 
@@ -105,10 +170,9 @@ def _parquet_rows(probe: FileProbe) -> Iterator[Row]:
                 raise RunFileError(
                     f"{probe.name or 'The file'} has rows of more than {limits.RECORD >> 20} MB: refused."
                 )
-            values = batch.to_struct_array()
-            for at in range(len(values)):
+            for at in range(batch.num_rows):
                 number += 1
-                yield Row(number, as_dict(_without_nulls(values[at].as_py())))
+                yield Row(number, _Columns(batch, at))
     except RunFileError:
         raise
     except BaseException as error:  # a panic of the library is no Exception
@@ -116,6 +180,27 @@ def _parquet_rows(probe: FileProbe) -> Iterator[Row]:
             raise
         what = str(error).partition("\n")[0][:200]
         raise RunFileError(f"{where} is damaged after row {number}: {what}") from error
+
+
+class _Columns(Mapping[str, Json]):
+    """One row of some that were decoded: a member is made when it is asked for; one that is null is missing."""
+
+    def __init__(self, batch: RecordBatch, at: int) -> None:
+        self._batch, self._at = batch, at
+
+    def __getitem__(self, key: str) -> Json:
+        if key not in self._batch.column_names:
+            raise KeyError(key)
+        value = self._batch.column(key)[self._at]
+        if not value.is_valid:
+            raise KeyError(key)
+        return _without_nulls(value.as_py())
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._batch.column_names if self._batch.column(key)[self._at].is_valid)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _without_nulls(value: Json) -> Json:

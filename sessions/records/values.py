@@ -88,9 +88,11 @@ def _part(part: Json) -> str:
         return as_text(part)
     if as_str(part.get("type")) in _MEDIA:
         return media_text(part)
-    for key in ("text", "content", "thinking", "reasoning", "refusal", "output"):
+    for key in ("text", "content", "thinking", "reasoning", "refusal", "output", "logs"):
         if isinstance(part.get(key), str | list):
             return as_text(part[key])
+    if isinstance(part.get("stdout"), str) or isinstance(part.get("stderr"), str):
+        return joined([as_text(part.get("stdout")), as_text(part.get("stderr"))])
     if isinstance(part.get("title"), str) and isinstance(part.get("url"), str):
         return f"{part['title']}\n{part['url']}"
     return dumped(part)

@@ -20,10 +20,12 @@ from recorded_runs.dialogues import (
     history_only,
     mini_v1,
     mini_v2,
+    response_items,
     swe_agent,
 )
 from recorded_runs.events import claude_session, journal, openhands_output, openhands_v0, openhands_v1
 from recorded_runs.inspect_logs import inspect_archive, inspect_chunked, inspect_header, inspect_sample
+from recorded_runs.traces import trace_files
 
 __all__ = ["DIFF", "Made", "make_all"]
 
@@ -109,6 +111,8 @@ def make_all(folder: Path) -> list[Made]:
     add(_write(folder / "g-object", {"messages": chat()}), "chat", 5, 4)
     add(_write(folder / "g-array", chat(), 4), "chat", 5, 4)
     add(_lines(folder / "g-lines", chat()), "chat", 5, 4)
+    add(_write(folder / "g-items", response_items(), 2), "chat", 12, 5)
+    add(_write(folder / "g-listed", {"object": "list", "data": response_items()[::-1]}), "chat", 12, 5)
     runs = [{"messages": chat(), "id": "one"}, {"messages": chat(False)}]
     add(_lines(folder / "g-runs", runs), "chat", {"one": 5, "2": 5}, {"one": 4, "2": 4})
     trials = [tables.tau_trial(3), tables.tau_trial(3, 1, 1.0), tables.tau_trial(4)]
@@ -129,7 +133,7 @@ def make_all(folder: Path) -> list[Made]:
     )
     add(_lines(folder / "r-share", [tables.said(), tables.said("b")]), "dataset-rows", {"stats-5": 3, "b": 3})
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
-    for name, in_lines, value, format, records, steps in (*assistant_files(), *agent_files()):
+    for name, in_lines, value, format, records, steps in (*assistant_files(), *agent_files(), *trace_files()):
         write = _lines if in_lines else _write
         add(write(folder / name, value), format, records, steps)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)

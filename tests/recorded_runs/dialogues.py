@@ -277,3 +277,23 @@ def debug_gym() -> dict[str, Any]:
         "logger": "/x",
         "log": [start, step(1), step(2)],
     }
+
+
+def response_items() -> list[dict[str, Any]]:
+    """Return items of OpenAI's Responses API: calls of the user's tools, and of those that its servers carry out."""
+    return [
+        {"role": "user", "content": "Fix the mean é."},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "mean"}},
+        {"type": "code_interpreter_call", "id": "ci_1", "code": "print(1)", "outputs": [{"type": "logs", "logs": "1"}]},
+        {"type": "mcp_call", "id": "mcp_1", "name": "roll", "arguments": "{}", "output": None, "error": "no dice"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "bash", "arguments": '{"command": "ls"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "stats.py"},
+        {"type": "shell_call", "call_id": "c2", "action": {"commands": ["pytest"]}, "status": "completed"},
+        {"type": "shell_call_output", "call_id": "c2",
+         "output": [{"stdout": "1 failed", "stderr": "", "outcome": {"type": "exit", "exit_code": 1}}]},
+        {"type": "apply_patch_call", "call_id": "c3", "operation": {"type": "update_file", "path": "stats.py",
+                                                                    "diff": "@@\n-return 1\n+return 2"}},
+        {"type": "apply_patch_call_output", "call_id": "c3", "status": "failed", "output": "no such hunk"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done"}]},
+    ]  # fmt: skip

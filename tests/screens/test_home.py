@@ -379,9 +379,29 @@ async def test_what_another_program_does_is_shown_without_moving_the_cursor(tmp_
         home = driver.screen
         assert isinstance(home, HomeScreen)
         before = home._table.chosen
+        await driver.press("up", "enter")
+        await driver.until_screen("MessageDialog")
+        await driver.press("escape")
+        await driver.until_screen("HomeScreen")
+        assert home._table.cursor == 1, "a refusal leaves the cursor where it is"
+        await driver.press("down")
         elsewhere.attempt.give_up(GiveUpCode.TOO_HARD)
         elsewhere.close()
         home._look_again()
         await driver.until(lambda: "open elsewhere" not in driver.text() and "gave up" in driver.text())
         assert home._table.cursor == 2
         assert home._table.chosen is before, "an attempt of which nothing changed is not made again"
+
+
+async def test_a_click_selects_a_row_and_a_second_one_opens_it(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with driving(services_with_tasks(tmp_path, clock), clock, size=LARGE) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        home = driver.screen
+        assert isinstance(home, HomeScreen)
+        for row in (1, 0, 1):
+            await driver.pilot.click(home.tasks, offset=(8, row + home.tasks.HEAD + 1))
+            assert home.tasks.cursor == row
+            assert driver.screen is home
+        await driver.pilot.click(home.tasks, offset=(8, home.tasks.HEAD + 2))
+        await driver.until_screen("SolveScreen")

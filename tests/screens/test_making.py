@@ -154,6 +154,20 @@ async def test_an_error_closes_the_screen_and_is_raised(tmp_path: Path, work: Sc
         app.result()
 
 
+async def test_work_that_keeps_nothing_to_open_closes_its_screen(tmp_path: Path, work: ScriptedWork) -> None:
+    services = build_services(tmp_path, runner=FakeRunner(CHECKS))
+    app = CampaignApp(services.locations, work, lambda: services, stays=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, work.begun.is_set, WAIT_S)
+        work.run.progress(RunProgress(step="the last stage"))
+        await until(pilot, lambda: "▸ the last stage" in text_of(app), WAIT_S)
+        work.ended.set()
+        await until(pilot, lambda: not app.is_running or app._exit, WAIT_S)
+    assert app.crashes == []
+    assert app.result() == "made"
+    assert [stage.took is None for stage in app.view.shown.stages] == [False]
+
+
 async def test_many_trials_and_notes_fit_the_screen(tmp_path: Path, work: ScriptedWork) -> None:
     app = app_of(work, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:

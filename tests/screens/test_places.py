@@ -6,8 +6,10 @@ from pathlib import Path
 
 from screens.driving import LARGE, SMALL, Driver, solving
 
+from gistpoint.core.attempts.state import AttemptCall
 from gistpoint.core.tasks.model import Mode
-from gistpoint.tui.places import NamedPlace, places_in_text
+from gistpoint.core.tools.declaration import Revealed
+from gistpoint.tui.places import NamedPlace, places_in_answer, places_in_text
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
 TRACEBACK = """Traceback (most recent call last):
@@ -27,6 +29,20 @@ def test_tracebacks_and_names_of_tests_name_places() -> None:
     }
 
 
+def test_a_hit_leads_to_its_line_whatever_the_code_beside_it_says() -> None:
+    text = """2 matching lines in 1 file.
+shop/board.py
+    45: def test_board() -> None:
+    46-     assert show(board) == ["Havn", "06:33  L1  North"]
+    47: def test_empty() -> None:"""
+    found = AttemptCall("1", 1, "search_code", {}, text, revealed=Revealed(entries=(("shop/board.py", "file"),)))
+    assert places_in_answer(found) == {
+        1: NamedPlace("shop/board.py"),
+        2: NamedPlace("shop/board.py", 45),
+        4: NamedPlace("shop/board.py", 47),
+    }
+
+
 async def searched(driver: Driver, pattern: str) -> None:
     await driver.press("S")
     await driver.until(lambda: "Search the repository: costs 1 tool use" in driver.text())
@@ -41,7 +57,7 @@ async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was
         assert driver.state.calls[-1].arguments == {"pattern": "def total"}, "no quotes are needed"
         assert "→" in driver.text()
         await driver.press("enter")
-        await driver.until(lambda: "shop/prices.py:19: not shown yet, costs 1 tool use" in driver.text())
+        await driver.until(lambda: "Enter again asks (costs 1 tool use" in driver.text())
         assert driver.state.remaining.tool_uses == 15
         await driver.press("enter")
         await driver.until(lambda: driver.solve.code.is_attached and driver.solve.focused is driver.solve.code.view)
@@ -50,6 +66,23 @@ async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was
         await driver.press("f7", "up", "enter", "enter")
         await driver.until(lambda: driver.solve.focused is driver.solve.code.view)
         assert (driver.solve.code.view.cursor_line, driver.state.remaining.tool_uses) == (19, 14)
+
+
+async def test_a_click_selects_a_hit_and_further_ones_tell_its_price_and_pay_it(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=SMALL) as driver:
+        await searched(driver, "def total")
+        answer = driver.solve.results.answer
+        hit = answer.cursor_index
+        answer.go_to(answer.first_line)
+        await driver.pilot.click(answer, offset=(8, hit))
+        assert answer.cursor_index == hit
+        assert "Enter Open" in driver.text()
+        assert "again asks" not in driver.text()
+        await driver.pilot.click(answer, offset=(8, hit))
+        await driver.until(lambda: "Enter again asks (costs 1 tool use" in driver.text())
+        assert driver.state.remaining.tool_uses == 15
+        await driver.pilot.click(answer, offset=(8, hit))
+        await driver.until(lambda: driver.state.remaining.tool_uses == 14)
 
 
 async def test_the_key_of_the_search_is_a_letter_where_letters_are_typed(tmp_path: Path) -> None:

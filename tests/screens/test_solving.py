@@ -63,6 +63,9 @@ async def test_a_corrupted_function_is_found_and_repaired_by_keys_alone(tmp_path
         await driver.press("ctrl+r")
         await driver.until_screen("ConfirmDialog")
         assert "stays changed" in driver.text()
+        first = driver.solve.editor.editor.line_number_start
+        assert first > 1
+        assert f"@@ -{first}," in driver.text(), "numbered as in the file"
         await driver.press("enter")
         await driver.until_screen("SummaryScreen")
         assert "✔ solved" in driver.text()

@@ -30,7 +30,7 @@ READING_KEYS: tuple[Key, ...] = (
         "Panes",
         _V,
     ),
-    Key("text.place", "enter", "open_place", "Open", "Open what the line names", "Reading", _V),
+    Key("text.place", "enter", "open_place", "Open", "Open what the line names", "Reading", _V, True),
     Key("markdown.top", "home", "first_row", "Top", "To the first line", "Reading", _V),
     Key("markdown.bottom", "end", "last_row", "Bottom", "To the last line", "Reading", _V),
     Key("markdown.source", "v", "toggle_source", "Source", "Show the source of the text, or the text", "Reading", _V),

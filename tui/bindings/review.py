@@ -137,7 +137,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("list.page_down", "pagedown", "page(1)", "Page down", "One screenful down", "Lists", _V),
     Key("list.first", "home,g", "edge(-1)", "First", "To the first row", "Lists", _V),
     Key("list.last", "end,G", "edge(1)", "Last", "To the last row", "Lists", _V),
-    Key("list.choose", "enter", "choose", "Open", "Open the row", "Lists", _V),
+    Key("list.choose", "enter", "choose", "Open", "Open the row", "Lists", _V, True),
     Key("steps.previous", "left,h", "move(-1)", "Step before", "The step before, in the list of steps", "Lists", _V),
     Key("steps.next", "right,l", "move(1)", "Next step", "The next step, in the list of steps", "Lists", _V),
     Key(

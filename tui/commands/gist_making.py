@@ -403,7 +403,7 @@ class _Making:
     def _report(self, progress: RunProgress) -> None:
         """Show what is done for one of several entrypoints as a part of them all."""
         if self.wanted > 1 and progress.step:
-            words = ": ".join(filter(None, (self.at_work, progress.step, progress.phase)))
+            words = ": ".join(filter(None, (progress.step, progress.phase, self.at_work)))
             progress = RunProgress(words, len(self.made), self.wanted, step="making tasks")
         self.progress.making(progress)
 

@@ -180,7 +180,8 @@ class EditingPane(Vertical):
             self.show_writing()
             self.editor.focus()
         else:
-            self.diff.load(self.start_of(self.buffer), self.code)
+            first_line = self.first_line_of(self.buffer)
+            self.diff.load(self.start_of(self.buffer), self.code, first_line=first_line)
             self.switcher.current = "editor-diff"
             self.diff.focus()
             self.post_message(self.Comfort("diff"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
@@ -48,7 +48,6 @@ class HomeTable(Table[Row]):
     """A list of home: as high as its rows where the detail is below."""
 
     MARGIN, GAP, SIDEWAYS = 1, 2, True
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Open", id="list.choose")]
 
     def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
         """Return the columns, the titles narrower if the others would not fit."""

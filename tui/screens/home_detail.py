@@ -15,12 +15,12 @@ from gistpoint.tui.home_rows import (
     HomeRows,
     TaskRow,
     budget_words,
-    cut,
     sign_of,
     standing_words,
     unit_of,
     who,
 )
+from gistpoint.tui.test_names import ending
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import duration, used_words, when
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, folded, line
@@ -117,7 +117,7 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
     tests = Counter(failure.id.partition("[")[0] for failure in failing)
     for test, times in list(tests.items())[:_SHOWN]:
         count = f" ×{times}" if times > 1 else ""
-        yield Line((("  ✘ ", STYLES["✘"]), (cut(test, width - 4 - len(count)), ""), (count, MUTED)))
+        yield Line((("  ✘ ", STYLES["✘"]), (ending(test, width - 4 - len(count)), ""), (count, MUTED)))
     if len(tests) > _SHOWN:
         yield line(f"  and {len(tests) - _SHOWN} more", MUTED)
 

@@ -1,57 +1,86 @@
-"""Jump mode: a letter over everything in sight that takes the focus, and one key goes there."""
+"""Jump mode: a letter over everything in sight that takes the focus and over every tab; one key goes there."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from textual import events
 from textual.app import ComposeResult
 from textual.errors import NoWidget
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 from textual.widget import Widget
 
 from gistpoint.tui.widgets.frames import pane_around
+from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
 
 LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 
-def places(screen: Screen[object]) -> Mapping[str, tuple[Widget, Offset]]:
-    """Return what takes the focus by its letter, with the place of the letter, in the order of Tab.
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a letter stands, in how many cells, and what going there does."""
 
-    The letter of a pane with one such widget stands in the pane's frame, any other at the corner of its widget.
+    widget: Widget
+    """What takes the focus, or holds the tab."""
+    at: Offset
+    cells: int
+    go: Callable[[], object]
+
+
+def places(screen: Screen[object]) -> Mapping[str, Target]:
+    """Return what takes the focus by its letter, in the order of Tab, and then the tabs.
+
+    A letter stands where nothing is read: in the frame of a pane with one such widget, else beside its widget.
     """
     seen = list(_in_sight(screen))
     panes = Counter(pane_around(widget) for widget, _ in seen)
-    found: dict[str, tuple[Widget, Offset]] = {}
-    for letter, (widget, corner) in zip(LETTERS, seen, strict=False):
+    strips = screen._compositor.render_strips()  # private: what stands in a cell of the screen
+    found: list[Target] = []
+    for widget, region in seen:
         pane = pane_around(widget)
-        if pane is not None and panes[pane] == 1:
-            corner = pane.region.offset
-        found[letter] = (widget, corner)
-    return found
+        at, cells = (pane.region.offset, 3) if pane is not None and panes[pane] == 1 else _beside(region, strips)
+        found.append(Target(widget, at, cells, partial(screen.set_focus, widget)))
+    for tabs in screen.query(NameTabs):
+        found += [
+            Target(tabs, tabs.region.offset + Offset(x, 0), 1, partial(tabs.ask_for, key))
+            for key, x in (tabs.places() if tabs.region.area else ())
+        ]
+    return dict(zip(LETTERS, found, strict=False))
 
 
-def _in_sight(screen: Screen[object]) -> Iterator[tuple[Widget, Offset]]:
+def _in_sight(screen: Screen[object]) -> Iterator[tuple[Widget, Region]]:
     for widget in screen.focus_chain:
         try:
             region = screen.find_widget(widget).visible_region
         except NoWidget:
             continue
         if region.area:
-            yield widget, region.offset
+            yield widget, region
 
 
-class JumpScreen(ModalScreen[Widget]):
+def _beside(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
+    """Return the first place at the widget's first line, or above it, without a letter or a digit in it."""
+    x, y, right = region.x, region.y, region.right
+    for left, row, cells in ((x - 3, y, 3), (x, y, 3), (right - 3, y, 3), (x, y - 1, 3), (x, y, 1), (x - 1, y, 1)):
+        if left >= 0 <= row < len(strips) and not any(map(str.isalnum, strips[row].crop(left, left + cells).text)):
+            return Offset(left, row), cells
+    return region.offset, 1
+
+
+class JumpScreen(ModalScreen[Target]):
     """The letters; any other key, and a click, ends it."""
 
     DEFAULT_CSS = """
     JumpScreen { background: $background 20%; }
     JumpScreen Plain {
         position: absolute;
-        width: 3;
+        width: auto;
         height: 1;
         background: $warning;
         color: $background;
@@ -60,22 +89,21 @@ class JumpScreen(ModalScreen[Widget]):
     JumpScreen Plain:nocolor { text-style: bold reverse; }
     """
 
-    def __init__(self, places: Mapping[str, tuple[Widget, Offset]]) -> None:
+    def __init__(self, places: Mapping[str, Target]) -> None:
         super().__init__()
         self._places = places
 
     def compose(self) -> ComposeResult:
         """Lay a letter over each place."""
-        for letter, (_, corner) in self._places.items():
-            shown = Plain(f" {letter} ")
-            shown.styles.offset = corner
+        for letter, target in self._places.items():
+            shown = Plain(letter.center(target.cells))
+            shown.styles.offset = target.at
             yield shown
 
     def on_key(self, event: events.Key) -> None:
         """Go to the place of the letter."""
         event.stop()
-        widget, _ = self._places.get(event.key, (None, None))
-        self.dismiss(widget)
+        self.dismiss(self._places.get(event.key))
 
     def on_click(self) -> None:
         """End it."""

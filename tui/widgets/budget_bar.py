@@ -24,6 +24,8 @@ GLYPHS = {
 }
 
 _GAP = 1
+_FEW = 8
+"""Pips that are counted at a glance."""
 _LOW = 0.25
 """A budget with this share or less left is drawn as running out."""
 
@@ -48,17 +50,21 @@ class _Fit:
     title: int
     """The least cells of a title that is cut."""
     nouns: bool
-    pips: bool
+    pips: int
+    """Of a budget at most so large, a pip is drawn for each."""
     activity: bool
 
 
+_ALL = 1000
 _FITS = (
-    _Fit(24, nouns=True, pips=True, activity=True),
-    _Fit(20, nouns=False, pips=True, activity=True),
-    _Fit(12, nouns=False, pips=True, activity=False),
-    _Fit(0, nouns=False, pips=True, activity=False),
-    _Fit(20, nouns=True, pips=False, activity=False),
-    _Fit(0, nouns=False, pips=False, activity=False),
+    _Fit(_ALL, nouns=True, pips=_ALL, activity=True),
+    _Fit(_ALL, nouns=False, pips=_ALL, activity=True),
+    _Fit(_ALL, nouns=False, pips=_ALL, activity=False),
+    _Fit(_ALL, nouns=False, pips=_FEW, activity=True),
+    _Fit(_ALL, nouns=False, pips=_FEW, activity=False),
+    _Fit(_ALL, nouns=False, pips=0, activity=False),
+    _Fit(12, nouns=False, pips=0, activity=False),
+    _Fit(0, nouns=False, pips=0, activity=False),
 )
 """From all of it to the least."""
 
@@ -66,7 +72,7 @@ _FITS = (
 class BudgetBar(Widget):
     """One line: the title, tool uses and submissions left with a pip for each, clock, isolation.
 
-    If it is narrow, the title is cut first, then words are left out, then pips: there are all of them or none.
+    If it is narrow, words are left out first, then the pips of large budgets, then all; the title is cut last.
     """
 
     DEFAULT_CSS = """
@@ -117,7 +123,7 @@ class BudgetBar(Widget):
             low = "$text-error" if left == 0 else "$text-warning" if left <= of * _LOW else ""
             word = f"{noun}{'' if left == 1 else 's'} left" if fit.nouns else "left"
             parts += ["  ", f"{sign} ", (f"{left} {word}", f"bold {low}")]
-            if fit.pips:
+            if of <= fit.pips:
                 parts += [" ", (pips(left, of), low or "$text-primary")]
         return Content.assemble(*parts)
 

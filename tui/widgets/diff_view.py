@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -13,7 +14,17 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from gistpoint.core.diffs import CONTEXT, DiffLine, DiffLineKind, FileDiff, Hunk, changes_within, compute, side_by_side
+from gistpoint.core.diffs import (
+    CONTEXT,
+    DiffLine,
+    DiffLineKind,
+    FileDiff,
+    Hunk,
+    changes_within,
+    compute,
+    numbered_from,
+    side_by_side,
+)
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
@@ -283,6 +294,7 @@ class DiffView(Horizontal):
         self._wrap: bool | None = None
         """Whether long lines are folded; None until somebody says: folded unless all lines fit side by side."""
         self._whole = False
+        self._first_line = 1
         self._left = DiffPane("both", classes="-left")
         self._right = DiffPane("new", classes="-right")
 
@@ -307,11 +319,21 @@ class DiffView(Horizontal):
         return self._right if self.split and self._right.has_focus else self._left
 
     def load(
-        self, before: str, after: str, *, name: str = "", language: str | None = "python", whole: bool = False
+        self,
+        before: str,
+        after: str,
+        *,
+        name: str = "",
+        language: str | None = "python",
+        whole: bool = False,
+        first_line: int = 1,
     ) -> None:
-        """Show how `after` differs from `before`, or all of it; long texts are compared in a thread."""
+        """Show how `after` differs from `before`, or all of it; long texts are compared in a thread.
+
+        `first_line` is the number in the file of the line with which both begin.
+        """
         self.workers.cancel_group(self, "diff")
-        self._whole = whole
+        self._whole, self._first_line = whole, first_line
         if len(before) + len(after) <= _AT_ONCE:
             diff = compute(before, after, old_path=name, new_path=name, context=None if whole else CONTEXT)
             self._show_texts((diff,), before, after, language)
@@ -346,8 +368,9 @@ class DiffView(Horizontal):
         self._show_texts(message.files, *message.texts, None)
 
     def _show_texts(self, files: tuple[FileDiff, ...], before: str, after: str, language: str | None) -> None:
-        self._sides = sides = SideTokens()
-        self._files = files
+        above = [array("i")] * (self._first_line - 1)
+        self._sides = sides = SideTokens([*above], [*above])
+        self._files = tuple(numbered_from(diff, self._first_line) for diff in files)
         self._lay_out()
         if language is not None and self.is_attached and files[0].hunks:
             self.run_worker(

@@ -175,10 +175,6 @@ class KnowledgeTree(Tree[TreeEntry]):
             label = Text.assemble(label, price)
         return label
 
-    def get_label_width(self, node: TreeNode[TreeEntry]) -> int:
-        """Leave room for the price."""
-        return super().get_label_width(node) + 14
-
     async def _on_click(self, event: events.Click) -> None:
         """Select at a click what is free; what costs is only pointed at by the first click on it."""
         at = event.style.meta.get("line", -1)

@@ -76,6 +76,21 @@ class LineList(RecordList):
             self.scroll_to(0, 0, animate=False, immediate=True, force=True)
         self.set_count(len(self.lines), cursor=None if keep_place else 0)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to open what a line leads to."""
+        if action == "choose":
+            return self._leads(self.cursor)
+        return super().check_action(action, parameters)
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Change the keys that are offered, too."""
+        super().watch_cursor(old, new)
+        if self._leads(old) != self._leads(new):
+            self.refresh_bindings()
+
+    def _leads(self, index: int) -> bool:
+        return index < len(self.lines) and bool(self.lines[index].link)
+
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the pieces of a line, with a sign if it has a link."""
         shown = self.lines[index]

@@ -16,7 +16,7 @@ from rich.style import Style as RichStyle
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.reactive import Reactive, reactive, var
 from textual.scrollbar import ScrollBarRender
@@ -507,13 +507,15 @@ class LineView(LineCanvas):
         if self._wants_sight:
             self.go_to(self.cursor_line, self.cursor_column)
 
+    def _row_under(self, offset: Offset) -> int:
+        return min(self.scroll_offset.y + offset.y, len(self.rows) - 1)
+
     def on_click(self, event: events.Click) -> None:
         """Put the cursor under the mouse."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
-        row = min(self.scroll_offset.y + offset.y, len(self.rows) - 1)
-        line, start, end = self.rows.at(row)
+        line, start, end = self.rows.at(self._row_under(offset))
         cell = self.scroll_offset.x + offset.x - self.gutter_width()
         text, places = drawn(self.lines[line][start:end])
         place = Strip([Segment(text)]).crop(0, max(0, cell)).text

@@ -69,11 +69,24 @@ class NameTabs(Widget):
         pieces = [Segment(words, current if key == self.current else ground) for key, words in self._tabs]
         return Strip(pieces if not y else []).adjust_cell_length(self.size.width, ground)
 
+    def places(self) -> list[tuple[str, int]]:
+        """Return the names that are drawn, each with the column of the blank before it; without the current one."""
+        found, at = [], 0
+        for key, words in self._tabs:
+            if key != self.current and words != _BEFORE and at < self.size.width:
+                found.append((key, at))
+            at += cell_len(words)
+        return found
+
+    def ask_for(self, key: str) -> None:
+        """Ask for a name."""
+        self.post_message(self.Clicked(key))
+
     def on_click(self, event: events.Click) -> None:
         """Ask for the name that was clicked."""
         event.stop()
         at = 0
         for key, words in self._tabs:
             if at <= event.x < at + cell_len(words):
-                self.post_message(self.Clicked(key))
+                self.ask_for(key)
             at += cell_len(words)

@@ -16,6 +16,7 @@ from textual.widgets import Input
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.core.text import plural
 from gistpoint.tui.tables import Column, QueryError
+from gistpoint.tui.test_names import spelled_out
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
@@ -39,7 +40,11 @@ COLUMNS: tuple[Column[TestResult], ...] = (
         text=lambda result: str(result.outcome),
     ),
     Column("seconds", lambda result: f"{result.seconds:.2f}", lambda result: result.seconds, width=7, right=True),
-    Column("test", lambda result: result.id),
+    Column(
+        "test",
+        lambda result: spelled_out(result.id),
+        text=lambda result: f"{result.id} {spelled_out(result.id)}",
+    ),
 )
 
 
@@ -153,4 +158,4 @@ class OutcomeTable(Vertical):
         self.set_class(failing, "-failure")
         view = self.query_one(TextView)
         if result is not None and failing and view.text != result.message:
-            view.load(result.message, title=result.id)
+            view.load(result.message, title=spelled_out(result.id))

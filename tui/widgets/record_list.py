@@ -33,7 +33,7 @@ class RecordList(LineCanvas):
         Binding("pagedown", "page(1)", "Page down", show=False, id="list.page_down"),
         Binding("home,g", "edge(-1)", "First", show=False, id="list.first"),
         Binding("end,G", "edge(1)", "Last", show=False, id="list.last"),
-        Binding("enter", "choose", "Open", show=False, id="list.choose"),
+        Binding("enter", "choose", "Open", id="list.choose"),
     ]
 
     HEAD: ClassVar[int] = 0
@@ -68,6 +68,8 @@ class RecordList(LineCanvas):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.count = 0
+        self._clicked: int | None = None
+        """The row of the last click, if nothing was done since that makes the next one a first click again."""
 
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the pieces of a row, raw; anything beyond `width` cells is cut."""
@@ -108,6 +110,8 @@ class RecordList(LineCanvas):
     def set_count(self, count: int, *, cursor: int | None = None) -> None:
         """Show another number of rows; rows that stay may have changed."""
         self.count = count
+        if cursor != self._clicked:
+            self._clicked = None
         self.virtual_size = Size(self.row_width, self.row_count + self.HEAD)
         if cursor is not None or self.cursor >= count:
             self.cursor = min(max(0, self.cursor if cursor is None else cursor), max(0, count - 1))
@@ -193,12 +197,15 @@ class RecordList(LineCanvas):
             self.post_message(self.Chosen(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the row; a second click opens it."""
+        """Put the cursor on the row; a second click on it, however much later, opens it."""
         offset = event.get_content_offset(self)
         row = self.scroll_offset.y + offset.y - self.HEAD if offset is not None else -1
         if offset is not None and offset.y >= self.HEAD and row < self.row_count:
-            self.cursor = self.index_at(row)
-            if event.chain > 1:
+            index = self.index_at(row)
+            again = index == self._clicked == self.cursor
+            self.cursor = index
+            self._clicked = None if again else index
+            if again:
                 self.action_choose()
 
 

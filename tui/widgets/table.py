@@ -153,8 +153,8 @@ class Table(Fitted, RecordList, Generic[Row]):
             for column, width in self._laid_out(self.size.width):
                 right += width + self.GAP
                 if offset.x + self.scroll_offset.x < right:
-                    return self.sort_by(column)
-        return super().on_click(event)
+                    self.sort_by(column)
+                    break
 
     # Drawing
 

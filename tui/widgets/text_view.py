@@ -26,7 +26,7 @@ class TextView(CodeView):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "toggle_terminal", "Raw or as a terminal", show=False, id="text.terminal"),
-        Binding("enter", "open_place", "Open", show=False, id="text.place"),
+        Binding("enter", "open_place", "Open", id="text.place"),
     ]
 
     terminal: reactive[bool] = reactive(False, init=False, repaint=False)
@@ -59,11 +59,13 @@ class TextView(CodeView):
         self._raw = ""
         self._places: Mapping[int, object] = {}
         self._looks: list[TerminalLine] = []
+        self._clicked, self._opened = -1, False
+        """The line of the last click, and whether that opened what the line names."""
         self.numbers = False
 
     def load(self, text: str, *, language: str | None = None, first_line: int = 1, title: str = "") -> None:
         """Show `text`, in which no line leads anywhere yet."""
-        self._raw, self._places = text, {}
+        self._raw, self._places, self._clicked = text, {}, -1
         super().load(self._shown(), language=language, first_line=first_line, title=title)
 
     @property
@@ -73,13 +75,20 @@ class TextView(CodeView):
 
     @property
     def places(self) -> Mapping[int, object]:
-        """What lines (by index) lead to; they have a sign, and Enter or a double click asks for it."""
+        """What lines (by index) lead to; they have a sign, and Enter or a second click asks for it."""
         return self._places
 
     @places.setter
     def places(self, places: Mapping[int, object]) -> None:
         self._places = places
         self.marks = {line + self.first_line: LEADS for line in places}
+        self.refresh_bindings()
+
+    def watch_cursor_line(self, old: int, new: int) -> None:
+        """Change the keys that are offered, too."""
+        super().watch_cursor_line(old, new)
+        if (old - self.first_line in self._places) != (new - self.first_line in self._places):
+            self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let Enter mean what it means elsewhere on a line that leads nowhere."""
@@ -94,9 +103,15 @@ class TextView(CodeView):
             self.post_message(self.PlaceAsked(place))
 
     def on_click(self, event: events.Click) -> None:
-        """Open what a line names at a double click."""
-        if event.chain == 2:
+        """Open what a line names at the second click on it, however much later, and again at a later one."""
+        offset = event.get_content_offset(self)
+        line = self.rows.at(self._row_under(offset))[0] if offset is not None else -1
+        again = line == self._clicked == self.cursor_index
+        if again and not (self._opened and event.chain > 1):  # what a click has just told is to be read first
+            self._opened = True
             self.action_open_place()
+        elif not again:
+            self._clicked, self._opened = line, False
 
     def append(self, text: str) -> None:
         """Add to the end; the view follows if its end was visible."""

@@ -25,10 +25,12 @@ async def test_the_bar_says_everything_at_each_width() -> None:
             bar.update_from(STATE, clock, backend=BackendRecord("plain", isolated=False))
             await pilot.pause()
             shown = rows(app)[0]
-            for part in ("◆ 11", "▶ 1", "left", "●●●●●●●●●●●○○○○○", "●○○○", "✎", "1:05 (8:55 left)", "UNSANDBOXED"):
+            for part in ("Tickets that cost", "◆ 11", "▶ 1", "left", "✎", "1:05 (8:55 left)", "UNSANDBOXED"):
                 assert part in shown
+            assert ("Tickets that cost too much" in shown) == (width > 80)
             assert ("11 tool uses left" in shown) == (width == 160)
-            assert ("Tickets" in shown) == (width > 80)
+            assert ("●●●●●●●●●●●○○○○○" in shown) == (width == 160)
+            assert ("●○○○" in shown) == (width > 80)
 
 
 async def test_a_bar_with_hardly_any_room_still_says_unsandboxed() -> None:

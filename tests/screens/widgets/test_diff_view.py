@@ -20,6 +20,10 @@ async def test_unified_where_it_is_narrow() -> None:
         assert shown[0].endswith("x.py  +2 -2")
         assert "   6     - line 5" in shown[5]
         assert "       6 + line five" in shown[6]
+        view.load(BEFORE, AFTER, first_line=101)
+        await until(pilot, lambda: " 106     - line 5" in rows(app)[5])
+        assert "@@ -103,7 +103,7 @@" in rows(app)[1]
+        assert "     106 + line five" in rows(app)[6]
 
 
 async def test_side_by_side_where_it_is_wide_and_back() -> None:

@@ -132,3 +132,22 @@ def test_without_the_extra_a_line_says_which_one_to_install(
     monkeypatch.setitem(sys.modules, "arro3.io", None)
     assert main(["show", str(path)]) == 2
     assert "pip install 'gistpoint[parquet]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_rows_open_in_any_order_and_after_the_file_has_changed(tmp_path: Path, packed: bool) -> None:
+    rows = [{**tables.functions(f"stats-{number}"), "model": f"model-{number}"} for number in range(40)]
+    path = tmp_path / "a"
+
+    def write() -> None:
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        if packed:
+            as_parquet(path, rows)
+
+    write()
+    assert len(list(list_runs([path]))) == 40
+    for number in (3, 4, 39, 5, 0):
+        assert open_run(f"{path}#stats-{number}").header.model == f"model-{number}"
+    rows = [{**row, "model": "another model"} for row in rows[::-1]]
+    write()
+    assert open_run(f"{path}#stats-3").header.model == "another model"

@@ -156,7 +156,7 @@ class GistPane(EditorPane):
     def frame_note(self) -> Content:
         """Return the size of the text, whether it is saved, and whether it parses."""
         lines = self.editor.document.line_count - (not self.editor.document.get_line(-1))
-        kept = "saved by a step" if self.code == gist_of(self._state).text else "kept; the next call saves it by a step"
+        kept = "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it: 1 step"
         said = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
         return Content.assemble(plain_line(said), state_words(replace(self.editor.state, added=0, removed=0)))
 

@@ -59,7 +59,7 @@ class CallAsking:
         if question.change is not None:
             diff = DiffView(classes="dialog-changes")
             diff.can_focus_children = False  # the keys stay on the answers; arrows scroll it all the same
-            diff.load(*question.change)
+            diff.load(*question.change, first_line=question.first_line)
             changes = [diff]
         dialog = ConfirmDialog(
             question.title, question.text, yes=yes, careful=question.careful, shown=changes, drawer=True
@@ -91,7 +91,7 @@ class CallAsking:
             return f"… {spelled(tool, arguments)}"
         self._place = place
         price = price_words(self._attempt.price(offered), self._attempt.state)
-        return f"{place.name}: not shown yet, {price}. Enter again asks for it"
+        return f"Enter again asks ({price}): {place.name}"
 
     def price_at(self, name: str) -> str:
         """Return the price of opening something in the tree of files; empty if nothing can be asked for."""

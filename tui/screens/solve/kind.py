@@ -131,6 +131,8 @@ class CallQuestion:
     """Whether no is the default answer."""
     change: tuple[str, str] | None = None
     """What changes by it: the text before, and after."""
+    first_line: int = 1
+    """The number in its file of the line with which both begin."""
 
 
 class SolvingKind:
@@ -193,9 +195,10 @@ class SolvingKind:
         arguments = {a.name: given[a.kind] for a in tool.arguments if a.kind in given}
         stays = "\nWhat it changes stays changed for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
+        first_line = self.editor.first_line_of(self.editor.buffer)
         fault, refused = fault_of(self.editor.code), ""
         if fault:
-            where = fault.after(self.editor.first_line_of(self.editor.buffer) - 1)
+            where = fault.after(first_line - 1)
             refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
             price = replace(price, submissions=0, last_submission=False)
         last = self.warning(tool, price)
@@ -204,7 +207,9 @@ class SolvingKind:
         before, after = self.editor.start_of(self.editor.buffer), self.editor.code
         change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
         words = "\n".join(part for part in (refused, last, text) if part)
-        return CallQuestion(title, words, tool, arguments, careful=bool(refused or last), change=change)
+        return CallQuestion(
+            title, words, tool, arguments, careful=bool(refused or last), change=change, first_line=first_line
+        )
 
     def _refuse(self, notice: str) -> None:
         self.editor.app.notify(notice, severity="warning")

@@ -29,6 +29,10 @@ from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 EMPTY = "Nothing was read yet: choose a file (F3), or search (S)"
 
 
+_ON = {"edit": ("function",), "suspect": ("function",), "list_functions": ("file", "function")}
+"""The rows of the tree on which an action makes sense."""
+
+
 class FilesPane(StatePane):
     """The tree of known files and functions."""
 
@@ -41,6 +45,8 @@ class FilesPane(StatePane):
         super().__init__(id="files")
         self._use = use
         self._state = AttemptState()
+        self._kind = ""
+        """What the row at the cursor is."""
         pane_frame(self, "files")
 
     def compose(self) -> ComposeResult:
@@ -81,6 +87,18 @@ class FilesPane(StatePane):
         if message.place not in self._state.knowledge.listed:
             self.post_message(SourceAsked(message.place))
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer on a row what can be done with it."""
+        return self._kind in _ON[action] if action in _ON else super().check_action(action, parameters)
+
+    @on(KnowledgeTree.NodeHighlighted)
+    def row_changed(self) -> None:
+        """Change the keys that are offered."""
+        place, before = self.tree_view.place, self._kind
+        self._kind = place.kind if place is not None else ""
+        if self._kind != before:
+            self.refresh_bindings()
+
     def action_list_functions(self) -> None:
         """Ask for the functions of the file at the cursor."""
         place = self.tree_view.place
@@ -118,6 +136,8 @@ class CodePane(StatePane):
         self._state = AttemptState()
         self._shown: Shown | None = None
         self._places: dict[str, int] = {}
+        self._function = ""
+        """The function at the cursor."""
 
     def compose(self) -> ComposeResult:
         """Lay out the view."""
@@ -163,9 +183,18 @@ class CodePane(StatePane):
         functions = functions_in(self._state, self._shown)
         return enclosing(functions, self.view.cursor_line) or self._shown.function
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer on a line what can be done with it."""
+        if action in ("edit", "suspect"):
+            return bool(self._function)
+        return super().check_action(action, parameters)
+
     def _draw_title(self) -> None:
         if self._shown is None:
             return
+        function, self._function = self._function, self.function_at_cursor()
+        if bool(function) != bool(self._function):
+            self.refresh_bindings()
         last = self._shown.first_line + self.view.line_count - 1
         old = stale(self._state, self._shown)
         lines = f"lines {self._shown.first_line}-{last}" if self._shown.function else f"{last} lines"

@@ -19,6 +19,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.queue import look_of
+from gistpoint.tui.test_names import spelled_out
 from gistpoint.tui.titles import mode_words, title_of
 from gistpoint.tui.view_models import moment
 from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
@@ -171,7 +172,10 @@ def _tests(known: Known) -> list[Line]:
         said = next((part[1:].strip() for part in failure.text.splitlines() if part.startswith("E ")), "")
         said = said or next(iter(failure.text.strip().splitlines()), "")
         found.append(
-            Line((("✗ ", BAD), (failure.id, ""), (f"  {said}" if said else "", MUTED)), link=f"test:{failure.id}")
+            Line(
+                (("✗ ", BAD), (spelled_out(failure.id), ""), (f"  {said}" if said else "", MUTED)),
+                link=f"test:{failure.id}",
+            )
         )
     if len(failing) > FIRST_TESTS:
         found.append(line(f"… and {len(failing) - FIRST_TESTS} more", MUTED, link="page:tests"))

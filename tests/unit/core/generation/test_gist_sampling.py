@@ -17,6 +17,7 @@ from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.kinds.gist.runs import OriginalRun
 from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
 
@@ -63,6 +64,17 @@ def test_a_draw_is_the_same_for_the_same_seed_and_goes_on_until_no_test_is_left(
     }
     assert drawn[3, True] == drawn[3, False] != drawn[4, True]
     assert sorted(drawn[3, True]) == sorted(f"test_{n}" for n in range(30))
+
+
+def test_the_traces_are_counted_up_to_those_that_are_chosen_from(examination: Examination) -> None:
+    told: list[RunProgress] = []
+    examination = replace(examination, run=RunContext(progress=told.append))
+    next(candidates(examination, 2, 3))
+    wanted = TRACED * 2
+    assert [(progress.step, progress.done, progress.total) for progress in told] == [
+        ("tracing tests", done, wanted) for done in range(wanted)
+    ]
+    assert told[0].phase.startswith("pytest tests/test_prices.py::test_")
 
 
 def test_no_more_is_traced_than_is_asked_for(examination: Examination) -> None:

@@ -1,0 +1,30 @@
+"""Ids of tests as people read them: pytest writes letters beyond ASCII in parameters as escapes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_ESCAPE = re.compile(r"\\\\|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
+
+
+def spelled_out(id: str) -> str:
+    """Return an id with its escapes as the letters that they stand for; others stay as they are.
+
+    Signs that are invisible, join others or turn the line's direction stay escapes.
+    """
+    return _ESCAPE.sub(_letter, id) if "\\" in id else id
+
+
+def _letter(escape: re.Match[str]) -> str:
+    code = int(next(filter(None, escape.groups()), "0"), 16)
+    if not 0x80 <= code < 0x110000:
+        return escape[0]
+    letter = chr(code)
+    sound = unicodedata.category(letter)[0] in "LNPS" and unicodedata.bidirectional(letter) not in ("R", "AL")
+    return letter if sound else escape[0]
+
+
+def ending(id: str, width: int) -> str:
+    """Return the last `width` characters of an id, which tell it from others."""
+    return id if len(id) <= width else f"…{id[len(id) - width + 1 :]}"
