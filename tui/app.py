@@ -63,7 +63,7 @@ class GistpointApp(BaseApp):
         With `new` another attempt of the task is begun although one is unfinished. With `alone` the program closes
         when that is left, in place of showing home.
         """
-        super().__init__(services.locations, "screens/home.tcss")
+        super().__init__(services.locations, "screens/home.tcss" if open is None else "screens/solve/solve.tcss")
         self._services = services
         self._making = Lock()
         self._open = open

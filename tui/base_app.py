@@ -19,6 +19,7 @@ from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.dom import DOMNode
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
@@ -202,8 +203,16 @@ class BaseApp(App[object]):
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
         self._tell_of_themes()
+        if self.is_web:
+            self.theme_changed_signal.subscribe(self, self._colour_around)
+            self._colour_around(self.current_theme)
         if not self.is_headless:
             self._heed_signals()
+
+    def _colour_around(self, theme: Theme) -> None:
+        """Give the margin of a browser's terminal, where no cell fits, the screen's colour; xterm, "OSC 11"."""
+        if theme.background and self._driver is not None:  # Textual has no way to send a sequence to the terminal
+            self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
     def _heed_signals(self) -> None:
         """Leave in order, with all that is typed kept, when the terminal is closed or the machine shuts down."""

@@ -52,7 +52,7 @@ class _Reader(PartsReader):
     def _head(self) -> dict[str, Json]:
         """The session's own members: of the object, or of the first line of a log."""
         if not self.in_lines:
-            return {key: self.fact(key) for key in (*_HEADER, "kind", "summary", "directories", "meta")}
+            return {key: self.fact(key) for key in (*_HEADER, "kind", "summary", "meta")}
         return next((line for line in self.probe.lines if "sessionId" in line), {})
 
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
@@ -126,7 +126,7 @@ class _Reader(PartsReader):
             started=begun if begun is not None else times[0] if times else None,
             duration_s=times[1] - times[0] if times else updated - begun if begun and updated else None,
             links=tuple(_file_of(agent) for agent in dict.fromkeys(self._agents)),
-            extra={key: head[key] for key in ("summary", "directories", "projectHash") if head.get(key)},
+            extra={key: as_str(head[key]) for key in ("summary", "projectHash") if head.get(key)},
             derived=frozenset({"tokens", "duration_s"}),
         )
 

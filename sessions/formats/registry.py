@@ -236,11 +236,6 @@ _KINDS = (
     Foreign("the result of a trial of Harbor", "Open agent/trajectory.json beside it.",
             _has("trial_name", "agent_info")),
     Foreign("messages of LangChain", _CONVERT, _any(_is_langchain)),
-    Foreign("runs of LangSmith", _CONVERT,
-            _any(lambda record: "dotted_order" in {**record, **_first(record, "post"), **_first(record, "patch")}
-                 or {"run_type", "inputs"} <= record.keys())),
-    Foreign("spans of OpenTelemetry", _CONVERT, _any(lambda record: "resourceSpans" in record)),
-    Foreign("a trace of Langfuse", _CONVERT, _has("trace", "observations")),
     Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
     Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
             lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),

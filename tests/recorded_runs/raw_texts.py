@@ -23,6 +23,7 @@ from gistpoint.sessions.records.model import NotShown, Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.rendering import header_lines
+from recorded_runs.traces import halves_of, observations_of, spans_of
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,15 @@ LAYOUTS = {
         said_of_run=("input", "messages.content", "messages.tool_calls.arguments"),
         repeated=("input",),
     ),
+    "langfuse": Layout(("output",), ("observations",), repeated=("output",), runs=observations_of),
+    "langsmith": Layout(("outputs.choices.message.content", "outputs.output"), runs=halves_of),
     "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),
     "opencode": Layout(
         ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
+    ),
+    "otel": Layout(
+        ("attributes.llm.output_messages", "attributes.gen_ai.output", "attributes.gen_ai.tool.call.result"),
+        runs=spans_of,
     ),
     "openhands": Layout(
         ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
