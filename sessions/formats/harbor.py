@@ -12,7 +12,7 @@ from dataclasses import replace
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunReader, SingleRun
 from gistpoint.sessions.records.loading import load_record
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
@@ -125,12 +125,12 @@ class _Reader(RunReader):
         told = joined([as_str(error.get("exception_type")), as_text(error.get("exception_message"))], ": ")
         rewards = [f"{name}: {as_str(reward)}" for name, reward in _rewards(result).items()]
         phase = as_dict(result.get("verifier"))
-        texts = tuple(Result("", as_text(raw.value)) for raw in raws[1:])
-        shown = joined([*rewards, told, as_text(error.get("exception_traceback"))])
+        left = [as_text(raw.value) for raw in raws[1:]]
+        shown = joined([*rewards, told, as_text(error.get("exception_traceback")), *left])
         return Step(
             index, Actor.ENVIRONMENT, StepKind.ERROR if error else StepKind.SCORE, raws[0].range, ranges,
             label="result", text=shown or dumped(raws[0].value),
-            results=texts, started=when(phase.get("started_at")), ended=when(phase.get("finished_at")),
+            started=when(phase.get("started_at")), ended=when(phase.get("finished_at")),
             naive=is_naive(phase.get("started_at")), flags=frozenset({"error"} if error else ()),
         )  # fmt: skip
 

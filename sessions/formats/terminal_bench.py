@@ -106,10 +106,10 @@ class _Reader(PartsReader):
         outcomes = [f"{name}: {as_str(outcome)}" for name, outcome in as_dict(trial.get("parser_results")).items()]
         told = as_str(trial.get("failure_mode"))
         verdict = _verdict(trial)
+        logs = [as_str(raw.value) for raw in raws[1:]]
         return Step(
             index, Actor.ENVIRONMENT, StepKind.SCORE, raws[0].range, tuple(raw.range for raw in raws), label="tests",
-            text=joined([verdict, told if told not in _QUIET else "", *outcomes]),
-            results=tuple(Result("", as_str(raw.value)) for raw in raws[1:] if raw.value),
+            text=joined([verdict, told if told not in _QUIET else "", *outcomes, *logs]),
             started=when(trial.get("test_started_at")), ended=when(trial.get("test_ended_at")),
             flags=frozenset({"error"} if verdict == "unsolved" else ()),
         )  # fmt: skip

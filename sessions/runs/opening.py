@@ -278,11 +278,16 @@ def _nothing(path: Path) -> Blob:
 def linked_name(name: str, link: str) -> str | None:
     """Return the name of the run that a step or header of the run `name` links to; None if it is missing.
 
-    `#ID` means a run in the same file, anything else a file beside it, which is also found by the end of its name.
+    `#ID` means a run in the same file, anything else a file beside it or in a folder there, which is also found by the
+    end of its name.
     """
     path, _ = split_name(name)
     if link.startswith("#"):
         return join_name(str(path), link[1:])
+    beside, _, inside = link.partition("/")
+    within = path.parent / beside / inside
+    if beside not in ("", ".", "..") and within.name == inside != ".." and within.is_file():
+        return str(within)
     if "/" in link.replace("\\", "/") or link in ("", ".", ".."):
         link = link.replace("\\", "/").rsplit("/", 1)[-1]
     exact = path.parent / link

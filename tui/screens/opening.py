@@ -49,7 +49,7 @@ class OpeningScreen(Screen[None]):
 
     def say(self, words: str) -> None:
         """Show the current step."""
-        self.query_one("#opening-words", Plain).update(f"{words} …")
+        self.query_one("#opening-words", Plain).update(f"{words} …", layout=False)
 
     def action_cancel(self) -> None:
         """Cancel the opening."""

@@ -34,7 +34,7 @@ def test_a_trial_of_terminal_bench_has_what_its_agent_did(tmp_path: Path) -> Non
     assert answers(first) == [("terminal", "archive.tar", None)]
     assert (first.actor, first.kind, first.thought) == (Actor.AGENT, StepKind.VIEW, "I look\nls")
     assert (last.kind, last.label) == (StepKind.SUBMIT, "episode-1")
-    assert [result.text for result in score.results] == ["1 failed"]
+    assert score.text.endswith("test_found: failed\n1 failed")
     assert (run.header.model, run.header.agent, run.header.verdict) == ("model-x", "terminus-2", "unsolved")
     assert read_whole(trial / "results.json").step_count == run.step_count
 
@@ -44,9 +44,8 @@ def test_a_trial_of_harbor_is_the_agents_transcript_with_the_outcome(tmp_path: P
     assert [item.name for item in list_runs([tmp_path / "job"])] == [str(trial)]
     run = read_whole(trial)
     steps = list(run.steps())
-    assert [step.text for step in steps] == ["Fix.", "", "Done.", "reward: 1.0"]
+    assert [step.text for step in steps] == ["Fix.", "", "Done.", "reward: 1.0\n2 passed"]
     assert answers(steps[1]) == [("edit", "edited", None)]
-    assert [result.text for result in steps[3].results] == ["2 passed"]
     header = run.header
     assert (header.format, header.format_version, header.task, header.id) == (
         "harbor", "atif 1.6", "org/fix", "fix__abc"
@@ -62,7 +61,7 @@ def test_a_trial_of_harbor_that_broke_off_tells_why(tmp_path: Path) -> None:
     (trial / "agent" / "trajectory.json").write_text("not JSON", encoding="utf-8")
     run = read_whole(trial)
     outcome, log = run.steps()
-    assert (outcome.kind, outcome.text) == (StepKind.ERROR, "AgentTimeoutError: 1800 s\nFile x")
+    assert (outcome.kind, outcome.text) == (StepKind.ERROR, "AgentTimeoutError: 1800 s\nFile x\n2 passed")
     assert (log.kind, log.text) == (StepKind.NOTE, "installed")
     assert (run.header.verdict, run.header.exit_status) == ("", "AgentTimeoutError")
     assert "No file that the agent left" in run.warnings[0]
