@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from recorded_runs.raw_texts import LAYOUTS, runs_in, tally_file
+from recorded_runs.raw_texts import LAYOUTS, Tally, runs_in, tally_file
 
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
@@ -299,6 +299,11 @@ def tau_bench(run: Any) -> Count:
     return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
 
 
+def terminal_bench(run: Any) -> Count:
+    solved = run[0]["is_resolved"]
+    return Count(verdict="" if solved is None else "solved" if solved else "unsolved")
+
+
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
     """Return the counter of a file from that of a run."""
     return lambda path, formats: [count(run) for run in runs_in(path, formats)]
@@ -327,6 +332,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "qwen-code": _each(qwen_code),
     "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "terminal-bench": _each(terminal_bench),
     "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
@@ -356,8 +362,14 @@ def rows_of(path: Path) -> Iterator[Row | str]:
         return
     formats = [format for _, format in names]
     counter = COUNTERS.get(formats[0])
-    direct = counter(path, formats) if counter else [None] * len(names)
-    tallies = [told for _, told in tally_file(path)] if set(formats) <= LAYOUTS.keys() else [None] * len(names)
+    direct: list[Count] | list[None] = [None] * len(names)
+    tallies: list[Tally] | list[None] = [None] * len(names)
+    try:
+        direct = counter(path, formats) if counter else direct
+        tallies = [told for _, told in tally_file(path)] if set(formats) <= LAYOUTS.keys() else tallies
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        yield f"✘ the direct count does not know this file: {type(error).__name__} {error}"
+        return
     if not len(names) == len(direct) == len(tallies):
         yield f"✘ {len(names)} runs are listed, {len(direct)} are in the file"
         return
