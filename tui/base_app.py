@@ -228,7 +228,7 @@ class BaseApp(App[object]):
         if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
             # Writing to a terminal that is gone ends Textual's thread, and its driver would wait for that thread for ever.
             signal.signal(signal.SIGCONT, signal.SIG_DFL)  # comes with a hang-up, and Textual would begin to draw again
-            with open(os.devnull, "w") as nowhere:
+            with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 os.dup2(nowhere.fileno(), writer.fileno())
             self._driver._writer_thread = WriterThread(writer._file)  # type: ignore[attr-defined]
             self._driver._writer_thread.start()  # type: ignore[attr-defined]
