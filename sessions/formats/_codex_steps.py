@@ -5,8 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gistpoint.sessions.formats._codex_records import (
+    ENDS,
+    call_id,
+    is_call,
+    is_output,
+    links_of,
+    reports,
+    text_of,
+    tokens_of,
+)
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.codex import ENDS, call_id, is_call, is_output, links_of, reports, text_of, tokens_of
 from gistpoint.sessions.formats.messages import actor_of, thought_text
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, RunCall, Step, StepKind, Tokens
