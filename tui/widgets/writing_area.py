@@ -115,8 +115,9 @@ class WritingArea(TextArea):
         if event.chain > 1:
             row, column = self.cursor_location
             line = self.document.get_line(row)
-            spans = [match.span() for match in re.finditer(r"\w+" if event.chain == 2 else r"\S.*", line)]
-            start, end = next((span for span in spans if event.chain > 2 or span[0] <= column <= span[1]), (column,) * 2)
+            found = re.finditer(r"\w+" if event.chain == 2 else r"\S.*", line)
+            spans = (one.span() for one in found if event.chain > 2 or one.start() <= column <= one.end())
+            start, end = next(spans, (column, column))
             self.selection = Selection((row, start), (row, end))
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
