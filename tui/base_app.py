@@ -366,9 +366,9 @@ class BaseApp(App[object]):
 
     def action_jump(self) -> None:
         """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
-        from gistpoint.tui.screens.jump import JumpScreen, Target, places
+        from gistpoint.tui.screens.jump import JumpScreen, JumpTarget, places
 
-        def chosen(target: Target | None) -> None:
+        def chosen(target: JumpTarget | None) -> None:
             if target is not None:
                 target.go()
 
