@@ -226,7 +226,7 @@ class BaseApp(App[object]):
         """Leave at a signal; what is drawn once the terminal is gone is written nowhere."""
         writer = getattr(self._driver, "_writer_thread", None)
         if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
-            # Writing to a terminal that is gone ends Textual's thread, and its driver would wait for that thread for ever.
+            # Writing to a terminal that is gone ends Textual's thread, and its driver would wait for it for ever.
             signal.signal(signal.SIGCONT, signal.SIG_DFL)  # comes with a hang-up, and Textual would begin to draw again
             with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
                 os.dup2(nowhere.fileno(), writer.fileno())
