@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import traceback
 from collections.abc import Callable, Mapping
@@ -19,8 +20,10 @@ from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.dom import DOMNode
-from textual.notifications import SeverityLevel
+from textual.drivers._writer_thread import WriterThread  # see `_leave_at`
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widget import AwaitMount
@@ -202,15 +205,34 @@ class BaseApp(App[object]):
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
         self._tell_of_themes()
+        if self.is_web:
+            self.theme_changed_signal.subscribe(self, self._colour_around)
+            self._colour_around(self.current_theme)
         if not self.is_headless:
             self._heed_signals()
+
+    def _colour_around(self, theme: Theme) -> None:
+        """Give the margin of a browser's terminal, where no cell fits, the screen's colour; xterm, "OSC 11"."""
+        if theme.background and self._driver is not None:  # Textual has no way to send a sequence to the terminal
+            self._driver.write(f"\x1b]11;{Color.parse(theme.background).hex6.lower()}\x07")
 
     def _heed_signals(self) -> None:
         """Leave in order, with all that is typed kept, when the terminal is closed or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
             with suppress(RuntimeError, ValueError):  # the loop of another thread than the first
-                leave = partial(self.exit, return_code=128 + number)
-                asyncio.get_running_loop().add_signal_handler(number, leave)
+                asyncio.get_running_loop().add_signal_handler(number, self._leave_at, number)
+
+    def _leave_at(self, number: signal.Signals) -> None:
+        """Leave at a signal; what is drawn once the terminal is gone is written nowhere."""
+        writer = getattr(self._driver, "_writer_thread", None)
+        if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
+            # Writing to a terminal that is gone ends Textual's thread, and its driver would wait for it for ever.
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)  # comes with a hang-up, and Textual would begin to draw again
+            with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+                os.dup2(nowhere.fileno(), writer.fileno())
+            self._driver._writer_thread = WriterThread(writer._file)  # type: ignore[attr-defined]
+            self._driver._writer_thread.start()  # type: ignore[attr-defined]
+        self.exit(return_code=128 + number)
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""
@@ -244,14 +266,14 @@ class BaseApp(App[object]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; its text is literal unless asked otherwise, its control characters visible.
+        """Show a toast; its text is literal unless asked otherwise, its control characters visible."""
+        super().notify(visible(message), title=visible(title), severity=severity, timeout=timeout, markup=markup)
 
-        It takes the place of one that says the same.
-        """
-        message, title = visible(message), visible(title)
-        for shown in [shown for shown in self._notifications if (shown.title, shown.message) == (title, message)]:
+    def on_notify(self, event: Notify) -> None:
+        """Let a toast take the place of one that says the same."""
+        new = event.notification
+        for shown in [old for old in self._notifications if (old.title, old.message) == (new.title, new.message)]:
             self._unnotify(shown, refresh=False)  # private, but nothing public takes a single one back
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     @work(thread=True, group="open", exit_on_error=False)
     def in_thread(self, body: Callable[[], object]) -> None:
@@ -357,9 +379,9 @@ class BaseApp(App[object]):
 
     def action_jump(self) -> None:
         """Show a letter on everything in sight that takes the focus, and go to the one that is pressed."""
-        from gistpoint.tui.screens.jump import JumpScreen, Target, places
+        from gistpoint.tui.screens.jump import JumpScreen, JumpTarget, places
 
-        def chosen(target: Target | None) -> None:
+        def chosen(target: JumpTarget | None) -> None:
             if target is not None:
                 target.go()
 

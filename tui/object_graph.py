@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from threading import Lock
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gistpoint import __version__
@@ -39,11 +41,37 @@ class RunnerPool(Generic[Made]):
                 self._made[demo] = self._make(demo, ask)
             return self._made[demo]
 
-    def prepare(self, demo: bool) -> None:
-        """Begin to make the runner in the background, without asking for consent; errors are left to `get`."""
-        from gistpoint.tui.jobs import Jobs  # loads Textual, which commands without a screen do not need
 
-        Jobs(None, "runner").do(lambda job: self.get(demo, lambda why_not: False))
+class ProbedBackends:
+    """Backends that work, each made and probed once; one that does not work is made again at the next request."""
+
+    def __init__(self) -> None:
+        self._working: dict[str, Backend] = {}
+        self._lock = Lock()
+
+    def begin(self, options: argparse.Namespace) -> None:
+        """Begin to choose one in the background; nothing is asked, and errors are left to whoever needs it."""
+
+        def choose_one() -> None:
+            from gistpoint.core.errors import UserError
+
+            with suppress(UserError):
+                _chosen_backend(options, True, None, probed=self)
+
+        Thread(target=choose_one, name="isolation", daemon=True).start()
+
+    def once(self, makers: Mapping[str, Callable[[], Backend]]) -> Mapping[str, Callable[[], Backend]]:
+        """Return functions that make each backend once; they block while another thread probes it."""
+        return {name: partial(self._get, name, make) for name, make in makers.items()}
+
+    def _get(self, name: str, make: Callable[[], Backend]) -> Backend:
+        with self._lock:
+            if name in self._working:
+                return self._working[name]
+            backend = make()
+            if backend.probe().works:
+                self._working[name] = backend
+            return backend
 
 
 def add_sandbox(
@@ -81,11 +109,12 @@ def _backend_name(text: str) -> str:
     raise argparse.ArgumentTypeError(f"there is no sandbox {text!r}: {', '.join(known)}.{did_you_mean(text, known)}")
 
 
-def build_services(options: argparse.Namespace, *, role: Role | None = None) -> Services:
-    """Build the object graph for one run of the program."""
+def build_services(
+    options: argparse.Namespace, *, role: Role | None = None, probed: ProbedBackends | None = None
+) -> Services:
+    """Build the object graph for one run of the program; `probed` are backends that are being probed already."""
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.attempts.identity import Enrolment, Role
-    from gistpoint.core.kinds.registry import kind_of
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.tasks import TaskStore
@@ -98,14 +127,18 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         participant=getattr(options, "participant", "") or "",
     )
 
-    runners = RunnerPool(lambda demo, ask: build_runner(options, demo=demo, ask=ask))
+    probed = probed or ProbedBackends()
+
+    runners = RunnerPool(lambda demo, ask: build_runner(options, demo=demo, ask=ask, probed=probed))
 
     def runner_for(task: Task) -> Runner:
         return runners.get(is_our_demo(task, locations), consent.ask)
 
-    entrypoints = RunnerPool(lambda demo, ask: build_entrypoint_runner(options, demo=demo, ask=ask))
+    single = partial(build_entrypoint_runner, options, probed=probed)
 
-    imaged = RunnerPool(lambda demo, ask: build_entrypoint_runner(options, demo=demo, ask=ask, image=True))
+    entrypoints = RunnerPool(lambda demo, ask: single(demo=demo, ask=ask))
+
+    imaged = RunnerPool(lambda demo, ask: single(demo=demo, ask=ask, image=True))
 
     def entrypoint_pool(task: Task) -> RunnerPool[EntrypointRunner]:
         return entrypoints if task.environment.image is None else imaged
@@ -113,16 +146,12 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
     def entrypoints_for(task: Task) -> EntrypointRunner:
         return entrypoint_pool(task).get(is_our_demo(task, locations), consent.ask)
 
-    def prepare(task: Task) -> None:
-        made = runners if kind_of(task).suite else entrypoint_pool(task)
-        made.prepare(is_our_demo(task, locations))
-
     def isolation() -> tuple[str, bool] | None:
         from gistpoint.core.errors import UserError
         from gistpoint.sandbox.ladder import UNSANDBOXED
 
         try:
-            name = _chosen_backend(options, True, None).name
+            name = _chosen_backend(options, True, None, probed=probed).name
         except UserError:  # whoever starts an attempt is told
             return None
         return name, name != UNSANDBOXED
@@ -135,21 +164,24 @@ def build_services(options: argparse.Namespace, *, role: Role | None = None) -> 
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,
         isolation=isolation,
-        prepare=prepare,
         enrolment=enrolment,
         consent=consent,
     )
 
 
 def build_runner(
-    options: argparse.Namespace, *, demo: bool = False, ask: Callable[[str], bool] | None = None
+    options: argparse.Namespace,
+    *,
+    demo: bool = False,
+    ask: Callable[[str], bool] | None = None,
+    probed: ProbedBackends | None = None,
 ) -> Runner:
     """Choose the isolation and return a runner on it; `ask` asks for consent. Raises `SandboxUnavailableError`."""
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.testruns import SuiteRunner
 
-    return SuiteRunner(_chosen_backend(options, demo, ask), EnvironmentStore(Locations.of_user().cache))
+    return SuiteRunner(_chosen_backend(options, demo, ask, probed=probed), EnvironmentStore(Locations.of_user().cache))
 
 
 def build_entrypoint_runner(
@@ -158,6 +190,7 @@ def build_entrypoint_runner(
     demo: bool = False,
     ask: Callable[[str], bool] | None = None,
     image: bool = False,
+    probed: ProbedBackends | None = None,
 ) -> EntrypointRunner:
     """Choose the isolation as `build_runner` does, and return a runner of gists on it.
 
@@ -168,7 +201,7 @@ def build_entrypoint_runner(
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.gistruns.runner import GistRunner
 
-    backend = _chosen_backend(options, demo, ask, IMAGES_RUN_ON if image else "")
+    backend = _chosen_backend(options, demo, ask, IMAGES_RUN_ON if image else "", probed)
     return GistRunner(backend, EnvironmentStore(Locations.of_user().cache))
 
 
@@ -184,24 +217,37 @@ def build_equivalence_tester(
 
 
 def _chosen_backend(
-    options: argparse.Namespace, demo: bool, ask: Callable[[str], bool] | None, needed: str = ""
+    options: argparse.Namespace,
+    demo: bool,
+    ask: Callable[[str], bool] | None,
+    needed: str = "",
+    probed: ProbedBackends | None = None,
 ) -> Backend:
     from gistpoint.core.errors import SandboxUnavailableError
     from gistpoint.core.locations import Locations
     from gistpoint.core.user_settings import read_user_settings
-    from gistpoint.sandbox.ladder import UNSANDBOXED, choose, has_consented, remember_consent
+    from gistpoint.sandbox.ladder import (
+        UNSANDBOXED,
+        builtin_backends,
+        choose,
+        has_consented,
+        installed_backends,
+        remember_consent,
+    )
     from gistpoint.tui.consent import ask_consent
 
     locations = Locations.of_user()
     given = getattr(options, "sandbox", None) or needed
     requested = given or read_user_settings(locations.config).sandbox or None
     allowed = bool(getattr(options, "allow_unsandboxed", False))
+    known = builtin_backends() if requested is None else {**builtin_backends(), **installed_backends()}
+    known = (probed or ProbedBackends()).once(known)
     try:
-        backend = choose(requested, consented=demo or allowed or has_consented(locations.config))
+        backend = choose(requested, consented=demo or allowed or has_consented(locations.config), backends=known)
     except SandboxUnavailableError as error:
         if demo or requested not in (None, "plain") or not (ask or ask_consent)(error.message):
             raise
-        allowed, backend = True, choose(requested, consented=True)
+        allowed, backend = True, choose(requested, consented=True, backends=known)
     if allowed and backend.name == UNSANDBOXED:
         remember_consent(locations.config)
     return backend

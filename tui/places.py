@@ -53,12 +53,10 @@ def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
             number: NamedPlace(name.partition("::")[0], start, name.partition("::")[2])
             for number, (name, start, _) in enumerate(revealed.functions, 1)
         }
-    traced = list(traced_functions(text, revealed))
-    if traced:
-        return _traced(text, traced)
-    if revealed.entries:
+    if revealed.entries and not revealed.traced:  # code that was found may read like a line of a trace
         return _hits(text, revealed)
-    return places_in_text(text)
+    traced = list(traced_functions(text, revealed))
+    return _traced(text, traced) if traced else places_in_text(text)
 
 
 def places_in_text(text: str) -> dict[int, NamedPlace]:

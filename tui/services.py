@@ -52,8 +52,6 @@ class Services:
 
     It probes the machine, off the event loop.
     """
-    prepare: Callable[[Task], None] = lambda task: None
-    """Announces that a runner for this task will be needed soon."""
     enrolment: Enrolment = field(default_factory=Enrolment)
     """The role of a new attempt."""
     gist_settings: Mapping[str, GistOverrides] = field(default_factory=dict)

@@ -6,12 +6,14 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.callgraph import CallGraph
 from gistpoint.core.errors import UserError
 from gistpoint.core.metrics.centrality import Centrality, measure_centrality
 from gistpoint.core.metrics.complexity import Complexity, measure_complexity
+
+if TYPE_CHECKING:
+    from gistpoint.core.callgraph import CallGraph
 
 Number = int | float
 

@@ -72,10 +72,11 @@ def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelT
     result = call_uv(arguments, standard_input=pinned + "\n", known=known, cancel=cancel, timeout_s=300)
     if not result.ok:
         lines = [line.strip().removeprefix("cause: ") for line in result.log.splitlines()]
-        reason = next((line for line in lines if "Because" in line), result.log.strip())
+        proof = next((line for line in lines if "Because" in line), result.log.strip())
+        reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
         instead = "Give its git repository at a commit instead."
-        hint = instead if "no source distribution" in reason else "Is the version right, the index reachable?"
-        raise SourceError(f"{pinned} can't be found: {reason[:300]}", hint=hint)
+        hint = instead if "no source distribution" in proof else "Is the version right, the index reachable?"
+        raise SourceError(f"{pinned} can't be found: {reason[:300]}.", hint=hint)
     packages = tomllib.loads(result.output).get("packages", [])
     for package in packages if isinstance(packages, list) else ():
         if canonicalize_name(text_of(package, "name")) == canonicalize_name(name):

@@ -5,8 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gistpoint.sessions.formats._codex_records import (
+    ENDS,
+    call_id,
+    is_call,
+    is_output,
+    item_type,
+    links_of,
+    reports,
+    text_of,
+    tokens_of,
+)
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.codex import ENDS, call_id, is_call, is_output, links_of, reports, text_of, tokens_of
 from gistpoint.sessions.formats.messages import actor_of, thought_text
 from gistpoint.sessions.records.format import Raw, unknown_step
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, RunCall, Step, StepKind, Tokens
@@ -87,8 +97,8 @@ class _Reply:
             self._count(as_dict(payload.get("info")))
         elif kind == "item_completed":
             self._completed(as_dict(payload.get("item")))
-        elif call_id(payload) and reports(kind):
-            self._report(call_id(payload), kind, payload)
+        elif reports(kind):
+            self._report(call_id(payload) or kind, kind, payload)
 
     def _item(self, kind: str, payload: dict[str, Json]) -> None:
         if kind == "reasoning":
@@ -116,7 +126,9 @@ class _Reply:
                           as_float(facts.get("duration_seconds")))  # fmt: skip
         code, wall = _EXIT.search(text[:_HEAD]), _WALL.search(text[:_HEAD])
         self.derived |= {"results.returncode"} if code else set()
-        failed = as_dict(output).get("success") is False or payload.get("status") in ("failed", "incomplete")
+        told = as_dict(output)
+        failed = told.get("success") is False or told.get("isError") is True
+        failed = failed or payload.get("status") in ("failed", "incomplete")
         return Result(call_id(payload), text, failed or None, int(code[1]) if code else None,
                       float(wall[1]) if wall else None)  # fmt: skip
 
@@ -142,7 +154,7 @@ class _Reply:
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
 
     def _completed(self, item: dict[str, Json]) -> None:
-        kind, identity = as_str(item.get("type")), as_str(item.get("id"))
+        kind, identity = item_type(item), call_id(item) or as_str(item.get("id"))
         if kind == "Reasoning":
             for key in ("summary_text", "raw_content"):
                 _once(self.thoughts, as_text(item.get(key)))

@@ -14,10 +14,22 @@ from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry
+from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, Scanner, elements_at, guarded, lines
-from gistpoint.sessions.records.values import as_dict, as_list, as_str, as_text, dumped, first, joined, objects, when
+from gistpoint.sessions.records.values import (
+    as_dict,
+    as_list,
+    as_str,
+    as_text,
+    dumped,
+    first,
+    joined,
+    objects,
+    parsed_object,
+    when,
+)
 
 _ARRAYS = ("interactions", "exchanges", "calls", "logs", "requests", "entries")
 _TIMES = ("timestamp", "startedDateTime", "created_at", "started_at", "start_time", "time", "ts", "created")
@@ -58,7 +70,7 @@ class _Reader(PartsReader):
 
         conversations = Conversations()
         for record in self._all():
-            request, reply = ({}, {}) if record.damage else sides_of(record.fields)
+            request, reply = ({}, {}) if record.damage or is_deep(record.fields) else sides_of(record.fields)
             conversation, start = conversations.place(request, reply) if request or reply else (-1, 0)
             yield record, conversation + 1, start
 
@@ -123,9 +135,8 @@ class _Reader(PartsReader):
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         value, damage = super().load(blob, start, end)
         if not damage and end - start > limits.LONG_RECORD:  # a body may be a text, which must be whole to be read
-            import json
-
-            value = json.loads(blob.read(start, end - start).decode("utf-8", "replace"), strict=False)
+            whole = parsed_object(blob.read(start, end - start).decode("utf-8", "replace"))
+            value = value if whole is None or is_deep(whole) else whole
         return value, damage
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

@@ -131,13 +131,15 @@ class _Reader(RunReader):
             for record in objects(self.probe.array) or self.probe.lines:
                 self._learn(record)
         begun, result = self._begun, self._result
-        known = {"cwd": begun.get("cwd"), "permission mode": begun.get("permissionMode")}
+        known: dict[str, Json] = {
+            "cwd": as_str(begun.get("cwd")), "permission mode": as_str(begun.get("permissionMode")),
+        }  # fmt: skip
         if self._agent:
             return Run(
                 self.format, as_str(begun.get("claude_code_version")), id=self._agent, model=self._model,
                 agent="claude-code side agent", extra={key: value for key, value in known.items() if value},
             )  # fmt: skip
-        known["turns"] = result.get("num_turns")
+        known["turns"] = as_int(result.get("num_turns"))
         milliseconds = as_float(result.get("duration_ms"))
         return Run(
             self.format,

@@ -7,14 +7,29 @@ step of what it mirrors, and adds what only it knows, such as an exit code.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from gistpoint.sessions.formats._codex_records import (
+    ENDS,
+    ENVELOPES,
+    REPLIES,
+    call_id,
+    is_call,
+    is_output,
+    is_said,
+    item_type,
+    links_of,
+    reports,
+    text_of,
+    tokens_of,
+    unwrapped,
+)
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
-from gistpoint.sessions.records.model import Json, NotShown, Run, Step, Tokens
+from gistpoint.sessions.records.loading import is_deep
+from gistpoint.sessions.records.model import Json, NotShown, Run, Step
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.values import (
     as_dict,
-    as_int,
     as_str,
     as_text,
     compact,
@@ -25,51 +40,7 @@ from gistpoint.sessions.records.values import (
     when,
 )
 
-_ENVELOPES = frozenset(
-    ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
-     "inter_agent_communication_metadata")
-)  # fmt: skip
-_HEADING = ("cwd", "originator", "git", "forked_from_id", "agent_role")
-_ITEMS = frozenset(("message", "reasoning", "function_call", "function_call_output", "local_shell_call"))
-"""The items that stood in no envelope until September 2025."""
-REPLIES = frozenset(("agent_message", "agent_reasoning", "agent_reasoning_raw_content"))
-ENDS = frozenset(("task_complete", "turn_complete", "turn_aborted", "error", "stream_error"))
-
-
-def unwrapped(value: Json) -> tuple[str, str, dict[str, Json]]:
-    """Return the envelope, the type and the payload of a record; empty if it is none of Codex's."""
-    record = as_dict(value)
-    envelope, kind = as_str(record.get("type")), as_str(record.get("type"))
-    if envelope in _ENVELOPES or ("payload" in record and "timestamp" in record):
-        payload = as_dict(record.get("payload"))
-        return envelope, as_str(payload.get("type")) or envelope, payload
-    if "record_type" in record:
-        return "state", "state", record
-    if kind in _ITEMS:
-        return "response_item", kind, record
-    if {"id", "timestamp"} <= record.keys() and ({"instructions", "git", "cwd"} & record.keys()):
-        return "session_meta", "session_meta", record
-    return "", kind, record
-
-
-def call_id(payload: dict[str, Json]) -> str:
-    """Return the id of the call that a record makes, answers or reports; empty if it names none."""
-    return as_str(first(payload, "call_id", "callId"))
-
-
-def is_call(kind: str) -> bool:
-    """Whether an item is a call of a tool."""
-    return kind.endswith("_call")
-
-
-def is_output(kind: str) -> bool:
-    """Whether an item is the result of a call."""
-    return kind.endswith("_output")
-
-
-def reports(kind: str) -> bool:
-    """Whether an event reports a call, or its end."""
-    return kind.endswith(("_end", "_tool_call", "_call_request", "_call_response", "_begin"))
+_HEADING = ("cwd", "originator", "forked_from_id", "agent_role")
 
 
 class _Placing:
@@ -124,7 +95,9 @@ class _Placing:
             return step
         if is_output(kind):
             self._answered = True
-            return self._calls.get(call_id(payload), count)
+            identity = call_id(payload)
+            beside = count if identity or self._reply is None else self._reply
+            return self._calls.get(identity, beside)
         self._close()
         return count
 
@@ -147,19 +120,21 @@ class _Placing:
         identity = call_id(payload)
         if identity in self._calls:
             return self._calls[identity]
-        if identity and reports(kind):
-            self._calls[identity] = step = self._of_reply(count)
+        if reports(kind):
+            step = self._of_reply(count)
             self._empty = False
+            if identity:
+                self._calls[identity] = step
             return step
         if kind not in ("guardian_assessment", "sub_agent_activity"):
             self._close()
         return count
 
     def _completed(self, item: dict[str, Json], count: int) -> int:
-        kind = as_str(item.get("type"))
+        kind = item_type(item)
         if kind == "UserMessage":
             return self._heard("event", [text_of(item)], count)
-        known = self._calls.get(as_str(item.get("id")))
+        known = self._calls.get(call_id(item) or as_str(item.get("id")))
         if known is not None:
             return known
         if self._reply is None or (self._answered and kind in ("AgentMessage", "Reasoning", "Plan")):
@@ -212,8 +187,9 @@ class _Reader(RunReader):
         self._links: set[str] = set()
 
     def place(self, fields: Json, step_count: int) -> int:
-        envelope, kind, payload = unwrapped(fields)
-        self._learn(envelope, kind, payload, as_dict(fields), step_count)
+        record = {} if is_deep(fields) else as_dict(fields)
+        envelope, kind, payload = unwrapped(record)
+        self._learn(envelope, kind, payload, record, step_count)
         return self._placing.place(envelope, kind, payload, step_count)
 
     def _learn(self, envelope: str, kind: str, payload: dict[str, Json], record: dict[str, Json], count: int) -> None:
@@ -240,11 +216,13 @@ class _Reader(RunReader):
                 if envelope == "turn_context" and not self._models:
                     self._models = [(0, as_str(payload.get("model")))]
         meta, source = self._meta, self._meta.get("source")
-        parent = as_dict(as_dict(as_dict(source).get("subagent")).get("thread_spawn")).get("parent_thread_id")
+        parent: Json = as_dict(as_dict(as_dict(source).get("subagent")).get("thread_spawn")).get("parent_thread_id")
         extra = {
             key: meta[key] for key in ("cwd", "originator", "git", "forked_from_id", "agent_role") if meta.get(key)
         }
-        extra |= {"parent": parent or meta["parent_thread_id"]} if parent or meta.get("parent_thread_id") else {}
+        extra |= (
+            {"parent": as_str(parent or meta["parent_thread_id"])} if parent or meta.get("parent_thread_id") else {}
+        )
         return Run(
             self.format,
             as_str(meta.get("cli_version")),
@@ -278,33 +256,6 @@ class _Reader(RunReader):
         return other_step(index, raws, records)
 
 
-def is_said(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
-    """Whether a record tells what the model said or called."""
-    if envelope == "response_item":
-        return kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")
-    if kind == "item_completed":
-        return as_dict(payload.get("item")).get("type") != "UserMessage"
-    return envelope == "event_msg" and (kind in REPLIES or (bool(call_id(payload)) and reports(kind)))
-
-
-def links_of(payload: dict[str, Json]) -> Iterator[str]:
-    """Yield the files of the agents that an event says were started, each by the end of its name."""
-    for key in ("new_thread_id", "agent_thread_id"):
-        if payload.get(key):
-            yield f"{as_str(payload[key])}.jsonl"
-
-
-def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply or of a session; the input's include those from a cache."""
-    names = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens")
-    return Tokens(*(as_int(usage.get(name)) for name in names))
-
-
-def text_of(item: dict[str, Json]) -> str:
-    """Return the text of an item of a paginated history."""
-    return as_text(first(item, "content", "text", "summary_text", "raw_content", "message"))
-
-
 class Codex(SingleRun):
     """Recognised by lines with a `payload` of a known type, or by the bare items of earlier versions."""
 
@@ -325,9 +276,7 @@ class Codex(SingleRun):
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         lines = probe.lines[:20] or [probe.object]
-        if any(
-            as_str(record.get("type")) in _ENVELOPES and isinstance(record.get("payload"), dict) for record in lines
-        ):
+        if any(as_str(record.get("type")) in ENVELOPES and isinstance(record.get("payload"), dict) for record in lines):
             return 0.95
         bare = any("record_type" in record for record in lines)
         begun = {"id", "timestamp", "instructions"} <= lines[0].keys() and "type" not in lines[0]

@@ -184,7 +184,7 @@ def _without_text(part: dict[str, Json], whole: str) -> dict[str, Json]:
 
 def _is_quiet(part: dict[str, Json]) -> bool:
     """Whether a part of a response says nothing."""
-    return part.get("kind") in _ANNOUNCED or (not part.get("kind") and not as_text(part.get("value")).strip())
+    return as_str(part.get("kind")) in _ANNOUNCED or (not part.get("kind") and not as_text(part.get("value")).strip())
 
 
 def _groups(request: dict[str, Json]) -> list[list[Json]]:
@@ -280,7 +280,7 @@ def _group(index: int, raws: Sequence[Raw], value: dict[str, Json]) -> Step:
     quiet = {"thinking", "toolInvocationSerialized"}
     return Step(
         index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="response",
-        thought="".join(thought), text="".join(_shown(part) for part in parts if part.get("kind") not in quiet),
+        thought="".join(thought), text="".join(_shown(part) for part in parts if as_str(part.get("kind")) not in quiet),
         calls=calls, results=results, tokens=_tokens(value), model=as_str(value.get("modelId")),
         edits=(*edits_of(calls), *(FileEdit(_edited(part)) for part in parts if part.get("kind") == "textEditGroup")),
         flags=frozenset({"error"} if any(result.is_error or result.returncode for result in results) else ()),

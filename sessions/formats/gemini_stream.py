@@ -111,7 +111,11 @@ def _other_step(index: int, raws: Sequence[Raw], event: dict[str, Json], kind: s
     actor, step_kind = Actor.SYSTEM, StepKind.STATE
     text = dumped({key: value for key, value in event.items() if key not in ("type", "timestamp")})
     if kind == "message":
-        actor, step_kind, text = Actor.USER, StepKind.TASK if index < 3 else StepKind.MESSAGE, as_text(event["content"])
+        actor, step_kind, text = (
+            Actor.USER,
+            StepKind.TASK if index < 3 else StepKind.MESSAGE,
+            as_text(event.get("content")),
+        )
     elif kind == "error":
         step_kind = StepKind.NOTE if event.get("severity") == "warning" else StepKind.ERROR
         text = as_text(event.get("message"))

@@ -18,6 +18,7 @@ from gistpoint.sessions.records.values import (
     first,
     is_naive,
     joined,
+    objects,
     when,
 )
 
@@ -33,6 +34,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._calls: dict[str, int] = {}
         self._steps: dict[str, int] = {}
+        self._replies: dict[str, int] = {}
         self._parents: dict[str, str] = {}
         self._taken_back: set[int] = set()
         self._tokens: dict[str, Tokens] = {}
@@ -43,16 +45,18 @@ class _Reader(RunReader):
         record = as_dict(fields)
         self._learn(record)
         identity = as_str(record.get("uuid"))
-        parts = google_parts(as_dict(record.get("message")).get("parts"))
+        parts = objects(as_dict(record.get("message")).get("parts"))
         if record.get("type") == "system" and record.get("subtype") == "rewind":
             self._take_back(as_str(record.get("parentUuid")))
         if record.get("type") == "tool_result":
-            owners = [self._calls.get(result.call_id) for result in parts.results]
+            owners = [self._calls.get(_id(part, "functionResponse")) for part in parts]
             owners.append(self._calls.get(as_str(as_dict(record.get("toolCallResult")).get("callId"))))
             step = next((owner for owner in owners if owner is not None), step_count)
-        else:  # a reply is written again as it goes on
-            step = self._steps.get(identity, step_count) if record.get("type") == "assistant" else step_count
-        self._calls.update({call.id: step for call in parts.calls})
+        elif record.get("type") == "assistant" and identity:  # a reply is written again as it goes on
+            step = self._replies.setdefault(identity, step_count)
+        else:
+            step = step_count
+        self._calls.update({_id(part, "functionCall"): step for part in parts if "functionCall" in part})
         if identity:
             self._steps[identity] = step
             self._parents[identity] = as_str(record.get("parentUuid"))
@@ -92,7 +96,7 @@ class _Reader(RunReader):
             model=as_str(seen.get("model")), agent="qwen-code", tokens=sum(self._tokens.values(), start=Tokens()),
             started=self._times[0] if self._times else None,
             duration_s=self._times[1] - self._times[0] if self._times else None,
-            extra={key: seen[key] for key in ("cwd", "gitBranch", "title") if key in seen},
+            extra={key: as_str(seen[key]) for key in ("cwd", "gitBranch", "title") if key in seen},
             derived=frozenset({"tokens", "duration_s"}),
         )  # fmt: skip
 
@@ -101,6 +105,10 @@ class _Reader(RunReader):
         if records[0].get("type") in ("assistant", "tool_result"):
             return _reply_step(index, raws, records, taken_back=index in self._taken_back)
         return _other_step(index, raws, records[0], taken_back=index in self._taken_back)
+
+
+def _id(part: dict[str, Json], key: str) -> str:
+    return as_str(as_dict(part.get(key)).get("id"))
 
 
 def _parts_of(record: dict[str, Json]) -> Parts:

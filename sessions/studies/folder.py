@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.kinds.folder import read_task
@@ -18,8 +19,6 @@ from gistpoint.core.study.operations import Fact, StudyError, StudyOperation, St
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.annotations.glance_reader import GlanceStore
-from gistpoint.sessions.annotations.glances import GlanceBook
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.studies.drafts import drafts_folder
 from gistpoint.sessions.studies.erasing import delete_local, local_leftovers, refuse_open
@@ -27,6 +26,9 @@ from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.tasks import StudyTasks, read_tasks
 from gistpoint.sessions.studies.writers import machine_of
 from gistpoint.sessions.tasks import TaskStore
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.glances import GlanceBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class StudyFolder:
     @property
     def glances(self) -> GlanceBook:
         """What was read blind on this machine, as it is on the disk now."""
+        from gistpoint.sessions.annotations.glance_reader import GlanceStore
+
         return GlanceStore(self._locations.glances, self.clock).book
 
     @property

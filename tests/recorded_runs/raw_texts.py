@@ -23,6 +23,8 @@ from gistpoint.sessions.records.model import NotShown, Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.rendering import header_lines
+from recorded_runs.traces import halves_of, observations_of, spans_of
+from recorded_runs.trials import transcripts_of, trials_of
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,9 @@ LAYOUTS = {
         ("content", "thoughts.description", "toolCalls.args", "toolCalls.result", "parts"), ("messages",)
     ),
     "gemini-stream": Layout(("content", "parameters", "output", "error.message")),
+    "docent": Layout(("content.text", "tool_calls.arguments"), runs=transcripts_of),
     "gistpoint": Layout(("data.content", "data.output")),
+    "harbor": Layout(("exception_info",)),
     "inspect": Layout(
         ("input", "arguments", "result", "output.choices.message.content",
          "output.choices.message.tool_calls.arguments", "error.message"),
@@ -145,9 +149,15 @@ LAYOUTS = {
         said_of_run=("input", "messages.content", "messages.tool_calls.arguments"),
         repeated=("input",),
     ),
+    "langfuse": Layout(("output",), ("observations",), repeated=("output",), runs=observations_of),
+    "langsmith": Layout(("outputs.choices.message.content", "outputs.output"), runs=halves_of),
     "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),
     "opencode": Layout(
         ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
+    ),
+    "otel": Layout(
+        ("attributes.llm.output_messages", "attributes.gen_ai.output", "attributes.gen_ai.tool.call.result"),
+        runs=spans_of,
     ),
     "openhands": Layout(
         ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",
@@ -163,6 +173,7 @@ LAYOUTS = {
         ("traj", "ticks", "messages"),
         runs=trials,
     ),
+    "terminal-bench": Layout(("instruction",), runs=trials_of),
 }  # fmt: skip
 LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"

@@ -71,3 +71,18 @@ async def test_a_key_on_its_way_is_no_answer_to_a_question_that_opened_by_itself
         await driver.press("enter")
         await driver.until(lambda: driver.app.screen is under)
         assert answers == [True]
+
+
+async def test_what_is_told_in_passing_covers_no_dialog_and_is_told_once(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks, size=SMALL) as driver:
+        driver.app.push_screen(ReasonDialog("Why?", "Say it.", [("a", "first"), ("b", "second")], yes="Say"))
+        await driver.until(lambda: "(●) first" in text_of(driver.app))
+        for _ in range(3):
+            driver.app.notify("There is nothing to undo.")
+        await driver.until(lambda: "There is nothing to undo." in text_of(driver.app))
+        shown = text_of(driver.app)
+        assert shown.count("There is nothing to undo.") == 1
+        for words in ("Why?", "Say it.", "first", "second"):
+            assert words in shown
+        assert "nothing to undo" in shown.splitlines()[1]

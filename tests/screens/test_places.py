@@ -6,8 +6,10 @@ from pathlib import Path
 
 from screens.driving import LARGE, SMALL, Driver, solving
 
+from gistpoint.core.attempts.state import AttemptCall
 from gistpoint.core.tasks.model import Mode
-from gistpoint.tui.places import NamedPlace, places_in_text
+from gistpoint.core.tools.declaration import Revealed
+from gistpoint.tui.places import NamedPlace, places_in_answer, places_in_text
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 
 TRACEBACK = """Traceback (most recent call last):
@@ -24,6 +26,20 @@ def test_tracebacks_and_names_of_tests_name_places() -> None:
         1: NamedPlace("shop/prices.py", 6),
         3: NamedPlace("shop/stock/shelf.py", 3),
         5: NamedPlace("tests/test_prices.py", qualname="TestAll.test_total"),
+    }
+
+
+def test_a_hit_leads_to_its_line_whatever_the_code_beside_it_says() -> None:
+    text = """2 matching lines in 1 file.
+shop/board.py
+    45: def test_board() -> None:
+    46-     assert show(board) == ["Havn", "06:33  L1  North"]
+    47: def test_empty() -> None:"""
+    found = AttemptCall("1", 1, "search_code", {}, text, revealed=Revealed(entries=(("shop/board.py", "file"),)))
+    assert places_in_answer(found) == {
+        1: NamedPlace("shop/board.py"),
+        2: NamedPlace("shop/board.py", 45),
+        4: NamedPlace("shop/board.py", 47),
     }
 
 

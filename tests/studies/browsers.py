@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from textwrap import indent
 from urllib.parse import urlsplit
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -30,6 +31,8 @@ from gistpoint.sessions.attempts import AttemptStore  # noqa: E402
 PEOPLE = 8
 PICTURED = ("P01", "P02", "P03", "P04")
 """One of each size of window."""
+MARGIN = " " * 4
+"""The editor shows a method where it stands in its class."""
 SECRET = "sk-the-key-of-who-serves"
 NO_3D = "--disable-3d-apis"
 """Terminals are drawn without a graphics card's help, which a machine without one would only imitate, slowly."""
@@ -80,7 +83,7 @@ async def main(pictures: Path) -> None:
         root = Path(name)
         home = Locations(root / "data", root / "config", root / "cache")
         (target,) = read_answer(demo_task("seats-together", home.demo)).targets
-        body = target.original.split('"""')[-1].lstrip("\n")
+        body = indent(target.original.split('"""')[-1].lstrip("\n"), MARGIN)
         store = AttemptStore(home.attempts, SystemTime(), "study")
         codes = [f"P{number:02}" for number in range(1, PEOPLE + 1)]
         given = [f"--for={code}=seats-together" for code in codes]

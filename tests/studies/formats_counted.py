@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from recorded_runs.raw_texts import LAYOUTS, runs_in, tally_file
+from recorded_runs.raw_texts import LAYOUTS, Tally, runs_in, tally_file
 
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
@@ -246,6 +246,42 @@ def pi(run: Any) -> Count:
     return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")))
 
 
+def langfuse(run: Any) -> Count:
+    models, around = _of(run["observations"], type="GENERATION"), {}
+    for seen in run["observations"]:
+        around[seen["id"]] = seen.get("parentObservationId")
+    outer = set[str]()
+    for seen in models:
+        above = around[seen["id"]]
+        while above:
+            outer.add(above)
+            above = around.get(above)
+    tools = len(_of(run["observations"], type="TOOL"))
+    return Count(sum(seen["id"] not in outer for seen in models), tools, tools)
+
+
+def langsmith(run: Any) -> Count:
+    kinds = {record["id"]: record["run_type"] for record in run if "run_type" in record}
+    tools = list(kinds.values()).count("tool")
+    return Count(list(kinds.values()).count("llm"), tools, tools)
+
+
+def otel(run: Any) -> Count:
+    """Count the spans of models, their calls, and the spans of tools."""
+    count = Count()
+    for span in run:
+        attributes = span["attributes"]
+        kind = str(attributes.get("openinference", {}).get("span", {}).get("kind", [""])[0])
+        operation = attributes.get("gen_ai", {}).get("operation", {}).get("name", [""])[0]
+        count.turns += kind == "LLM" or operation == "chat"
+        count.results += kind == "TOOL" or operation == "execute_tool"
+        replied = attributes.get("llm", {}).get("output_messages", {}).get("message", {}).get("tool_calls", {})
+        count.calls += len(replied.get("tool_call", {}).get("function", {}).get("name", []))
+        for message in attributes.get("gen_ai", {}).get("output", {}).get("messages", [[]])[0]:
+            count.calls += len(_of(message["parts"], type="tool_call"))
+    return count
+
+
 def swe_agent(run: Any) -> Count:
     if "trajectory" not in run:
         said = _of(run["history"], role="assistant")
@@ -261,6 +297,11 @@ def tau_bench(run: Any) -> Count:
     reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
     verdict = "" if reward is None else "solved" if reward >= 1 else "unsolved"
     return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
+
+
+def terminal_bench(run: Any) -> Count:
+    solved = run[0]["is_resolved"]
+    return Count(verdict="" if solved is None else "solved" if solved else "unsolved")
 
 
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
@@ -282,12 +323,16 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "dataset-rows": _each(dataset_rows),
     "gemini-cli": _each(gemini_cli),
     "inspect": _each(inspect),
+    "langfuse": _each(langfuse),
+    "langsmith": _each(langsmith),
     "mini-swe-agent": _each(mini_swe_agent),
     "opencode": _each(opencode),
+    "otel": _each(otel),
     "openhands": _each(openhands),
     "qwen-code": _each(qwen_code),
     "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "terminal-bench": _each(terminal_bench),
     "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""
@@ -317,8 +362,14 @@ def rows_of(path: Path) -> Iterator[Row | str]:
         return
     formats = [format for _, format in names]
     counter = COUNTERS.get(formats[0])
-    direct = counter(path, formats) if counter else [None] * len(names)
-    tallies = [told for _, told in tally_file(path)] if set(formats) <= LAYOUTS.keys() else [None] * len(names)
+    direct: list[Count] | list[None] = [None] * len(names)
+    tallies: list[Tally] | list[None] = [None] * len(names)
+    try:
+        direct = counter(path, formats) if counter else direct
+        tallies = [told for _, told in tally_file(path)] if set(formats) <= LAYOUTS.keys() else tallies
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        yield f"✘ the direct count does not know this file: {type(error).__name__} {error}"
+        return
     if not len(names) == len(direct) == len(tallies):
         yield f"✘ {len(names)} runs are listed, {len(direct)} are in the file"
         return

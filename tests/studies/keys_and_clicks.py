@@ -31,6 +31,7 @@ from textual import events  # noqa: E402
 from textual.geometry import Region  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 from textual.widget import Widget  # noqa: E402
+from textual.widgets import Button  # noqa: E402
 
 from gistpoint.core.attempts.identity import Role  # noqa: E402
 from gistpoint.core.code.snippet import at_left_margin  # noqa: E402
@@ -49,7 +50,7 @@ from gistpoint.tui.widgets.function_editor import FunctionEditor  # noqa: E402
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree  # noqa: E402
 from gistpoint.tui.widgets.line_view import LineView  # noqa: E402
 
-WAIT_S = 180.0
+WAIT_S = 60.0
 FORMER = {
     "start the task": "1",
     "open a file": "2+n",
@@ -144,7 +145,7 @@ class Person:
     async def type(self, action: str, text: str) -> None:
         """Type letters."""
         for character in text:
-            await self.pilot.press("enter" if character == "\n" else character)
+            await self.pilot.press({"\n": "enter", "\b": "backspace"}.get(character, character))
         await self.pilot.pause()
         self.counts.add(action, "typed", len(text))
 
@@ -171,19 +172,16 @@ class Person:
         x, y = self.place(words, region)
         await self.click_at(action, x + min(1, len(words) - 1), y, times=times)
 
+    async def click_button(self, action: str, words: str) -> None:
+        """Click a button of a dialog."""
+        button = next(one for one in self.app.screen.query(Button) if str(one.label) == words)
+        await self.click_at(action, *button.region.offset)
+
     async def click_at(self, action: str, x: int, y: int, *, times: int = 1) -> None:
         """Click at a cell."""
         await self.pilot.click(None, offset=(x, y), times=times)
         await self.pilot.pause()
         self.counts.add(action, "clicks", times)
-
-    async def drag(self, action: str, start: tuple[int, int], end: tuple[int, int]) -> None:
-        """Select from one cell to another."""
-        await self.pilot.mouse_down(None, offset=start)
-        await self.pilot.hover(None, offset=end)
-        await self.pilot.mouse_up(None, offset=end)
-        await self.pilot.pause()
-        self.counts.add(action, "clicks")
 
     @property
     def view(self) -> LineView:
@@ -229,9 +227,9 @@ class Person:
         base = min(editor.selection.start[1], editor.selection.end[1]) - _indent(change.wrong[0])
         for number, line in enumerate(change.right):
             if number:
-                await self.press("write the repair", "enter")
+                await self.type("write the repair", "\n")
                 while line.strip() and editor.cursor_location[1] > base + _indent(line):
-                    await self.press("write the repair", "backspace")
+                    await self.type("write the repair", "\b")
                 for _ in range(base + _indent(line) - editor.cursor_location[1] if line.strip() else 0):
                     await self.type("write the repair", " ")
             await self.type("write the repair", line.strip())
@@ -426,7 +424,7 @@ class ByMouse:
         if self.task.mode is Mode.GIST:
             await click("submit", "Submit", person.footer)
             await person.until(lambda: "Hand in" in text_of(person.app))
-            await click("submit", " Submit ")
+            await person.click_button("submit", "Submit")
         await person.solved()
         await click("pages of the result", "True function" if self.task.mode is not Mode.GIST else "What was missing")
         await click("leave", "Home", person.footer)
@@ -467,9 +465,9 @@ class ByMouse:
         """Select the wrong line, and write the right ones."""
         person = self.person
         editor = person.solve.query_one(FunctionEditor)
-        await person.until(lambda: person.sees(change.wrong[0].strip(), editor))
-        x, y = person.place(change.wrong[0].strip(), editor.region)
-        await person.drag("select what is wrong", (x, y), (x + cell_len(change.wrong[0].strip()), y))
+        begins = change.wrong[0].strip()[:24]
+        await person.until(lambda: person.sees(begins, editor))
+        await person.click("select what is wrong", begins, editor.region, times=3)
         await person.write(change)
 
     async def submit(self, fault: Fault) -> None:
@@ -478,7 +476,7 @@ class ByMouse:
         person.check(fault)
         await person.click("submit", "Submit", person.footer)
         await person.until(lambda: "Submit and run" in text_of(person.app))
-        await person.call(person.click("submit", " Submit "))
+        await person.call(person.click_button("submit", "Submit"))
 
 
 def parts_of(path: str) -> list[str]:

@@ -6,7 +6,6 @@ import argparse
 import textwrap
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
@@ -15,7 +14,7 @@ from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import add_lines, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
-from gistpoint.tui.object_graph import add_isolation, build_services
+from gistpoint.tui.object_graph import ProbedBackends, add_isolation, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
@@ -40,15 +39,17 @@ def demo(options: argparse.Namespace) -> int:
     """Open the demo; without a terminal print its task or the played attempt."""
     if interactive() and not options.play and not options.task:
         return _open(options)
-    make = partial(build_services, options, role=Role.DEMO)
     if options.task and not options.play:
         from gistpoint.tui.commands.solve import open_attempt
 
         def find(services: Services) -> Task:
             return demo_task(options.task, services.locations.demo)
 
-        return open_attempt(make, find, lines=options.lines)
-    services = make()
+        def make(probed: ProbedBackends) -> Services:
+            return build_services(options, role=Role.DEMO, probed=probed)
+
+        return open_attempt(options, make, find)
+    services = build_services(options, role=Role.DEMO)
     if options.play:
         return _play(services, options.task or "", options.speed)
     entries = list(unpack_demo(services.locations.demo))

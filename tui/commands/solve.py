@@ -17,7 +17,7 @@ from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.tui.commands.arguments import add_lines
 from gistpoint.tui.commands.command import Handler
-from gistpoint.tui.object_graph import add_isolation, build_services
+from gistpoint.tui.object_graph import ProbedBackends, add_isolation, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.overrides import GistOverrides
@@ -46,11 +46,16 @@ def solve_options(parser: argparse.ArgumentParser) -> Handler:
 
 def solve(options: argparse.Namespace) -> int:
     """Open a task or an attempt by id."""
-    return open_attempt(partial(_services, options), partial(_named, options), new=options.new, lines=options.lines)
+    make, find = partial(_services, options), partial(_named, options)
+    return open_attempt(options, make, find, new=options.new)
 
 
 def open_attempt(
-    make: Callable[[], Services], find: Callable[[Services], Task | str], *, new: bool = False, lines: bool = False
+    options: argparse.Namespace,
+    make: Callable[[ProbedBackends], Services],
+    find: Callable[[Services], Task | str],
+    *,
+    new: bool = False,
 ) -> int:
     """Attempt the task or the attempt that `find` returns, on the screen or by lines; return the exit code.
 
@@ -58,21 +63,23 @@ def open_attempt(
     """
     from gistpoint.tui.commands.output import interactive
 
-    if interactive() and not lines:
+    probed = ProbedBackends()
+    if interactive() and not options.lines:
         from gistpoint.core.locations import Locations
         from gistpoint.tui.app import GistpointApp, ServicesMaker
 
         def prepared(services: Services) -> Task | str:
-            found = find(services)
-            if not isinstance(found, str):
-                services.prepare(found)
-            return _newest(services, found, new=new)
+            return _newest(services, find(services), new=new)
 
-        maker = ServicesMaker(Locations.of_user(), make)
+        def made() -> Services:
+            probed.begin(options)  # the probe waits for a process, in which the engine is imported
+            return make(probed)
+
+        maker = ServicesMaker(Locations.of_user(), made)
         return GistpointApp(maker, open=prepared, new=new).run_to_exit_code()
-    services = make()
+    services = make(probed)
     what = _newest(services, find(services), new=new)
-    if not lines:
+    if not options.lines:
         raise UserError(
             "There is no terminal: nothing was begun.",
             hint="With --lines, tool calls are read from standard input, one a line.",
@@ -82,9 +89,9 @@ def open_attempt(
     return solve_by_lines(services, what)
 
 
-def _services(options: argparse.Namespace) -> Services:
+def _services(options: argparse.Namespace, probed: ProbedBackends) -> Services:
     """Return the services, with the settings that are given for a gist."""
-    services = build_services(options)
+    services = build_services(options, probed=probed)
     if not options.gist_settings:
         return services
     try:

@@ -13,7 +13,6 @@ from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.locations import Locations
 from gistpoint.core.study.declaration import Assistance
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
-from gistpoint.core.study.progress import StudyProgress, TaskCoverage, study_progress
 from gistpoint.core.study.steps import RefusedStep
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -21,11 +20,11 @@ from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
 from gistpoint.tui.object_graph import build_services
 from gistpoint.tui.study_opening import FOLDER_HELP, open_study
-from gistpoint.tui.study_progress import columns, head_words, need_words, state_words, work_words
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import ChatModel
     from gistpoint.core.study.declaration import Study
+    from gistpoint.core.study.progress import StudyProgress, TaskCoverage
     from gistpoint.tui.services import Services
     from gistpoint.tui.study_app import StudyApp
 
@@ -125,6 +124,7 @@ def progress(options: argparse.Namespace) -> int:
         _print_progress(folder, hidden=hidden, as_json=options.json)
         return DONE
     from gistpoint.tui.screens.study.progress import ProgressScreen
+    from gistpoint.tui.study_progress import state_words
     from gistpoint.tui.study_progress_app import StudyProgressApp
 
     def read() -> tuple[StudyProgress, str]:
@@ -137,6 +137,7 @@ def progress(options: argparse.Namespace) -> int:
 
 
 def _progress_of(folder: StudyFolder) -> tuple[StudyProgress, tuple[str, ...]]:
+    from gistpoint.core.study.progress import study_progress
     from gistpoint.sessions.studies.loading import rows_of_people
 
     rows, problems = rows_of_people(folder)
@@ -160,6 +161,8 @@ def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None
         }
         print_json("gistpoint.study-progress/1", values)
         return
+    from gistpoint.tui.study_progress import columns, head_words, need_words, state_words, work_words
+
     for problem in problems:
         print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
     print_text(state_words(folder.study, folder.ledger))

@@ -27,9 +27,7 @@ class OpeningScreen(Screen[None]):
     Its brief is shown once the clock runs.
     """
 
-    CSS = """
-    #opening-words { height: 1fr; color: $text-muted; }
-    """
+    CSS_PATH = "solve/solve.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, came_back: Callable[[], object], cancel: Callable[[], object]) -> None:
@@ -51,7 +49,7 @@ class OpeningScreen(Screen[None]):
 
     def say(self, words: str) -> None:
         """Show the current step."""
-        self.query_one("#opening-words", Plain).update(f"{words} …")
+        self.query_one("#opening-words", Plain).update(f"{words} …", layout=False)
 
     def action_cancel(self) -> None:
         """Cancel the opening."""

@@ -14,7 +14,6 @@ from gistpoint.sessions.runs.opening import open_run
 from gistpoint.tui.cli import main
 
 SAID = {"role": "user", "content": "Fix it"}
-GEMINI = {"sessionId": "s", "projectHash": "h", "messages": [{"id": "1", "type": "user", "content": "Fix"}]}
 VERCEL = {"messages": [{"role": "user", "parts": [{"type": "text", "text": "Fix"}]}]}
 VERCEL_RESULT = {"text": "x", "steps": [{"text": "a", "finishReason": "stop", "toolCalls": [], "toolResults": []}]}
 LANGCHAIN = {"messages": [{"type": "human", "data": {"content": "q"}}]}
@@ -25,11 +24,10 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
 @pytest.mark.parametrize(
     ("record", "seems"),
     [
-        (GEMINI, "a session of Gemini CLI"),
         (VERCEL, "messages in parts"),
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
         (LANGCHAIN, "messages of LangChain"),
-        ({"is_resolved": False, "task_id": "t"}, "results of Terminal-Bench"),
+        ({"n_total_trials": 2, "stats": {}}, "the summary of a job of Harbor"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -1,0 +1,320 @@
+"""Traces of observability tools: spans of models, tools and agents, which every exporter writes in its own form.
+
+Every call of a model repeats the conversation before it: its messages that were not sent or replied before are steps of
+their own, before the step of the reply. A tool's span is part of the step of its call.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gistpoint.sessions.formats._parts import PartsReader
+from gistpoint.sessions.formats.calls import edits_of, kind_of
+from gistpoint.sessions.formats.messages import Parts, Totals, actor_of, parts_of_message, parts_of_reply, role_of
+from gistpoint.sessions.records.format import Raw
+from gistpoint.sessions.records.loading import load_record
+from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, as_text, compact, first, joined, objects
+
+SpanKind = Literal["model", "tool", "agent", "other"]
+
+
+@dataclass(slots=True)
+class Span:
+    """One span, whatever exporter wrote it: messages are those of chat APIs."""
+
+    id: str
+    parent: str = ""
+    kind: SpanKind = "other"
+    name: str = ""
+    started: float | None = None
+    ended: float | None = None
+    asked: list[dict[str, Json]] = field(default_factory=list)
+    replied: list[dict[str, Json]] = field(default_factory=list)
+    call: RunCall | None = None
+    output: str = ""
+    text: str = ""
+    """What a span that is neither a model's nor a tool's was given, and what it gave back."""
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float | None = None
+    model: str = ""
+    error: str = ""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the first pass learns of a span: its records, its place in time, its kind and its parent."""
+
+    places: list[tuple[int, int]]
+    order: tuple[float, int]
+    kind: SpanKind
+    parent: str
+
+
+class TraceReader(PartsReader):
+    """Yields the spans of a trace in the order in which they began."""
+
+    def __init__(self, probe: FileProbe) -> None:
+        super().__init__(probe)
+        self._spans: dict[str, _Known] = {}
+        self._wrappers: set[str] = set()
+        self._said: Counter[str] = Counter()
+        self._calls: dict[str, int] = {}
+        self._unanswered: list[RunCall] = []
+        self._answered: set[str] = set()
+        self.totals = Totals()
+        self.times: list[float] = []
+        self.models: list[str] = []
+        self.ending = ""
+
+    @abstractmethod
+    def found(self) -> Iterator[RawRecord]:
+        """Yield the records of the trace's spans, in the order of the file."""
+
+    @abstractmethod
+    def span(self, values: Sequence[dict[str, Json]]) -> Span:
+        """Return the span that one or several records describe, decoded or not."""
+
+    @abstractmethod
+    def decoded(self, value: Json) -> Json:
+        """Return a record of a span as a step shows it; one that is decoded stays as it is."""
+
+    def parts(self, fields: Json) -> Iterable[dict[str, Json]]:
+        return ()
+
+    def records(self) -> Iterator[RawRecord]:
+        for count, record in enumerate(self.found()):
+            if record.damage:
+                yield record
+                continue
+            span = self.span([as_dict(record.fields)])
+            known = self._spans.get(span.id)
+            at = float("inf") if span.started is None else span.started
+            if known is None:
+                self._spans[span.id] = _Known([(record.start, record.end)], (at, count), span.kind, span.parent)
+            else:
+                known.places.append((record.start, record.end))
+                known.order = min(known.order, (at, count))
+                known.kind = span.kind if known.kind == "other" else known.kind
+        self._wrappers = {
+            above for id, known in self._spans.items() if known.kind == "model" for above in self._above(id)
+        }
+        for id in sorted(self._spans, key=lambda id: self._spans[id].order):
+            known = self._spans[id]
+            values = [as_dict(load_record(self.probe.blob, *place)[0]) for place in known.places]
+            span = self._settled(self.span(values))
+            self._learn(span)
+            asking = next((number for number, value in enumerate(values) if self.span([value]).asked), 0)
+            for name in self._names(span):
+                if name["part"] in ("message", "result"):
+                    yield RawRecord(*known.places[asking], name)
+                    continue
+                for number, (start, end) in enumerate(known.places):
+                    yield RawRecord(start, end, {**name, "joins": number > 0})
+
+    def _above(self, id: str) -> Iterator[str]:
+        """Yield the spans around a span."""
+        seen: set[str] = {id}
+        above = self._spans[id].parent
+        while above in self._spans and above not in seen:
+            yield above
+            seen.add(above)
+            above = self._spans[above].parent
+
+    def _settled(self, span: Span) -> Span:
+        """Return the span; a model's that has others of models within it only stands around them."""
+        if span.kind == "model" and span.id in self._wrappers:
+            span.kind, span.tokens, span.cost = "other", Tokens(), None
+            span.text = ""
+        return span
+
+    def _learn(self, span: Span) -> None:
+        for at in (span.started, span.ended):
+            if at is not None:
+                self.times = [min(at, *self.times), max(at, *self.times)] if self.times else [at, at]
+        if span.kind == "model":
+            self.totals.add(span.tokens, span.cost)
+            if span.model and span.model not in self.models:
+                self.models.append(span.model)
+        if span.error:
+            self.ending = "error"
+
+    def _names(self, span: Span) -> Iterator[dict[str, Json]]:
+        """Name the parts of a span: a step for each new message, and its own."""
+        head: dict[str, Json] = {"span": span.id}
+        if span.kind == "model":
+            counted = Counter[str]()
+            for number, message in enumerate(span.asked):
+                answered = _answered(message)
+                if answered:
+                    if not answered <= self._answered:
+                        self._answered |= answered
+                        yield {**head, "part": "result", "number": number, "calls": list(answered)}
+                    continue
+                key = _key(message)
+                counted[key] += 1
+                if counted[key] > self._said[key]:
+                    self._said[key] += 1
+                    yield {**head, "part": "message", "number": number}
+            for message in span.replied:
+                self._said[_key(message)] += 1
+            calls = [call for message in span.replied for call in parts_of_reply(message).calls]
+            self._unanswered += calls
+            yield {**head, "part": "reply", "calls": [call.id for call in calls]}
+        elif span.kind == "tool" and span.call is not None:
+            made = self._made(span.call)
+            self._answered |= {span.call.id, made} - {""}
+            self._unanswered = [call for call in self._unanswered if call.id != made]
+            yield {**head, "part": "tool", "call": made or None}
+        else:
+            yield {**head, "part": "span"}
+
+    def _made(self, call: RunCall) -> str:
+        """Return the id of the reply's call that a tool's span runs: by id, else the first open one of the tool."""
+        if call.id and call.id in self._calls:
+            return call.id
+        for made in self._unanswered:
+            if made.tool == call.tool:
+                return made.id
+        return ""
+
+    def owner(self, name: dict[str, Json], step_count: int) -> int:
+        if name.get("joins"):
+            by_call = self._calls.get(as_str(name.get("call"))) if name.get("part") == "tool" else None
+            return step_count - 1 if by_call is None else by_call
+        ids = [as_str(id) for id in as_list(name.get("calls"))]
+        if name.get("part") == "result":
+            return next((self._calls[id] for id in ids if id in self._calls), step_count)
+        if name.get("part") == "tool":
+            return self._calls.get(as_str(name.get("call")), step_count)
+        for id in ids:
+            self._calls[id] = step_count
+        return step_count
+
+    def part_of(self, value: Json, name: dict[str, Json]) -> Json:
+        if name.get("part") not in ("message", "result"):
+            return self.decoded(value)
+        asked = self.span([as_dict(value)]).asked
+        number = as_int(name.get("number")) or 0
+        return {"message": asked[number]} if number < len(asked) else {}
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        names = self.names(index)[: len(raws)]
+        if names[0].get("part") in ("message", "result"):
+            return self._message(index, raws)
+        pairs = list(zip(raws, names, strict=True))
+        own = [as_dict(raw.value) for raw, name in pairs if name.get("part") in ("reply", "span")]
+        span = self._settled(self.span(own)) if own else None
+        results: list[Result] = []
+        calls: list[RunCall] = []
+        errors = [span.error] if span is not None and span.error else []
+        times = [at for at in ((span.started, span.ended) if span is not None else ()) if at is not None]
+        replies = [parts_of_reply(message) for message in span.replied] if span is not None else []
+        if span is not None and span.kind == "model":
+            calls = [call for reply in replies for call in reply.calls]
+        tools: dict[str, list[dict[str, Json]]] = {}
+        for raw, name in pairs:
+            if name.get("part") == "result":
+                results += _results(as_dict(as_dict(raw.value).get("message")))
+            elif name.get("part") == "tool":
+                tools.setdefault(as_str(name.get("span")), []).append(as_dict(raw.value))
+        wanted = {as_str(name.get("span")): as_str(name.get("call")) for name in names}
+        for identity, values in tools.items():
+            tool = self.span(values)
+            call = next((call for call in calls if call.id and call.id == wanted[identity]), None) or tool.call
+            calls += [call] if call is not None and call not in calls else []
+            spent = None if tool.started is None or tool.ended is None else tool.ended - tool.started
+            text = joined([tool.output, tool.error])
+            if text or tool.ended is not None:
+                results.append(Result(call.id if call else "", text, True if tool.error else None, None, spent))
+            times += [at for at in (tool.started, tool.ended) if at is not None]
+        return self._made_of(index, raws, span, replies, calls, results, errors, times)
+
+    def _made_of(
+        self, index: int, raws: Sequence[Raw], span: Span | None, replies: list[Parts], calls: list[RunCall],
+        results: list[Result], errors: list[str], times: list[float],
+    ) -> Step:  # fmt: skip
+        made = tuple(calls)
+        is_model = span is None or span.kind == "model"
+        failed = bool(errors) or any(result.is_error for result in results)
+        around = StepKind.DELEGATE if span and span.kind == "agent" else StepKind.STATE
+        kind = kind_of(made) if is_model or made else around
+        said = [text for reply in replies for text in reply.texts] if is_model else [span.text if span else ""]
+        above = [self._spans[id].kind for id in self._above(span.id)] if span and span.id in self._spans else []
+        flags = {name for name, is_so in (("error", failed), ("side", "tool" in above)) if is_so}
+        return Step(
+            index, Actor.AGENT if is_model else Actor.SYSTEM, StepKind.ERROR if errors and not made else kind,
+            raws[0].range, tuple(raw.range for raw in raws), label=span.name if span else "tool",
+            thought=joined(text for reply in replies for text in reply.thought) if is_model else "",
+            text=joined([*said, *errors]), calls=made, results=tuple(_once(results)), started=min(times, default=None),
+            ended=max(times, default=None), tokens=span.tokens if span and is_model else Tokens(),
+            cost=span.cost if span and is_model else None, model=span.model if span else "", edits=edits_of(made),
+            flags=frozenset(flags), derived=frozenset({"kind"}), id=span.id if span else "",
+        )  # fmt: skip
+
+    def _message(self, index: int, raws: Sequence[Raw]) -> Step:
+        """Return the step of a message that a model was sent, and that is none of the replies before."""
+        message = as_dict(as_dict(raws[0].value).get("message"))
+        role = role_of(message)
+        parts = parts_of_message(message.get("content"))
+        results = _results(message) if _answered(message) else []
+        kind = {"system": StepKind.SYSTEM, "developer": StepKind.SYSTEM, "user": StepKind.MESSAGE}.get(
+            role, StepKind.TOOL if results else StepKind.CONTEXT
+        )
+        if role == "user" and not any(name.get("part") == "reply" for at in range(index) for name in self.names(at)):
+            kind = StepKind.TASK
+        calls = tuple(parts_of_reply(message).calls) if role == "assistant" else ()
+        return Step(
+            index, Actor.ENVIRONMENT if kind is StepKind.CONTEXT else actor_of(role), kind, raws[0].range,
+            tuple(raw.range for raw in raws), label=role or "message",
+            thought=joined(parts.thought), text="" if results else joined(parts.texts), calls=calls,
+            results=tuple(results), flags=frozenset({"unpaired"} if results else ()), derived=frozenset({"kind"}),
+        )  # fmt: skip
+
+
+def _key(message: dict[str, Json]) -> str:
+    """Return what tells a message from others, whatever form a provider repeats it in."""
+    parts = parts_of_reply(message)
+    ids = [call.id for call in parts.calls if call.id]
+    said = "".join("".join(parts.texts).split())
+    return f"{role_of(message)} {ids or said}"
+
+
+def _answered(message: dict[str, Json]) -> set[str]:
+    """Return the calls that a message answers; one whose id is not known counts as a call of its own."""
+    parts = parts_of_message(message.get("content"))
+    if role_of(message) == "tool" and not parts.results:
+        return {as_str(first(message, "tool_call_id", "toolCallId")) or _key(message)}
+    return {result.call_id for result in parts.results}
+
+
+def _results(message: dict[str, Json]) -> list[Result]:
+    parts = parts_of_message(message.get("content"))
+    if parts.results:
+        return parts.results
+    failed = True if as_str(message.get("status")) == "error" else None
+    return [Result(as_str(first(message, "tool_call_id", "toolCallId")), as_text(message.get("content")), failed)]
+
+
+def _once(results: list[Result]) -> Iterator[Result]:
+    """Yield the results; the one that a model was sent is left out if the tool's own span has it."""
+    known: dict[str, str] = {}
+    for result in results:
+        if result.call_id and known.get(result.call_id) == result.text:
+            continue
+        known.setdefault(result.call_id, result.text)
+        yield result
+
+
+def plain(value: Json) -> str:
+    """Return what a span was given or gave back; a conversation is not: the models' spans have it."""
+    if isinstance(value, str):
+        return value
+    holds_messages = "messages" in as_dict(value) or any("role" in item for item in objects(value)[:1])
+    return "" if value is None or holds_messages else compact(value)
