@@ -142,7 +142,11 @@ def _row_at(probe: FileProbe, number: int, start: int, end: int) -> Row | None:
 def _records(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         return array_records(probe.blob, probe.start, None)
-    return lines(probe.blob, probe.start) if probe.is_lines else iter([Scanner(probe.blob, probe.start).record()])
+    return lines(probe.blob, probe.start) if probe.is_lines else _alone(probe)
+
+
+def _alone(probe: FileProbe) -> Iterator[RawRecord]:
+    yield Scanner(probe.blob, probe.start).record()
 
 
 def first_row(probe: FileProbe) -> Mapping[str, Json]:
