@@ -152,12 +152,10 @@ class GistpointApp(BaseApp):
             self.call_from_thread(self._opened, opening)
             raise
 
-    def _tell_task(self, task: Task) -> None:
-        """Show what is being opened, if nothing else is in sight; called on a thread."""
-        from gistpoint.tui.titles import mode_words, title_of
-
-        if isinstance(self.screen, OpeningScreen):
-            self.call_from_thread(self.screen.show, title_of(task), mode_words(task))
+    def _show_task(self, opening: Opening, title: str, mode: str) -> None:
+        """Show what is being opened, if nothing else is in sight."""
+        if opening is self._opening and isinstance(self.screen, OpeningScreen):
+            self.screen.show(title, mode)
 
     def _say(self, opening: Opening, words: str) -> None:
         if opening is self._opening and isinstance(self.screen, OpeningDialog | OpeningScreen):
@@ -249,8 +247,9 @@ class GistpointApp(BaseApp):
         try:
             found = find(self.services)
         except UserError as error:
-            self._not_found = error
-            self.call_from_thread(self.exit)
+            if not opening.cancelled:
+                self._not_found = error
+                self.call_from_thread(self.exit)
             return
         if isinstance(found, str):
             self._open_attempt(found, opening)
@@ -274,7 +273,9 @@ class GistpointApp(BaseApp):
             self._open_attempt(name, opening)
 
     def _choose_for(self, task: Task, opening: Opening) -> None:
-        self._tell_task(task)
+        from gistpoint.tui.titles import mode_words, title_of
+
+        self.call_from_thread(self._show_task, opening, title_of(task), mode_words(task))
         if self._play is not None or self._new:
             self._new = False  # later openings of the same window ask again
             self._start(task, opening)

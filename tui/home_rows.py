@@ -265,7 +265,8 @@ class HomeReader:
         """Return the row of a task."""
         tried, title = list(self._tried[task.id].values()), self._titles[task.id]
         known, row = self._rows.get(task.id, ([], None))
-        if row is not None and row.title == title and len(known) == len(tried) and all(map(is_, known, tried)):
+        same = len(known) == len(tried) and all(map(is_, known, tried))
+        if row is not None and row.task is task and row.title == title and same:
             return row
         mine = tuple(summary for summary in tried if self._is_mine(summary))
         best = max((s for s in mine if s.state.best is not None), key=_standing, default=None)

@@ -140,6 +140,8 @@ def _add_to_choice(whole: dict[str, Json], event: dict[str, Json]) -> None:
         for key in ("content", "reasoning_content", "refusal"):
             if isinstance(delta.get(key), str):
                 message[key] = as_str(message.get(key)) + as_str(delta[key])
+        if choice.get("finish_reason"):
+            as_dict(as_list(whole["choices"])[0])["finish_reason"] = choice["finish_reason"]
         for piece in objects(delta.get("tool_calls")):
             _add_to_call(as_list(message.setdefault("tool_calls", [])), piece)
 
@@ -159,6 +161,7 @@ def message_of(reply: dict[str, Json]) -> dict[str, Json]:
     choices = objects(reply.get("choices"))
     if choices:
         beside = {key: reply[key] for key in ("id", "model", "usage") if reply.get(key)}
+        beside["finish_reason"] = choices[0].get("finish_reason")
         return {**beside, **as_dict(choices[0].get("message")), "role": "assistant"}
     if reply.get("object") != "response" and reply.get("type") != "message":
         return {}

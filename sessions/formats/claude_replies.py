@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of
-from gistpoint.sessions.formats.messages import parts_of_message
+from gistpoint.sessions.formats.messages import parts_of_message, stopped
 from gistpoint.sessions.records.format import Raw
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, Result, Step, StepKind, Tokens
 from gistpoint.sessions.records.values import (
@@ -43,6 +43,7 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]], 
     times = [at for at in (when(record.get("timestamp")) for record in records) if at is not None]
     broken = any(record.get("isApiErrorMessage") for record in replies)
     flags = {"error"} if broken or any(result.is_error for result in results) else set[str]()
+    flags |= stopped(messages)
     if replies[0].get("isSidechain"):
         flags.add("side")
     diffs = [diff for diff in (_diff(item) for item in rich) if diff]

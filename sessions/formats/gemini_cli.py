@@ -6,7 +6,7 @@ all messages, and `$rewindTo` takes back a message and those after it; what was 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 from gistpoint.sessions.formats._parts import PartsReader
@@ -105,11 +105,15 @@ class _Reader(PartsReader):
             return {"$set": {key: item for key, item in changed.items() if key != "messages"}, "$replaced": True}
         return value
 
+    def _file_of(self, agent: str) -> str:
+        """Return the file of a side agent, in the folder of the session that started it."""
+        return f"{as_str(self._head.get('sessionId'))}/{agent}.jsonl"
+
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         messages = [raw for raw in raws if as_str(as_dict(raw.value).get("type")) in _TYPES]
         taken_back = index in self._taken_back
         if messages:
-            return _message_step(index, raws, as_dict(messages[-1].value), taken_back=taken_back)
+            return _message_step(index, raws, as_dict(messages[-1].value), self._file_of, taken_back=taken_back)
         return _operation_step(index, raws, as_dict(raws[0].value))
 
     def header(self) -> Run:
@@ -125,17 +129,15 @@ class _Reader(PartsReader):
             tokens=sum(self._tokens.values(), start=Tokens()),
             started=begun if begun is not None else times[0] if times else None,
             duration_s=times[1] - times[0] if times else updated - begun if begun and updated else None,
-            links=tuple(_file_of(agent) for agent in dict.fromkeys(self._agents)),
+            links=tuple(self._file_of(agent) for agent in dict.fromkeys(self._agents)),
             extra={key: as_str(head[key]) for key in ("summary", "projectHash") if head.get(key)},
             derived=frozenset({"tokens", "duration_s"}),
         )
 
 
-def _file_of(agent: str) -> str:
-    return f"{agent}.jsonl"
-
-
-def _message_step(index: int, raws: Sequence[Raw], message: dict[str, Json], *, taken_back: bool) -> Step:
+def _message_step(
+    index: int, raws: Sequence[Raw], message: dict[str, Json], file_of: Callable[[str], str], *, taken_back: bool
+) -> Step:
     name = as_str(message.get("type"))
     parts = google_parts(first(message, "content", "parts"))
     ranges = tuple(raw.range for raw in raws)
@@ -167,7 +169,7 @@ def _message_step(index: int, raws: Sequence[Raw], message: dict[str, Json], *, 
         edits=tuple(edit for _, edits in shown for edit in edits) or edits_of(calls),
         flags=frozenset(flags | ({"error"} if failed else set())),
         derived=frozenset(derived),
-        links=tuple(_file_of(as_str(item["agentId"])) for item in tools if item.get("agentId")),
+        links=tuple(file_of(as_str(item["agentId"])) for item in tools if item.get("agentId")),
         id=as_str(message.get("id")),
     )  # fmt: skip
 

@@ -119,6 +119,8 @@ def _result(block: dict[str, Json], identity: str, content: Json) -> Result:
     return Result(identity, text, failed, as_int(inner.get("return_code")))
 
 
+_USUAL = frozenset(("", "end_turn", "tool_use", "stop_sequence", "stop", "tool_calls", "function_call"))
+"""Reasons for which a reply stops that say that it is whole."""
 _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
 _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit code (-?\d{1,9})\.?\]\s*\Z")
 """The end of a result of OpenHands' shell."""
@@ -319,8 +321,15 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
         results=tuple(results), started=_time(replies[0]), ended=ended, naive=is_naive(_written_time(replies[0])),
         tokens=tokens_of(usage), cost=cost_of(replies[0], usage), model=_model(replies[0]),
         edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
-        flags=frozenset(({"error"} if failed else set()) | ({"refused"} if refused else set())),
+        flags=frozenset(stopped(replies) | ({"error"} if failed else set()) | ({"refused"} if refused else set())),
     )  # fmt: skip
+
+
+def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
+    """Return a flag for each reason other than the usual ones for which a reply stopped: it was cut off, or refused."""
+    reasons = {as_str(first(reply, "stop_reason", "finish_reason")) for reply in replies}
+    reasons |= {as_str(as_dict(reply.get("incomplete_details")).get("reason")) for reply in replies}
+    return {f"stopped: {reason}" for reason in reasons - _USUAL}
 
 
 def _guessed(

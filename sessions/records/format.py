@@ -44,6 +44,8 @@ class RunReader(ABC):
         """The files that hold the records; `RawRecord.member` counts them."""
         self.warnings: list[str] = []
         """Missing or odd things, one per line; grows while the index is built."""
+        self.not_shown: Sequence[NotShown] | None = None
+        """What no step shows, if that differs from what the format says."""
         self.facts: dict[str, Json] = {}
         """The run's own members, outside its records; grows while the index is built."""
 

@@ -198,7 +198,7 @@ class RunDocument:
         """`another` makes a second reader of the same run, for `last_step`."""
         self.format = format
         self._another = another
-        self._leftovers = Leftovers(format.not_shown)
+        self._leftovers = Leftovers(format.not_shown if reader.not_shown is None else reader.not_shown)
         self._also: tuple[Noted, ...] | None = None
         self.name = name
         self.id = id

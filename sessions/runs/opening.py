@@ -6,7 +6,6 @@ An ID is percent-encoded. In an archive it is the member; for a member with seve
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,11 +20,11 @@ from gistpoint.sessions.records.archives import (
     Blob,
     FileBlob,
     NoRunError,
-    PathBlob,
     RunFileError,
     SliceBlob,
     opened,
 )
+from gistpoint.sessions.records.folders import event_files, holds_trials, is_trial, run_files, trial_files
 from gistpoint.sessions.records.format import RunEntry
 from gistpoint.sessions.records.model import Run, StepKind
 from gistpoint.sessions.records.probe import FileProbe
@@ -61,6 +60,12 @@ def files_of(path: Path) -> Iterator[Path]:
             folders.remove("events")
             yield here
             continue
+        if is_trial(here, files, folders):
+            folders.clear()
+            yield here
+            continue
+        if {"result.json", "results.json"} & set(files) and holds_trials(here):
+            files = [name for name in files if name not in ("result.json", "results.json")]
         for name in sorted(files):
             count += 1
             if count > limits.MEMBERS:
@@ -78,7 +83,7 @@ def list_runs(paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> It
         if id:
             yield from _guarded(str(given), partial(_named, path, id))
             continue
-        inside = path.is_dir() and not event_files(path)
+        inside = path.is_dir() and not run_files(path)
         for file in files_of(path):
             cancel.check()
             for listed in _guarded(str(file), partial(_in_file, file)):
@@ -152,7 +157,6 @@ def _runs(probe: FileProbe, name: str, size: int) -> Iterator[Listed]:
 
 
 JOURNAL = "journal.jsonl"
-EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
 
 
 def split_name(name: str) -> tuple[Path, str]:
@@ -218,26 +222,19 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
     if path.is_dir():
-        events = event_files(path)
-        if events:
-            return FileProbe(events[0], name=str(path), parts=events), id
+        parts = run_files(path)
+        if parts:
+            return FileProbe(parts[0], name=str(path), parts=parts), id
         raise RunFileError(f"{path} is a folder of several files.", hint="Name one of them, or list the folder.")
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
+    trial = trial_files(path.parent) if path.name in ("result.json", "results.json") else []
+    if trial:
+        return FileProbe(trial[0], name=str(path), parts=trial), id
     blob = opened(FileBlob(path))
     if isinstance(blob, Archive):
         return _in_archive(path, blob, id)
     return FileProbe(blob, name=str(path)), id
-
-
-def event_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a run that is stored as one file per event, in order; empty if the folder is not one."""
-    inner = folder / "events"
-    if not inner.is_dir():
-        return []
-    found = [entry for entry in inner.iterdir() if EVENT_FILE.fullmatch(entry.name) and entry.is_file()]
-    found.sort(key=lambda entry: (len(entry.name.split("-")[1]), entry.name))
-    return [PathBlob(entry, f"events/{entry.name}") for entry in found[: limits.MEMBERS]]
 
 
 def is_log(archive: Archive) -> bool:
@@ -281,11 +278,16 @@ def _nothing(path: Path) -> Blob:
 def linked_name(name: str, link: str) -> str | None:
     """Return the name of the run that a step or header of the run `name` links to; None if it is missing.
 
-    `#ID` means a run in the same file, anything else a file beside it, which is also found by the end of its name.
+    `#ID` means a run in the same file, anything else a file beside it or in a folder there, which is also found by the
+    end of its name.
     """
     path, _ = split_name(name)
     if link.startswith("#"):
         return join_name(str(path), link[1:])
+    beside, _, inside = link.partition("/")
+    within = path.parent / beside / inside
+    if beside not in ("", ".", "..") and within.name == inside != ".." and within.is_file():
+        return str(within)
     if "/" in link.replace("\\", "/") or link in ("", ".", ".."):
         link = link.replace("\\", "/").rsplit("/", 1)[-1]
     exact = path.parent / link

@@ -26,6 +26,7 @@ from recorded_runs.dialogues import (
 from recorded_runs.events import claude_session, journal, openhands_output, openhands_v0, openhands_v1
 from recorded_runs.inspect_logs import inspect_archive, inspect_chunked, inspect_header, inspect_sample
 from recorded_runs.traces import trace_files
+from recorded_runs.trials import trial_files_made
 
 __all__ = ["DIFF", "Made", "make_all"]
 
@@ -133,7 +134,12 @@ def make_all(folder: Path) -> list[Made]:
     )
     add(_lines(folder / "r-share", [tables.said(), tables.said("b")]), "dataset-rows", {"stats-5": 3, "b": 3})
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
-    for name, in_lines, value, format, records, steps in (*assistant_files(), *agent_files(), *trace_files()):
+    for name, in_lines, value, format, records, steps in (
+        *assistant_files(),
+        *agent_files(),
+        *trace_files(),
+        *trial_files_made(),
+    ):
         write = _lines if in_lines else _write
         add(write(folder / name, value), format, records, steps)
     add(_lines(folder / "j-journal", journal()), "gistpoint", 13, 5)

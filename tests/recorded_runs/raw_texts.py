@@ -24,6 +24,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.rendering import header_lines
 from recorded_runs.traces import halves_of, observations_of, spans_of
+from recorded_runs.trials import transcripts_of, trials_of
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,9 @@ LAYOUTS = {
         ("content", "thoughts.description", "toolCalls.args", "toolCalls.result", "parts"), ("messages",)
     ),
     "gemini-stream": Layout(("content", "parameters", "output", "error.message")),
+    "docent": Layout(("content.text", "tool_calls.arguments"), runs=transcripts_of),
     "gistpoint": Layout(("data.content", "data.output")),
+    "harbor": Layout(("exception_info",)),
     "inspect": Layout(
         ("input", "arguments", "result", "output.choices.message.content",
          "output.choices.message.tool_calls.arguments", "error.message"),
@@ -170,6 +173,7 @@ LAYOUTS = {
         ("traj", "ticks", "messages"),
         runs=trials,
     ),
+    "terminal-bench": Layout(("instruction",), runs=trials_of),
 }  # fmt: skip
 LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"

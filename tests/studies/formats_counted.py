@@ -299,6 +299,11 @@ def tau_bench(run: Any) -> Count:
     return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
 
 
+def terminal_bench(run: Any) -> Count:
+    solved = run[0]["is_resolved"]
+    return Count(verdict="" if solved is None else "solved" if solved else "unsolved")
+
+
 def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
     """Return the counter of a file from that of a run."""
     return lambda path, formats: [count(run) for run in runs_in(path, formats)]
@@ -327,6 +332,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
     "qwen-code": _each(qwen_code),
     "pi": _each(pi),
     "swe-agent": _each(swe_agent),
+    "terminal-bench": _each(terminal_bench),
     "tau-bench": _each(tau_bench),
 }
 """A counter for each format, from a file and the format of each of its runs; in the order in which they are listed."""

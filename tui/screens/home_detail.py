@@ -99,7 +99,7 @@ def _attempt(summary: AttemptSummary, begun: str) -> Line:
     score = "" if state.last is None else f"  {score_cell(state.last)}"
     pieces = (
         (f" {begun}", ""),
-        (f"{duration(state.clock.active):>7}  {used_words(state)}  ", MUTED),
+        (f"{duration(state.clock.active):>7}  {used_words(state):>13}  ", MUTED),
         (f"{standing_words(summary)}{score}", STYLES[sign_of(summary)]),
     )
     return Line(pieces, link=summary.attempt_id)

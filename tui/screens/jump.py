@@ -23,7 +23,7 @@ LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class JumpTarget:
     """Where a letter stands, in how many cells, and what going there does."""
 
     widget: Widget
@@ -33,7 +33,7 @@ class Target:
     go: Callable[[], object]
 
 
-def places(screen: Screen[object]) -> Mapping[str, Target]:
+def places(screen: Screen[object]) -> Mapping[str, JumpTarget]:
     """Return what takes the focus by its letter, in the order of Tab, and then the tabs.
 
     A letter stands where nothing is read: in the frame of a pane with one such widget, else beside its widget.
@@ -41,14 +41,14 @@ def places(screen: Screen[object]) -> Mapping[str, Target]:
     seen = list(_in_sight(screen))
     panes = Counter(pane_around(widget) for widget, _ in seen)
     strips = screen._compositor.render_strips()  # private: what stands in a cell of the screen
-    found: list[Target] = []
+    found: list[JumpTarget] = []
     for widget, region in seen:
         pane = pane_around(widget)
         at, cells = (pane.region.offset, 3) if pane is not None and panes[pane] == 1 else _beside(region, strips)
-        found.append(Target(widget, at, cells, partial(screen.set_focus, widget)))
+        found.append(JumpTarget(widget, at, cells, partial(screen.set_focus, widget)))
     for tabs in screen.query(NameTabs):
         found += [
-            Target(tabs, tabs.region.offset + Offset(x, 0), 1, partial(tabs.ask_for, key))
+            JumpTarget(tabs, tabs.region.offset + Offset(x, 0), 1, partial(tabs.ask_for, key))
             for key, x in (tabs.places() if tabs.region.area else ())
         ]
     return dict(zip(LETTERS, found, strict=False))
@@ -73,7 +73,7 @@ def _beside(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
     return region.offset, 1
 
 
-class JumpScreen(ModalScreen[Target]):
+class JumpScreen(ModalScreen[JumpTarget]):
     """The letters; any other key, and a click, ends it."""
 
     DEFAULT_CSS = """
@@ -89,7 +89,7 @@ class JumpScreen(ModalScreen[Target]):
     JumpScreen Plain:nocolor { text-style: bold reverse; }
     """
 
-    def __init__(self, places: Mapping[str, Target]) -> None:
+    def __init__(self, places: Mapping[str, JumpTarget]) -> None:
         super().__init__()
         self._places = places
 

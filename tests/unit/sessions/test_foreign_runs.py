@@ -27,7 +27,7 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         (VERCEL, "messages in parts"),
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
         (LANGCHAIN, "messages of LangChain"),
-        ({"is_resolved": False, "task_id": "t"}, "results of Terminal-Bench"),
+        ({"n_total_trials": 2, "stats": {}}, "the summary of a job of Harbor"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

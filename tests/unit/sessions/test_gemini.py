@@ -11,7 +11,7 @@ from recorded_runs.coding_agents import GEMINI, gemini_messages, gemini_stream, 
 from gistpoint.sessions.formats.google_parts import google_parts
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.opening import linked_name, open_run
 
 
 def opened(path: Path, records: list[dict[str, Any]]) -> RunDocument:
@@ -95,6 +95,18 @@ def test_calls_that_were_cancelled_have_a_result(tmp_path: Path) -> None:
     call = {"id": "c", "name": "read_file", "args": {}, "status": "cancelled", "resultDisplay": "By the user"}
     document = log(tmp_path, {"id": "m", "type": "gemini", "timestamp": "2026-05-01T10:00:00Z", "toolCalls": [call]})
     assert [(r.call_id, r.text, r.is_error) for r in document.step(1).results] == [("c", "By the user", True)]
+
+
+def test_a_side_agent_lies_in_the_folder_of_its_session(tmp_path: Path) -> None:
+    call = {"id": "c", "name": "investigate", "args": {}, "status": "success", "agentId": "sub-7"}
+    document = log(tmp_path, {"id": "m", "type": "gemini", "timestamp": "2026-05-01T10:00:00Z", "toolCalls": [call]})
+    (link,) = document.step(1).links
+    assert linked_name(str(tmp_path / "log"), link) is None
+    side = tmp_path / "gs-1" / "sub-7.jsonl"
+    side.parent.mkdir()
+    side.write_text(json.dumps({**GEMINI, "kind": "subagent"}) + "\n", encoding="utf-8")
+    assert linked_name(str(tmp_path / "log"), link) == str(side)
+    assert open_run(side).header.agent == "gemini-cli side agent"
 
 
 def test_events_of_the_stream_are_joined(tmp_path: Path) -> None:

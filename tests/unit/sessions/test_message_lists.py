@@ -100,6 +100,12 @@ def test_refusals_and_what_was_heard_are_shown(tmp_path: Path) -> None:
     assert document.header.id == ""
 
 
+def test_a_reply_that_was_cut_off_or_refused_says_so(tmp_path: Path) -> None:
+    said = [{"role": "assistant", "content": "Half of", "stop_reason": why} for why in ("max_tokens", "end_turn")]
+    document = opened(tmp_path / "list.json", [{"role": "user", "content": "Go on"}, *said])
+    assert [sorted(step.flags) for step in document.steps()] == [[], ["stopped: max_tokens"], []]
+
+
 def test_ids_and_titles_come_from_the_object_itself(tmp_path: Path) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     inner = {

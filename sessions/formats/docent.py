@@ -1,0 +1,115 @@
+"""Runs of Docent: an agent run with one or several transcripts, as its `AgentRun` is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gistpoint.sessions.formats.messages import Turns, message_step
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.model import Json, NotShown, Run, Step
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
+from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, objects
+
+
+class _Reader(RunReader):
+    """Reads one transcript: the messages of an element of `transcripts`."""
+
+    format = "docent"
+    arrays = ("messages",)
+
+    def __init__(self, probe: FileProbe, run: dict[str, Json], transcript: dict[str, Json], id: str) -> None:
+        super().__init__(probe)
+        self._run = run
+        self._transcript = transcript
+        self._id = id
+        self._turns = Turns()
+
+    def place(self, fields: Json, step_count: int) -> int:
+        return self._turns.place(fields, step_count)
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        step = message_step(index, raws)
+        return replace(step, model=step.model or as_str(as_dict(as_dict(raws[0].value).get("metadata")).get("model")))
+
+    def header(self) -> Run:
+        metadata = {**as_dict(self._run.get("metadata")), **as_dict(self._transcript.get("metadata"))}
+        scores = as_dict(metadata.get("scores"))
+        found = {name: value for name, value in scores.items() if isinstance(value, bool | int | float)}
+        only = (
+            next(iter(found.values())) if len(found) == 1 else first(found, "resolved", "correct", "success", "reward")
+        )
+        flag, score = as_bool(only), as_float(only)
+        solved = flag if flag is not None else None if score is None else score >= 1
+        rest = {key: value for key, value in metadata.items() if key not in ("model", "task_id") and value is not None}
+        return Run(
+            self.format,
+            id=self._id or as_str(self._run.get("id")),
+            task=as_str(first(metadata, "task_id", "sample_id", "task") or first(self._transcript, "name")
+                        or self._run.get("name")),
+            model=as_str(first(metadata, "model", "model_name")),
+            verdict="" if solved is None else "solved" if solved else "unsolved",
+            score=score if score is not None else float(flag) if flag is not None else None,
+            extra=rest,
+            derived=frozenset({"verdict", "score"}),
+        )  # fmt: skip
+
+
+class Docent(Format):
+    """Recognised by `transcripts` with messages."""
+
+    name = "docent"
+    texts_in_records = True
+    not_shown: Sequence[NotShown] = (
+        NotShown(("citations",), "which other runs a text of Docent's refers to"),
+        NotShown(("transcript_groups",), "how the transcripts of a run are grouped", of_run=True),
+    )
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        opening = as_dict((probe.array or probe.lines or [probe.object])[0])
+        transcript = _listed(opening.get("transcripts"))
+        return 1.0 if transcript and isinstance(transcript[0].get("messages"), list) else 0.0
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the transcripts of each run; the only one has no id."""
+        found = list(_transcripts(probe))
+        for reader in found:
+            yield RunEntry(reader.header().id if len(found) > 1 else "", reader.header())
+
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open a transcript by its id, or the only one."""
+        for reader in _transcripts(probe):
+            if not id or reader.header().id == id:
+                return reader
+        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+
+
+def _listed(value: Json) -> list[dict[str, Json]]:
+    """Return transcripts: a list of them, or an object of them by id as Docent wrote it once."""
+    return objects(list(value.values())) if isinstance(value, dict) else objects(value)
+
+
+def _records(probe: FileProbe) -> Iterator[RawRecord]:
+    found = array_records(probe.blob, probe.start, None) if probe.array else lines(probe.blob, probe.start)
+    if not probe.array and not probe.is_lines:
+        found = iter([RawRecord(probe.start, probe.blob.size, dict(probe.object))])
+    yield from guarded(found, probe.blob, [])
+
+
+def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
+    names = RunNames()
+    for number, record in enumerate(_records(probe), 1):
+        run = as_dict(record.fields)
+        whole = FileProbe(probe.part(record).blob, name=probe.name)
+        inner = list(elements_at(whole.blob, whole.start, "transcripts"))
+        for place, element in enumerate(inner, 1):
+            transcript = as_dict(element.fields)
+            own = as_str(first(run, "id", "name")) or str(number)
+            part = as_str(first(transcript, "id", "name")) or str(place)
+            yield _Reader(whole.part(element), run, transcript, names.name(own if len(inner) == 1 else f"{own}/{part}"))
+
+
+FORMAT = Docent()

@@ -1,0 +1,223 @@
+"""Results of Terminal-Bench: the trials of a run, and a trial's folder with what its agent and its tests left.
+
+What an agent did is recorded if it is one of the harness's own, in `agent-logs/episode-N`; of another one there is what
+the terminal showed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from gistpoint.sessions.formats._parts import PartsReader
+from gistpoint.sessions.formats.calls import kind_of, shell_call
+from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
+from gistpoint.sessions.records.loading import load_record
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord, elements_at, guarded
+from gistpoint.sessions.records.values import (
+    as_bool,
+    as_dict,
+    as_int,
+    as_list,
+    as_str,
+    as_text,
+    first,
+    joined,
+    objects,
+    when,
+)
+
+LONGEST_TEXT = 1 << 20
+"""Bytes of a log that are shown."""
+_QUIET = frozenset({"", "unset", "none"})
+
+
+class _Reader(PartsReader):
+    format = "terminal-bench"
+
+    def __init__(self, probe: FileProbe, id: str = "") -> None:
+        super().__init__(probe)
+        self._id = id
+        self.blobs = [probe.blob, *probe.parts[1:]]
+        self._trial = as_dict(load_record(probe.blob, probe.start, probe.blob.size)[0])
+        self._run: dict[str, Json] = {}
+        for blob in self.blobs[1:]:
+            if blob.name == "run_metadata.json":
+                self._run = as_dict(load_record(blob, 0, blob.size)[0])
+
+    def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
+        yield as_dict(fields)
+
+    def wholes(self) -> Iterator[RawRecord]:
+        blob = self.probe.blob
+        _, damage = load_record(blob, self.probe.start, blob.size)
+        if damage:
+            self.warnings.append(f"The result {damage}; it is shown raw.")
+            yield RawRecord(self.probe.start, blob.size, None, damage)
+            return
+        yield RawRecord(self.probe.start, blob.size, {"part": "task"})
+        later: list[RawRecord] = []
+        for member, part in enumerate(self.blobs[1:], 1):
+            record = RawRecord(0, part.size, {"part": _part(part.name), "file": part.name}, "", member)
+            if not part.size or part.name == "run_metadata.json":
+                continue
+            if _part(part.name) == "tests":
+                later.append(record)
+            else:
+                yield record
+        yield RawRecord(self.probe.start, blob.size, {"part": "score"})
+        yield from later
+
+    def owner(self, name: dict[str, Json], step_count: int) -> int:
+        joins = name.get("part") == "prompt" and not as_str(name.get("file")).startswith("agent-logs/episode-0/")
+        return step_count - 1 if joins or name.get("part") == "tests" else step_count
+
+    def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
+        return super().load(blob, start, end) if blob is self.probe.blob else (text_of(blob), "")
+
+    def part_of(self, value: Json, name: dict[str, Json]) -> Json:
+        trial = as_dict(value)
+        if name.get("part") == "task":
+            return {"instruction": trial.get("instruction")}
+        if name.get("part") == "score":
+            return {key: item for key, item in trial.items() if key != "instruction"}
+        return value
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        name = self.names(index)[0]
+        part, ranges = name.get("part"), tuple(raw.range for raw in raws)
+        if part == "task":
+            text = as_text(as_dict(raws[0].value).get("instruction"))
+            return Step(index, Actor.USER, StepKind.TASK, raws[0].range, ranges, label="instruction", text=text)
+        if part == "score":
+            return self._score(index, raws)
+        if part == "response":
+            return _episode(index, raws, as_str(name.get("file")))
+        actor = Actor.USER if part == "prompt" else Actor.ENVIRONMENT
+        kind = StepKind.MESSAGE if part == "prompt" else StepKind.NOTE
+        return Step(index, actor, kind, raws[0].range, ranges, label=as_str(name.get("file")),
+                    text=as_str(raws[0].value))  # fmt: skip
+
+    def _score(self, index: int, raws: Sequence[Raw]) -> Step:
+        trial = as_dict(raws[0].value)
+        outcomes = [f"{name}: {as_str(outcome)}" for name, outcome in as_dict(trial.get("parser_results")).items()]
+        told = as_str(trial.get("failure_mode"))
+        verdict = _verdict(trial)
+        logs = [as_str(raw.value) for raw in raws[1:]]
+        return Step(
+            index, Actor.ENVIRONMENT, StepKind.SCORE, raws[0].range, tuple(raw.range for raw in raws), label="tests",
+            text=joined([verdict, told if told not in _QUIET else "", *outcomes, *logs]),
+            started=when(trial.get("test_started_at")), ended=when(trial.get("test_ended_at")),
+            flags=frozenset({"error"} if verdict == "unsolved" else ()),
+        )  # fmt: skip
+
+    def header(self) -> Run:
+        trial = self._trial
+        begun, ended = when(trial.get("agent_started_at")), when(trial.get("agent_ended_at"))
+        mode = as_str(trial.get("failure_mode"))
+        spent = (as_int(trial.get(f"total_{name}_tokens")) or None for name in ("input", "output"))
+        return Run(
+            self.format,
+            id=as_str(trial.get("trial_name")) or self._id,
+            task=as_str(trial.get("task_id")),
+            model=as_str(self._run.get("model_name")),
+            agent=as_str(self._run.get("agent_name")),
+            verdict=_verdict(trial),
+            exit_status="" if mode in _QUIET else mode,
+            tokens=Tokens(*spent),
+            started=begun if begun is not None else when(trial.get("trial_started_at")),
+            duration_s=None if begun is None or ended is None else ended - begun,
+        )
+
+
+def _part(name: str) -> str:
+    kind = {"prompt.txt": "prompt", "response.txt": "response", "response.json": "response"}.get(
+        name.rpartition("/")[2]
+    )
+    return kind or ("tests" if "test" in name.rpartition("/")[2] else "log")
+
+
+def text_of(blob: Blob) -> str:
+    """Return the beginning of a text file, and how much of it is left out."""
+    text = blob.read(0, LONGEST_TEXT).decode("utf-8", "replace")
+    left = blob.size - LONGEST_TEXT
+    return f"{text}\n[... {left:,} more bytes]" if left > 0 else text
+
+
+def _verdict(trial: dict[str, Json]) -> str:
+    solved = as_bool(trial.get("is_resolved"))
+    return "" if solved is None else "solved" if solved else "unsolved"
+
+
+def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
+    """Return the step of one reply of the harness's own agent, with what the terminal showed afterwards."""
+    text = as_str(raws[0].value)
+    said = _json_in(text)
+    typed = [as_text(first(item, "keystrokes", "command")) for item in objects(said.get("commands"))]
+    typed += [as_text(item) for item in as_list(said.get("commands")) if isinstance(item, str)]
+    calls = tuple(shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(typed, 1))
+    thought = joined(as_text(said.get(key)) for key in ("analysis", "state_analysis", "explanation", "plan"))
+    results = tuple(Result(calls[-1].id if calls else "", as_str(raw.value)) for raw in raws[1:])
+    done = any(said.get(key) is True for key in ("task_complete", "is_task_complete"))
+    return Step(
+        index, Actor.AGENT, StepKind.SUBMIT if done and not calls else kind_of(calls), raws[0].range,
+        tuple(raw.range for raw in raws), label=name.split("/")[-2] if "/" in name else name, thought=thought,
+        text=text, calls=calls, results=results, derived=frozenset({"kind", "calls", "results.call_id"}),
+    )  # fmt: skip
+
+
+def _json_in(text: str) -> dict[str, Json]:
+    begin, end = text.find("{"), text.rfind("}")
+    try:
+        return as_dict(json.loads(text[begin : end + 1], strict=False)) if 0 <= begin < end else {}
+    except (ValueError, RecursionError):
+        return {}
+
+
+class TerminalBench(Format):
+    """Recognised by `is_resolved`, of a trial or of the first of a run's results."""
+
+    name = "terminal-bench"
+    not_shown: Sequence[NotShown] = (
+        NotShown(("recording_path", "task_id", "failure_mode", "trial_name"), "what the header has, and the recording"),
+        NotShown(("trial_started_at", "trial_ended_at", "agent_started_at", "agent_ended_at"), "times of the trial"),
+    )
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that the file is in this format."""
+        trial = _first_of(probe) or probe.object
+        return 1.0 if "is_resolved" in trial and {"task_id", "trial_name"} & trial.keys() else 0.0
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the trials; a file or a folder of one trial holds one run."""
+        if not _first_of(probe):
+            yield RunEntry("", _Reader(probe).header())
+            return
+        for id, part in _trials(probe):
+            yield RunEntry(id, _Reader(part, id).header())
+
+    def open(self, probe: FileProbe, id: str) -> _Reader:
+        """Open a trial by its name, or the only one."""
+        if not _first_of(probe) and not id:
+            return _Reader(probe)
+        for known, part in _trials(probe):
+            if known == id or not id:
+                return _Reader(part, known)
+        raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+
+
+def _first_of(probe: FileProbe) -> dict[str, Json]:
+    return as_dict((as_list(probe.object.get("results")) or [None])[0])
+
+
+def _trials(probe: FileProbe) -> Iterator[tuple[str, FileProbe]]:
+    names = RunNames()
+    for number, record in enumerate(guarded(elements_at(probe.blob, probe.start, "results"), probe.blob, []), 1):
+        trial = as_dict(record.fields)
+        yield names.name(as_str(first(trial, "trial_name", "task_id")) or str(number)), probe.part(record)
+
+
+FORMAT = TerminalBench()

@@ -1,0 +1,83 @@
+"""Folders that are one run: a file for each event, or a trial of a benchmark with what its agent and tests left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import PathBlob
+
+EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
+_NUMBER = re.compile(r"(\d+)")
+_TRIAL_OF_HARBOR = ("result.json", "config.json")
+_TRIAL_OF_TERMINAL_BENCH = "results.json"
+_MOST_FILES = 4000
+_MOST_TRIED = 8
+
+
+def run_files(folder: Path) -> list[PathBlob]:
+    """Return the files of a run that is a folder, in order; empty if the folder is not one."""
+    return event_files(folder) or trial_files(folder)
+
+
+def event_files(folder: Path) -> list[PathBlob]:
+    """Return the files of a run that is stored as one file per event, in order; empty if the folder is not one."""
+    inner = folder / "events"
+    if not inner.is_dir():
+        return []
+    found = [entry for entry in inner.iterdir() if EVENT_FILE.fullmatch(entry.name) and entry.is_file()]
+    found.sort(key=lambda entry: (len(entry.name.split("-")[1]), entry.name))
+    return [PathBlob(entry, f"events/{entry.name}") for entry in found[: limits.MEMBERS]]
+
+
+def is_trial(folder: Path, files: Collection[str], folders: Collection[str]) -> bool:
+    """Whether a folder with these files and folders is a trial of Harbor or of Terminal-Bench."""
+    if "agent" in folders and set(_TRIAL_OF_HARBOR) <= set(files):
+        return True
+    return _TRIAL_OF_TERMINAL_BENCH in files and bool({"sessions", "agent-logs", "panes"} & set(folders))
+
+
+def holds_trials(folder: Path) -> bool:
+    """Whether trials lie below a folder, or below the folders in it: its own result only adds them up."""
+    inner = [entry for entry in sorted(folder.iterdir()) if entry.is_dir()][:_MOST_TRIED]
+    below = [deeper for entry in inner for deeper in sorted(entry.iterdir())[:_MOST_TRIED] if deeper.is_dir()]
+    return any(trial_files(entry) for entry in (*inner, *below))
+
+
+def trial_files(folder: Path) -> list[PathBlob]:
+    """Return the files of a trial, its result first, then what the agent and the tests left; empty if it is none."""
+    if not folder.is_dir():
+        return []
+    entries = list(folder.iterdir())
+    names = [entry.name for entry in entries if entry.is_file()]
+    if not is_trial(folder, names, [entry.name for entry in entries if entry.is_dir()]):
+        return []
+    if _TRIAL_OF_TERMINAL_BENCH in names:
+        beside = [folder.parent.parent / "run_metadata.json"]
+        logs = _sorted((folder / "agent-logs").glob("episode-*/*"))
+        kept = [path for path in logs if path.name in ("prompt.txt", "response.txt", "response.json")]
+        ends = [
+            "commands.txt",
+            "sessions/agent.log",
+            "panes/post-agent.txt",
+            "sessions/tests.log",
+            "panes/post-test.txt",
+        ]
+        found = [folder / _TRIAL_OF_TERMINAL_BENCH, *beside, *kept, *(folder / end for end in ends)]
+    else:
+        agent = _sorted((folder / "agent").rglob("*"))
+        agent.sort(key=lambda path: (path.name != "trajectory.json", path.suffix not in (".json", ".jsonl")))
+        ends = ["verifier/test-stdout.txt", "verifier/ctrf.json", "exception.txt"]
+        found = [folder / "result.json", *agent, *(folder / end for end in ends)]
+    return [PathBlob(path, _name(path, folder)) for path in found[:_MOST_FILES] if path.is_file()]
+
+
+def _name(path: Path, folder: Path) -> str:
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else path.name
+
+
+def _sorted(paths: Iterable[Path]) -> list[Path]:
+    """Sort paths as a reader would, so that episode 10 comes after episode 9."""
+    return sorted(paths, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(str(path))])

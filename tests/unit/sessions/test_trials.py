@@ -1,0 +1,82 @@
+"""Trials of benchmarks: results by themselves, and folders in which the outcome is joined to what the agent did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from recorded_runs.trials import docent, harbor_folder, harbor_result, terminal_folder, terminal_results
+from recorded_runs.written import answers, read_whole, written, written_lines
+
+from gistpoint.sessions.records.model import Actor, StepKind, Tokens
+from gistpoint.sessions.runs.opening import list_runs
+
+
+def test_the_results_of_terminal_bench_are_runs_with_a_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "results"
+    path.write_text(json.dumps(terminal_results()), encoding="utf-8")
+    headers = [item.header for item in list_runs([path]) if item.header]
+    assert [(header.task, header.verdict, header.exit_status) for header in headers] == [
+        ("one", "solved", ""), ("two", "unsolved", "agent_timeout"), ("three", "", "agent_timeout"),
+    ]  # fmt: skip
+    assert (headers[0].tokens, headers[0].duration_s) == (Tokens(90), 8.0)
+    task, score = read_whole(path, "two.1-of-1").steps()
+    assert (task.text, score.kind) == ("Extract the solution.", StepKind.SCORE)
+    assert score.text == "unsolved\nagent_timeout\ntest_found: failed"
+
+
+def test_a_trial_of_terminal_bench_has_what_its_agent_did(tmp_path: Path) -> None:
+    trial = terminal_folder(tmp_path / "run")
+    assert [item.name for item in list_runs([tmp_path / "run"])] == [str(trial)]
+    run = read_whole(trial)
+    task, prompt, first, last, log, score = run.steps()
+    assert (task.kind, prompt.text, log.text) == (StepKind.TASK, "You are in a terminal.", "$ ls\r\narchive.tar")
+    assert answers(first) == [("terminal", "archive.tar", None)]
+    assert (first.actor, first.kind, first.thought) == (Actor.AGENT, StepKind.VIEW, "I look\nls")
+    assert (last.kind, last.label) == (StepKind.SUBMIT, "episode-1")
+    assert score.text.endswith("test_found: failed\n1 failed")
+    assert (run.header.model, run.header.agent, run.header.verdict) == ("model-x", "terminus-2", "unsolved")
+    assert read_whole(trial / "results.json").step_count == run.step_count
+
+
+def test_a_trial_of_harbor_is_the_agents_transcript_with_the_outcome(tmp_path: Path) -> None:
+    trial = harbor_folder(tmp_path / "job")
+    assert [item.name for item in list_runs([tmp_path / "job"])] == [str(trial)]
+    run = read_whole(trial)
+    steps = list(run.steps())
+    assert [step.text for step in steps] == ["Fix.", "", "Done.", "reward: 1.0\n2 passed"]
+    assert answers(steps[1]) == [("edit", "edited", None)]
+    header = run.header
+    assert (header.format, header.format_version, header.task, header.id) == (
+        "harbor", "atif 1.6", "org/fix", "fix__abc"
+    )  # fmt: skip
+    assert (header.verdict, header.score, header.model, header.cost) == ("solved", 1.0, "model-x", 0.5)
+    assert (header.tokens, header.duration_s) == (Tokens(100, 7, 40), 120.0)
+    assert not [noted for step in steps for noted in step.also]
+
+
+def test_a_trial_of_harbor_that_broke_off_tells_why(tmp_path: Path) -> None:
+    error = {"exception_type": "AgentTimeoutError", "exception_message": "1800 s", "exception_traceback": "File x"}
+    trial = harbor_folder(tmp_path / "job", exception_info=error, verifier_result=None)
+    (trial / "agent" / "trajectory.json").write_text("not JSON", encoding="utf-8")
+    run = read_whole(trial)
+    outcome, log = run.steps()
+    assert (outcome.kind, outcome.text) == (StepKind.ERROR, "AgentTimeoutError: 1800 s\nFile x\n2 passed")
+    assert (log.kind, log.text) == (StepKind.NOTE, "installed")
+    assert (run.header.verdict, run.header.exit_status) == ("", "AgentTimeoutError")
+    assert "No file that the agent left" in run.warnings[0]
+    alone = written(tmp_path / "alone", harbor_result())
+    assert [step.kind for step in alone.steps()] == [StepKind.SCORE]
+
+
+def test_transcripts_of_docent_are_runs(tmp_path: Path) -> None:
+    path = tmp_path / "runs"
+    path.write_text("".join(json.dumps(run) + "\n" for run in docent()), encoding="utf-8")
+    headers = [item.header for item in list_runs([path]) if item.header]
+    assert [(header.id, header.verdict) for header in headers] == [("r1", "unsolved"), ("r2/t2", ""), ("r2/t3", "")]
+    run = read_whole(path, "r1")
+    reply = run.step(2)
+    assert answers(reply) == [("bash", "a.py", True)]
+    assert (reply.thought, reply.text, reply.model) == ("hm", "I look", "model-x")
+    assert (run.header.task, run.header.model, run.header.score) == ("fix", "model-x", 0.0)
+    assert written_lines(tmp_path / "one", docent()[:1]).step_count == 3
