@@ -45,7 +45,7 @@ def is_call(kind: str) -> bool:
 
 def is_output(kind: str) -> bool:
     """Whether an item is the result of a call."""
-    return kind.endswith("_output")
+    return kind.endswith(("_output", "_result"))
 
 
 def reports(kind: str) -> bool:
@@ -53,13 +53,19 @@ def reports(kind: str) -> bool:
     return kind.endswith(("_end", "_tool_call", "_call_request", "_call_response", "_begin"))
 
 
+def item_type(item: dict[str, Json]) -> str:
+    """Return the type of an item of a paginated history, which some versions write with a small first letter."""
+    kind = as_str(item.get("type"))
+    return kind[:1].upper() + kind[1:]
+
+
 def is_said(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
     """Whether a record tells what the model said or called."""
     if envelope == "response_item":
         return kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")
     if kind == "item_completed":
-        return as_dict(payload.get("item")).get("type") != "UserMessage"
-    return envelope == "event_msg" and (kind in REPLIES or (bool(call_id(payload)) and reports(kind)))
+        return item_type(as_dict(payload.get("item"))) != "UserMessage"
+    return envelope == "event_msg" and (kind in REPLIES or reports(kind))
 
 
 def links_of(payload: dict[str, Json]) -> Iterator[str]:

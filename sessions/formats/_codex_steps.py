@@ -10,6 +10,7 @@ from gistpoint.sessions.formats._codex_records import (
     call_id,
     is_call,
     is_output,
+    item_type,
     links_of,
     reports,
     text_of,
@@ -96,8 +97,8 @@ class _Reply:
             self._count(as_dict(payload.get("info")))
         elif kind == "item_completed":
             self._completed(as_dict(payload.get("item")))
-        elif call_id(payload) and reports(kind):
-            self._report(call_id(payload), kind, payload)
+        elif reports(kind):
+            self._report(call_id(payload) or kind, kind, payload)
 
     def _item(self, kind: str, payload: dict[str, Json]) -> None:
         if kind == "reasoning":
@@ -125,7 +126,9 @@ class _Reply:
                           as_float(facts.get("duration_seconds")))  # fmt: skip
         code, wall = _EXIT.search(text[:_HEAD]), _WALL.search(text[:_HEAD])
         self.derived |= {"results.returncode"} if code else set()
-        failed = as_dict(output).get("success") is False or payload.get("status") in ("failed", "incomplete")
+        told = as_dict(output)
+        failed = told.get("success") is False or told.get("isError") is True
+        failed = failed or payload.get("status") in ("failed", "incomplete")
         return Result(call_id(payload), text, failed or None, int(code[1]) if code else None,
                       float(wall[1]) if wall else None)  # fmt: skip
 
@@ -151,7 +154,7 @@ class _Reply:
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
 
     def _completed(self, item: dict[str, Json]) -> None:
-        kind, identity = as_str(item.get("type")), as_str(item.get("id"))
+        kind, identity = item_type(item), call_id(item) or as_str(item.get("id"))
         if kind == "Reasoning":
             for key in ("summary_text", "raw_content"):
                 _once(self.thoughts, as_text(item.get(key)))

@@ -17,6 +17,7 @@ from gistpoint.sessions.formats._codex_records import (
     is_call,
     is_output,
     is_said,
+    item_type,
     links_of,
     reports,
     text_of,
@@ -94,7 +95,9 @@ class _Placing:
             return step
         if is_output(kind):
             self._answered = True
-            return self._calls.get(call_id(payload), count)
+            identity = call_id(payload)
+            beside = count if identity or self._reply is None else self._reply
+            return self._calls.get(identity, beside)
         self._close()
         return count
 
@@ -117,19 +120,21 @@ class _Placing:
         identity = call_id(payload)
         if identity in self._calls:
             return self._calls[identity]
-        if identity and reports(kind):
-            self._calls[identity] = step = self._of_reply(count)
+        if reports(kind):
+            step = self._of_reply(count)
             self._empty = False
+            if identity:
+                self._calls[identity] = step
             return step
         if kind not in ("guardian_assessment", "sub_agent_activity"):
             self._close()
         return count
 
     def _completed(self, item: dict[str, Json], count: int) -> int:
-        kind = as_str(item.get("type"))
+        kind = item_type(item)
         if kind == "UserMessage":
             return self._heard("event", [text_of(item)], count)
-        known = self._calls.get(as_str(item.get("id")))
+        known = self._calls.get(call_id(item) or as_str(item.get("id")))
         if known is not None:
             return known
         if self._reply is None or (self._answered and kind in ("AgentMessage", "Reasoning", "Plan")):

@@ -34,6 +34,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._calls: dict[str, int] = {}
         self._steps: dict[str, int] = {}
+        self._replies: dict[str, int] = {}
         self._parents: dict[str, str] = {}
         self._taken_back: set[int] = set()
         self._tokens: dict[str, Tokens] = {}
@@ -51,8 +52,10 @@ class _Reader(RunReader):
             owners = [self._calls.get(_id(part, "functionResponse")) for part in parts]
             owners.append(self._calls.get(as_str(as_dict(record.get("toolCallResult")).get("callId"))))
             step = next((owner for owner in owners if owner is not None), step_count)
-        else:  # a reply is written again as it goes on
-            step = self._steps.get(identity, step_count) if record.get("type") == "assistant" else step_count
+        elif record.get("type") == "assistant" and identity:  # a reply is written again as it goes on
+            step = self._replies.setdefault(identity, step_count)
+        else:
+            step = step_count
         self._calls.update({_id(part, "functionCall"): step for part in parts if "functionCall" in part})
         if identity:
             self._steps[identity] = step
