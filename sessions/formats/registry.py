@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
@@ -71,10 +71,7 @@ def _known() -> str:
 
 
 def recognise(probe: FileProbe) -> Format:
-    """Return the format with the highest confidence, or that of `read_as`. Raises `RunFileError` if there is none."""
-    where = probe.name or "The file"
-    if not probe.blob.size:
-        raise RunFileError(f"{where} is empty.")
+    """Return the format with the highest confidence, or that of `read_as`. Raises `NoRunError` if there is none."""
     if _forced:
         return _forced[0]
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
@@ -86,22 +83,22 @@ def recognise(probe: FileProbe) -> Format:
     kind = foreign_kind(probe)
     if kind is not None:
         raise _no_reader(probe, kind)
-    if probe.head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise RunFileError(f"{where} is UTF-16 text.", hint="Convert it to UTF-8 first.")
-    if b"\0" in probe.head[:4096].strip(b"\0"):
-        raise RunFileError(f"{where} is binary data of no known format.")
-    hint = f"{_known()} With --as FORMAT it is read as one of them."
-    hint = " ".join([hint, *map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])])
-    shape = looks_like(probe)
-    if shape:
-        raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=hint)
-    raise RunFileError(f"{where} is in no format that is known here.", hint=hint)
+    from gistpoint.sessions.formats._appearance import looks_like
+
+    shape, hint = looks_like(probe)
+    hints = [hint or f"{_known()} With --as FORMAT it is read as one of them."]
+    hints += map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])
+    where = probe.name or "The file"
+    raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=" ".join(hints))
 
 
 def _confidence(format: Format, probe: FileProbe) -> float:
     """Return the confidence of a format; one of another package that fails recognises nothing."""
     if format in _built_in():
-        return format.sniff(probe)
+        try:
+            return format.sniff(probe)
+        except RecursionError:  # nested deeper than any honest file
+            return 0.0
     try:
         return float(format.sniff(probe))
     except Exception:  # another package's code; the other formats still read the file
@@ -127,7 +124,6 @@ def _no_reader(probe: FileProbe, kind: Foreign) -> NoRunError:
 
 _CONVERT = 'Convert it to ATIF, or to chat messages: {"messages": [{"role": …, "content": …}, …]}.'
 _TOLD_AT = 4096
-_NAMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,24 +138,6 @@ class Foreign:
 def foreign_kind(probe: FileProbe) -> Foreign | None:
     """Return the format without a reader that a file seems to have, None if there is none."""
     return next((kind for kind in _KINDS if kind.is_one(probe)), None)
-
-
-def looks_like(probe: FileProbe) -> str:
-    """Describe the apparent content of a file, in a few words; empty if it is not JSON."""
-    if probe.is_lines:
-        keys = sorted({key for line in probe.lines[:20] for key in line} or probe.object)
-        return f"JSON lines with the keys {_listed(keys)}"
-    if probe.object:
-        return f"a JSON object with the keys {_listed(probe.object)}"
-    if probe.array:
-        inner = as_dict(probe.array[0])
-        return f"a JSON array of objects with the keys {_listed(inner)}" if inner else ""
-    return ""
-
-
-def _listed(keys: Iterable[str]) -> str:
-    names = [key[:40] for key in keys]
-    return ", ".join(names[:_NAMES]) + (" …" if len(names) > _NAMES else "")
 
 
 def _records(probe: FileProbe) -> list[dict[str, Json]]:

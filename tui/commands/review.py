@@ -62,10 +62,12 @@ def review(options: argparse.Namespace) -> int:
 
 def _require_there(name: str) -> None:
     from gistpoint.sessions.runs.opening import split_name
-    from gistpoint.tui.commands.runs import attempt_folder
 
-    runs = Locations.of_user().runs
-    if split_name(name)[0].exists() or attempt_folder(name) is not None or (runs / name / "run.toml").is_file():
+    if split_name(name)[0].exists():
+        return
+    from gistpoint.tui.commands.runs import attempt_folder  # loads more than the screen of a file needs
+
+    if attempt_folder(name) is not None or (Locations.of_user().runs / name / "run.toml").is_file():
         return
     raise UserError(
         f"There is no {name!r}: no file, no folder, no attempt and no run of an agent.",
@@ -115,11 +117,13 @@ def first_screen(
 
 def _stored(name: str, locations: Locations) -> list[str]:
     """Return the folders of the attempt, or of the attempts of a run of an agent, that a name means; else the name."""
+    if Path(name).exists():
+        return [name]
     from gistpoint.tui.commands.runs import attempt_folder
 
     if (folder := attempt_folder(name)) is not None:
         return [str(folder)]
-    if Path(name).exists() or not (locations.runs / name / "run.toml").is_file():
+    if not (locations.runs / name / "run.toml").is_file():
         return [name]
     from gistpoint.sessions.agentruns.store import AgentRunStore
 

@@ -289,8 +289,8 @@ class HomeScreen(Screen[None]):
         attempts = isinstance(table, AttemptTable)
         total, shown = len(table.records), len(table.rows)
         solved = f", {rows.solved}" if rows.solved and attempts else ""
-        count = "…" if attempts and not rows.complete else f"({shown} of {total}{solved})"
-        count = f"({total}{solved})" if shown == total and count != "…" else count
+        count = f"{total}" if shown == total else f"{shown} of {total}"
+        count = f"({count}{solved})" if rows.complete else f"({count} …)"
         order = "" if table.column is None else f"by {table.column.name or 'state'}{' ▼' if table.reverse else ''}"
         order = order or ("turned round" if table.reverse else "s sorts")
         framed(table, f"{'Attempts' if attempts else 'Tasks'} {count}", f"{order} · / filters")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from textual import events, on
 from textual.geometry import Offset
 from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
+from textual.widgets.text_area import Selection
 
 DELAY_SECONDS = 0.2
 """Typed text is posted at most this long after the first key."""
@@ -106,6 +109,16 @@ class WritingArea(TextArea):
     def on_blur(self) -> None:
         """Post the text when the focus leaves."""
         self.flush()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the word at a double click, and the line without its indent at a triple one."""
+        if event.chain > 1:
+            row, column = self.cursor_location
+            line = self.document.get_line(row)
+            found = re.finditer(r"\w+" if event.chain == 2 else r"\S.*", line)
+            spans = (one.span() for one in found if event.chain > 2 or one.start() <= column <= one.end())
+            start, end = next(spans, (column, column))
+            self.selection = Selection((row, start), (row, end))
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor; an undo that has yet to place the cursor scrolls when it has."""

@@ -18,6 +18,7 @@ from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.records.model import Run, Tokens
 from gistpoint.sessions.runs.opening import Listed
 from gistpoint.tui.screens.review.compare import CompareScreen
+from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.runs import COLUMNS, RunRow, RunsScreen, heading
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.tables import RowQuery, arranged, parse_query
@@ -93,6 +94,7 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.press("enter", "enter")
         await driver.until_on(ReviewScreen)
         await driver.until_read(0)
+        assert driver.review.steps.region.right <= driver.review.query_one(RunPages).region.x, "beside each other"
         await driver.press("1", "q")
         await driver.until_on(RunsScreen)
         await driver.until(lambda: "key_insight" in driver.text())

@@ -40,6 +40,19 @@ async def test_undo_and_redo_of_a_text_that_brings_a_scroll_bar(area: WritingAre
         assert app.pasted == [(LINES, True)]
 
 
+@pytest.mark.parametrize("kind", [FunctionEditor, WritingArea])
+async def test_clicks_select_a_word_and_a_line(kind: type[WritingArea]) -> None:
+    area = kind("def f():\n    return alpha + beta\n")
+    async with Heard(area).run_test(size=(40, 12)) as pilot:
+        column, row = area.content_region.x + area.gutter_width, area.content_region.y + 1
+        for times, selected in ((2, "alpha"), (3, "return alpha + beta")):
+            await pilot.click(offset=(column + 13, row), times=times)
+            await pilot.pause()
+            assert area.selected_text == selected
+        await pilot.click(offset=(column + 2, row), times=2)
+        assert area.selected_text == ""
+
+
 @pytest.mark.parametrize("kind", [FunctionEditor, WritingArea, WritingLine])
 async def test_what_is_typed_at_once_keeps_its_order(kind: type[WritingArea] | type[WritingLine]) -> None:
     area = kind()
