@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import traceback
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.dom import DOMNode
+from textual.drivers._writer_thread import WriterThread  # see `_leave_at`
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
@@ -218,8 +220,19 @@ class BaseApp(App[object]):
         """Leave in order, with all that is typed kept, when the terminal is closed or the machine shuts down."""
         for number in (signal.SIGHUP, signal.SIGTERM):
             with suppress(RuntimeError, ValueError):  # the loop of another thread than the first
-                leave = partial(self.exit, return_code=128 + number)
-                asyncio.get_running_loop().add_signal_handler(number, leave)
+                asyncio.get_running_loop().add_signal_handler(number, self._leave_at, number)
+
+    def _leave_at(self, number: signal.Signals) -> None:
+        """Leave at a signal; what is drawn once the terminal is gone is written nowhere."""
+        writer = getattr(self._driver, "_writer_thread", None)
+        if number == signal.SIGHUP and isinstance(writer, WriterThread) and self._driver is not None:
+            # Writing to a terminal that is gone ends Textual's thread, and its driver would wait for it for ever.
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)  # comes with a hang-up, and Textual would begin to draw again
+            with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+                os.dup2(nowhere.fileno(), writer.fileno())
+            self._driver._writer_thread = WriterThread(writer._file)  # type: ignore[attr-defined]
+            self._driver._writer_thread.start()  # type: ignore[attr-defined]
+        self.exit(return_code=128 + number)
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""

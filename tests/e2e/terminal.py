@@ -135,6 +135,17 @@ class Terminal:
                 return self.exit_code
         raise AssertionError(f"the program still runs:\n{self.text}")
 
+    def close(self) -> int:
+        """Close the window, as its user does, wait for the program to end by itself, and return its exit code."""
+        os.close(self._file)
+        self._file = -1
+        deadline = time.monotonic() + _LIMIT_S
+        while self.exit_code is None and time.monotonic() < deadline:
+            self._pump(0)
+            time.sleep(0.02)
+        assert self.exit_code is not None, "the program still runs without its terminal"
+        return self.exit_code
+
     def kill(self, sign: signal.Signals = signal.SIGKILL) -> None:
         """End the program by a signal."""
         if self.exit_code is None:
@@ -159,5 +170,6 @@ class Terminal:
 
     def _reap(self, status: int) -> None:
         self.exit_code = os.waitstatus_to_exitcode(status)
-        os.close(self._file)
+        if self._file >= 0:
+            os.close(self._file)
         self._file = -1

@@ -75,4 +75,4 @@ def test_what_was_typed_a_moment_before_the_terminal_was_closed_is_there(start: 
         bottom(terminal, before)
         terminal.type(typed)
         terminal.wait_for(before + typed)
-        terminal.kill(signal.SIGHUP)
+        assert terminal.close() == 128 + signal.SIGHUP

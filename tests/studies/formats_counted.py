@@ -75,9 +75,14 @@ def claude_code(run: Any) -> Count:
     return Count(len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told))
 
 
-def codex(run: Any) -> Count:
-    """Counts the items alone: a reply ends where a call is answered or a user speaks."""
+def codex(run: Any) -> Count | None:
+    """Counts the items alone: a reply ends where a call is answered or a user speaks. None if an id names two calls."""
     count, is_open = Count(), False
+    asked = [
+        payload["call_id"] for item in run if (payload := item.get("payload", item)).get("type") == "function_call"
+    ]
+    if len(set(asked)) < len(asked):
+        return None
     for record in run:
         payload = record.get("payload", record)
         kind = payload.get("type", "")
@@ -304,12 +309,12 @@ def terminal_bench(run: Any) -> Count:
     return Count(verdict="" if solved is None else "solved" if solved else "unsolved")
 
 
-def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
+def _each(count: Callable[[Any], Count | None]) -> Callable[[Path, list[str]], list[Count | None]]:
     """Return the counter of a file from that of a run."""
     return lambda path, formats: [count(run) for run in runs_in(path, formats)]
 
 
-COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
+COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),
@@ -362,7 +367,7 @@ def rows_of(path: Path) -> Iterator[Row | str]:
         return
     formats = [format for _, format in names]
     counter = COUNTERS.get(formats[0])
-    direct: list[Count] | list[None] = [None] * len(names)
+    direct: list[Count | None] = [None] * len(names)
     tallies: list[Tally] | list[None] = [None] * len(names)
     try:
         direct = counter(path, formats) if counter else direct

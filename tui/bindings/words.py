@@ -39,6 +39,8 @@ WORDS: tuple[KeyWord, ...] = (
         "results.next results.previous summary.next summary.previous blind.forward blind.back verdict.forward"
         " verdict.back go.next go.previous compare.next compare.previous validate.next validate.previous",
     ),
+    KeyWord("right_parenthesis left_parenthesis", "next and previous run", "go.next_run go.previous_run"),
+    KeyWord("at", "the milestone at which runs open", "go.opens_at"),
     KeyWord(
         "circumflex_accent dollar_sign number_sign", "first, last, by number", "go.first go.last go.number code.line"
     ),
@@ -118,8 +120,8 @@ WORDS: tuple[KeyWord, ...] = (
         "back, leave, stop what runs",
         "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
-        " verdict.leave watch.leave runs.leave review.leave compare.leave search.close validate.back validate.leave"
-        " campaign.leave campaign.stop console.back_out",
+        " verdict.leave watch.leave runs.leave review.back review.leave compare.leave validate.back validate.leave"
+        " search.close campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),

@@ -38,7 +38,10 @@ _FRAME_S = 0.05
 _REPORT_S = 0.5
 _ROWS = 2_000
 _WORDS = 160
-SHELLS = frozenset({"bash", "execute_bash", "sh", "shell"})
+SHELLS = frozenset(
+    ("bash", "execute_bash", "sh", "shell", "local_shell", "shell_command", "exec_command", "run_shell_command",
+     "command_execution")
+)  # fmt: skip
 """Tools that a row does not name: the kind of the step tells what the command does."""
 _SLICE = 48
 _SHORTEST_ID = 12
@@ -94,29 +97,28 @@ class RowFact:
     """Whether a command of the step ended with the code 0."""
 
 
-class RunOpened(Message):
+class OfRun(Message):
+    """Sent by the loader of a run, which need not be the one in sight."""
+
+    def __init__(self, loader: RunLoader) -> None:
+        super().__init__()
+        self.loader = loader
+
+
+class RunOpened(OfRun):
     """The run is open and its first step was read."""
 
-    def __init__(self, document: RunDocument, header: Run) -> None:
-        super().__init__()
-        self.document = document
-        self.header = header
 
-
-class StepRead(Message):
+class StepRead(OfRun):
     """The requested step was read."""
 
-    def __init__(self, step: Step) -> None:
-        super().__init__()
+    def __init__(self, loader: RunLoader, step: Step) -> None:
+        super().__init__(loader)
         self.step = step
 
 
-class LastStepRead(Message):
+class LastStepRead(StepRead):
     """The last step was read; its number is not known yet."""
-
-    def __init__(self, step: Step) -> None:
-        super().__init__()
-        self.step = step
 
 
 def has_error(step: Step) -> bool:
@@ -168,7 +170,7 @@ def _plain_call(call: RunCall) -> str:
     return " ".join(f"{call.tool} {values[0] if values else ''}"[: _WORDS * 4].split())[:_WORDS]
 
 
-class RunRewritten(Message):
+class RunRewritten(OfRun):
     """The file was replaced, and has to be reopened."""
 
 
@@ -231,7 +233,10 @@ class RunLoader:
     ) -> None:
         """`opening` is called in the thread; `locations` has paths of tasks; `failed` gets errors on the UI thread."""
         self._opening, self._locations = opening, locations
-        self._jobs = Jobs(owner, "run loader", failed=failed)
+        self._tell_failure = failed
+        self._jobs = Jobs(owner, "run loader", failed=self._fail)
+        self.opened = self.failed = False
+        """Whether the run is open; whether something could not be read."""
         self.document: RunDocument | None = None
         self.survey: Survey | None = None
         """Facts of every step; None until the index is complete."""
@@ -253,10 +258,18 @@ class RunLoader:
         """End the thread after the current slice of work."""
         self._jobs.stop()
 
+    def _fail(self, error: Exception) -> object:
+        self.failed = True
+        return self._tell_failure(error)
+
+    def wait(self) -> None:
+        """Read on only after a pause, as the keyboard is in use."""
+        self._busy_until = time.monotonic() + _QUIET_S
+
     def want(self, index: int) -> None:
         """Read a step next; only the latest request counts."""
         self._looked_at = index
-        self._busy_until = time.monotonic() + _QUIET_S
+        self.wait()
         self._jobs.do(lambda job: self._read(job, index), key="step", priority=Rank.STEP)
 
     def want_rows(self, rows: Iterable[int]) -> None:
@@ -320,7 +333,8 @@ class RunLoader:
         small = document.progress.total <= _SMALL
         known = document.ensure(first)
         document.ensure(1 << 40 if small else first + _SLICE)
-        job.post(RunOpened(document, document.header))
+        self.opened = True
+        job.post(RunOpened(self))
         self._busy_until = time.monotonic() + _QUIET_S
         if not known and first and self._looked_at == first:
             self.want(max(0, document.step_count - 1))
@@ -334,7 +348,7 @@ class RunLoader:
         except IndexError:
             return
         self._remember(step)
-        job.post(StepRead(step))
+        job.post(StepRead(self, step))
 
     def _read_rows(self, job: Job, rows: list[int]) -> None:
         for row in rows:
@@ -362,7 +376,7 @@ class RunLoader:
         document = self.document
         step = document.last_step() if document is not None and not document.finished else None
         if step is not None:
-            job.post(LastStepRead(step))
+            job.post(LastStepRead(self, step))
             time.sleep(_FRAME_S)
 
     def _grow(self, job: Job) -> None:
@@ -371,7 +385,7 @@ class RunLoader:
             return
         last = document.step_count - 1
         if not document.grow():
-            job.post(RunRewritten())
+            job.post(RunRewritten(self))
             return
         for row in (last - 1, last):
             self.rows.pop(row, None)

@@ -1,8 +1,8 @@
-"""Navigation in a run, to the next step of a kind, to the ends or at its own pace, and to other runs."""
+"""Navigation in a run, to the next step of a kind, to the ends or at its own pace."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
@@ -29,22 +29,18 @@ WANTED = {
     ),
 }
 """The marks that each kind of movement stops at."""
+MILESTONES: dict[str, tuple[str, int]] = {
+    "first edit": ("edit", 1),
+    "last error": ("error", -1),
+    "submission": ("submission", -1),
+    "end": ("", -1),
+}
+"""Where the runs of a list can be opened: the kind of step, and whether it is the first (1) or the last (-1)."""
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 STEADY_S = 1.0
 """Seconds for a step whose time is not known."""
 LONGEST_S = 10.0
 """Longer waits are cut to this."""
-
-
-def _without_shared(names: Sequence[str]) -> list[str]:
-    """Return different paths without the folders that all begin with and the parts that all end with."""
-    parts = [name.split("/") for name in names]
-    columns = enumerate(zip(*parts, strict=False))
-    first = next((at for at, column in columns if len(set(column)) > 1), min(map(len, parts)) - 1)
-    rest = [found[first:] for found in parts]
-    while min(map(len, rest)) > 1 and len({found[-1] for found in rest}) == 1:
-        rest = [found[:-1] for found in rest]
-    return ["/".join(found) for found in rest]
 
 
 def _ahead(here: int, by: int, count: int) -> Iterable[int]:
@@ -116,8 +112,10 @@ class Player:
 class Navigation:
     """Moves the cursor of the review screen."""
 
-    def __init__(self, screen: Screen[None], view: ReviewView) -> None:
-        self._view = view
+    def __init__(self, screen: Screen[None], view: ReviewView, *, opens_at: str = "") -> None:
+        """`opens_at` is the milestone at which the run opens; without one it opens where the reviewer stopped."""
+        self._view, self.opens_at = view, opens_at
+        self._arriving = opens_at
         self.player = Player(screen, self._seconds, self._play_on)
         self.following = False
         """Whether the cursor stays at the end of a run that is being written."""
@@ -177,6 +175,32 @@ class Navigation:
         else:
             self._view.say(f"{'Next' if by > 0 else 'Previous'} {name}: {words}")
 
+    # To the milestone at which runs open
+
+    def open_at_next(self) -> None:
+        """Open this run and the following ones at the next kind of milestone; after the last, where one stopped."""
+        order = ["", *MILESTONES]
+        self.opens_at = self._arriving = order[(order.index(self.opens_at) + 1) % len(order)]
+        self._view.say(f"Runs open at: {self.opens_at or 'where you stopped'}. @ changes it, ) goes to the next run.")
+        self.arrive()
+
+    def arrive(self) -> None:
+        """Go to the milestone, once all steps are known; any other movement before that ends the waiting."""
+        survey, steps = self._view.loader.survey, self._view.steps
+        if not self._arriving or survey is None or not survey.finished:
+            return
+        name, (kind, by) = self._arriving, MILESTONES[self._arriving]
+        self._arriving = ""
+        steps.set_count(len(survey))
+        if not kind:
+            steps.action_edge(1)
+            return
+        place, _ = next_step(survey, -1 if by > 0 else len(survey), by, len(survey), kind)
+        if place is not None:
+            steps.cursor = place
+        else:
+            self._view.say(f"{name.capitalize()}: this run has none.")
+
     # Automatic movement
 
     def play(self) -> None:
@@ -228,6 +252,7 @@ class Navigation:
     def moved(self) -> None:
         """Note that the cursor was moved: the end is no longer waited for."""
         self._to_end = False
+        self._arriving = ""
 
     def takes_last_step(self) -> bool:
         """Whether the last step is to be shown while those before it are being counted."""
@@ -239,6 +264,7 @@ class Navigation:
     def run_grew(self) -> None:
         """Go to the end if that was requested and the end is known; stay there when following."""
         document, steps = self._view.loader.document, self._view.steps
+        self.arrive()
         if document is not None and document.finished and (self.following or self._to_end):
             self._end_reached()
             steps.set_count(document.step_count)
@@ -248,61 +274,3 @@ class Navigation:
         if self._to_end:
             self._to_end = False
             self._view.say("")
-
-
-class OtherRuns:
-    """Opens other runs; `names` are the runs in the list from which this one was chosen."""
-
-    def __init__(self, view: ReviewView, names: tuple[str, ...]) -> None:
-        self._view, self.names = view, names
-
-    @property
-    def place(self) -> str:
-        """Which of them this run is, in words; empty for the only one."""
-        names, here = self.names, self._view.run_name
-        return f"{names.index(here) + 1} of {len(names)}" if len(names) > 1 and here in names else ""
-
-    def linked(self, links: Sequence[str]) -> list[str]:
-        """Return the links of a step whose runs are available."""
-        return [link for link in dict.fromkeys(links) if self._name(link) is not None]
-
-    def _name(self, link: str) -> str | None:
-        from gistpoint.sessions.runs.opening import linked_name
-
-        return linked_name(self._view.run_name, link)
-
-    def follow_link(self) -> None:
-        """Open the run that the step started, or that continues this one."""
-        view = self._view
-        links = (view.step.links if view.step else ()) or (view.header.links if view.header else ())
-        names = list(dict.fromkeys(name for link in links if (name := self._name(link)) is not None))
-        if names:
-            self._pick("Open", names, view.open_run)
-        else:
-            view.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
-
-    def compare(self) -> None:
-        """Choose another run of the list to compare with this one."""
-        view = self._view
-        others = [name for name in self.names if name != view.run_name]
-        if not others:
-            view.say("There is no other run in the list: open several files or a folder.")
-            return
-
-        def open_both(name: str) -> None:
-            view.open(view.settings.screens.comparison(view.run_name, name, view.settings))
-
-        self._pick("Compare with", others, open_both)
-
-    def _pick(self, title: str, names: list[str], then: Callable[[str], object]) -> None:
-        from gistpoint.tui.screens.dialogs.ask import PickDialog
-
-        def answered(name: str | None) -> None:
-            if name is not None:
-                then(name)
-
-        if len(names) == 1:
-            then(names[0])
-        else:
-            labels = _without_shared(names)
-            self._view.open(PickDialog(title, list(zip(names, labels, strict=True))), answered)

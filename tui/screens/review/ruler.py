@@ -65,6 +65,12 @@ class Ruler(Widget):
         super().notify_style_update()
         self._styles.clear()
 
+    def clear(self) -> None:
+        """Show nothing of a run, before another one is shown."""
+        self.steps = self.cursor = 0
+        self.weights, self.series, self.hits = (), (), ()
+        self._redraw()
+
     def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
         """Show how much of a run is known; only a `wide` screen has room for all rows. `hides` what it cost."""
         self.steps = steps

@@ -61,8 +61,8 @@ class RunPages(Pages):
         )
         self._loaded: dict[str, int] = {}
         """The step that each page was loaded for."""
-        self._wanted: tuple[str, int] | None = None
-        """The page that is being loaded, and its step."""
+        self._wanted: tuple[str, int, RunLoader] | None = None
+        """The page that is being loaded, its step, and who loads it."""
         self._notes: dict[str, str] = {}
 
     def note_for(self, page: str, words: str) -> None:
@@ -75,6 +75,12 @@ class RunPages(Pages):
         self._loaded.clear()
         self._wanted = None
 
+    def begin_anew(self) -> None:
+        """Forget what was loaded and said of one run; another one comes into sight."""
+        self.outdate()
+        self._notes.clear()
+        self.hide_tabs(frozenset(page.name for page in PAGES if page.later))
+
     def load(self, context: PageContext, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for the step, or always with `anew`."""
         name, widget, index = self.current, self.made[self.current], context.index
@@ -83,15 +89,15 @@ class RunPages(Pages):
         self.note(self._notes.get(name, ""))
         if not isinstance(widget, RunPage):
             return
-        if not anew and (self._loaded.get(name) == index or self._wanted == (name, index)):
+        if not anew and (self._loaded.get(name) == index or self._wanted == (name, index, context.loader)):
             return
-        self._wanted = name, index
+        self._wanted = wanted = name, index, context.loader
 
         def read(job: Job) -> object:
             return widget.read(context, job)
 
         def fill(content: object) -> None:
-            if self._wanted == (name, index):
+            if self._wanted == wanted:
                 self._wanted = None
                 if self.current == name:
                     self._loaded[name] = index

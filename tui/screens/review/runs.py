@@ -334,8 +334,10 @@ class RunsScreen(Screen[None]):
             self.app.notify(row.listed.problem, severity="warning")
             return
         picked = tuple(map(str, self.table.picked))
-        names = picked if len(picked) > 1 else self._names()
-        self.app.push_screen(ReviewScreen(row.name, self._settings, runs=names), self._reviewed)
+        name, names = (row.name, picked) if len(picked) > 1 else (row.name, self._names())
+        if name not in names:
+            name = names[0]
+        self.app.push_screen(ReviewScreen(name, self._settings, runs=names), self._reviewed)
 
     def _names(self) -> tuple[str, ...]:
         return tuple(row.name for row in self.table.shown if row.listed.header is not None)

@@ -19,6 +19,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.base_app import WIDE
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.gist_scoring import GistScoring
+from gistpoint.tui.screens.review.headline import run_fields, run_words
 from gistpoint.tui.screens.review.loading import (
     IndexGrew,
     LastStepRead,
@@ -31,10 +32,10 @@ from gistpoint.tui.screens.review.loading import (
     is_our_id,
     opener,
     short_task,
-    solver_words,
     title_known,
 )
-from gistpoint.tui.screens.review.navigation import Navigation, OtherRuns
+from gistpoint.tui.screens.review.navigation import Navigation, Player
+from gistpoint.tui.screens.review.other_runs import OtherRuns, ReadyRuns
 from gistpoint.tui.screens.review.replay_job import ReplayJob
 from gistpoint.tui.screens.review.ruler import Ruler
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPages
@@ -43,7 +44,7 @@ from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings
 from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.review.step_view import StepPage
 from gistpoint.tui.widgets.frames import framed
-from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
+from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.plain import Plain
@@ -73,7 +74,8 @@ class ReviewScreen(Screen[None]):
         """`runs` are the names of the list it was chosen from; `found` are hits to continue from."""
         super().__init__()
         self.run_name, self.settings = name, settings
-        self.loader = self._new_loader()
+        self.loader = self._new_loader(name)
+        self._ready = ReadyRuns(self._new_loader)
         self.header: Run | None = None
         self.task_title = ""
         """The title of the run's task, if it is known here."""
@@ -111,8 +113,13 @@ class ReviewScreen(Screen[None]):
 
     def on_unmount(self) -> None:
         """Stop everything that runs."""
-        for part in (self.loader, self.replay, self.gist, self.navigation.player):
+        for part in (self._ready, *self._for_this_run):
             part.stop()
+
+    @property
+    def _for_this_run(self) -> tuple[RunLoader | ReplayJob | GistScoring | Player, ...]:
+        """What runs for the open run alone."""
+        return self.loader, self.replay, self.gist, self.navigation.player
 
     @property
     def header_bar(self) -> HeaderBar:
@@ -143,13 +150,25 @@ class ReviewScreen(Screen[None]):
 
     # Messages of the loader
 
-    def _new_loader(self) -> RunLoader:
-        return RunLoader(self, opener(self.run_name), self.settings.locations, self._failed)
+    def _new_loader(self, name: str) -> RunLoader:
+        def failed(error: Exception) -> None:
+            if self.loader is loader:
+                self._failed(error)
+
+        loader = RunLoader(self, opener(name), self.settings.locations, failed)
+        return loader
 
     @on(RunOpened)
     def opened(self, message: RunOpened) -> None:
-        """Show the run; then read its annotations."""
-        document, self.header = message.document, message.header
+        """Show the run in sight, unless it was open before it came into sight."""
+        if message.loader is self.loader and self.header is None:
+            self.show_run()
+
+    def show_run(self) -> None:
+        """Show the open run; then read its annotations."""
+        document = self.loader.document
+        assert document is not None
+        self.header = document.header
         self.steps.set_count(max(self.steps.count, document.step_count))
         self.draw()
         self.gist.look_for_gist()
@@ -160,11 +179,15 @@ class ReviewScreen(Screen[None]):
         if self._found is not None:
             self.search.go_on_from(self._found)
             self._found = None
+        else:
+            self.search.run_opened()
+            self.navigation.arrive()
+        self._get_ready()
 
     @on(StepRead)
     def step_read(self, message: StepRead) -> None:
         """Show a step, unless another one has been requested since."""
-        if message.step.index == self.steps.cursor:
+        if message.loader is self.loader and message.step.index == self.steps.cursor:
             self.step = message.step
             self.show_step()
             self.steps.together.release()
@@ -172,7 +195,7 @@ class ReviewScreen(Screen[None]):
     @on(LastStepRead)
     def last_step_read(self, message: LastStepRead) -> None:
         """Show the last step while those before it are being counted."""
-        if self.navigation.takes_last_step():
+        if message.loader is self.loader and self.navigation.takes_last_step():
             self.step_page.show_step(message.step, self.loader, hides=self.hides)
             self.draw_title()
             self.steps.together.release()
@@ -192,13 +215,21 @@ class ReviewScreen(Screen[None]):
         self.steps.set_count(document.step_count)
         self.draw()
         self.navigation.run_grew()
+        self._get_ready()
+
+    def _get_ready(self) -> None:
+        """Open the runs beside this one, once this one is known."""
+        if self.loader.survey is not None and self.loader.survey.finished:
+            self._ready.prepare([name for by in (1, -1) if (name := self.others.beside(by)) is not None])
 
     @on(RunRewritten)
-    def open_again(self) -> None:
+    def open_again(self, message: RunRewritten) -> None:
         """Reload a file that was replaced."""
+        if message.loader is not self.loader:
+            return
         at_end, here = self.navigation.following, self.steps.cursor
         self.loader.stop()
-        self.loader = self._new_loader()
+        self.loader = self._new_loader(self.run_name)
         self.header = None
         self.steps.facts = self.loader.rows
         self.step = None if at_end else self.step
@@ -243,7 +274,10 @@ class ReviewScreen(Screen[None]):
     @on(RecordList.Moved, "#steps")
     def moved(self, message: RecordList.Moved) -> None:
         """Go to another step."""
+        if message.index != self.steps.cursor:
+            return
         self.loader.want(message.index)
+        self._ready.wait()
         self.navigation.moved()
         self.draw_title()
         self.query_one(Ruler).move(message.index)
@@ -316,22 +350,10 @@ class ReviewScreen(Screen[None]):
         if self.navigation.uncounted:
             self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
-        words = [f"step {self.steps.cursor + 1:,} of {total}"]
-        words += ["model hidden"] if self.hides else [solver_words(header), header.verdict or header.exit_status]
-        missing = document.warnings
-        if missing:
-            words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))
-        tokens = (header.tokens.prompt or 0) + (header.tokens.completion or 0)
-        said = self.review
-        fields = [
-            HeaderField("cost", f"${header.cost:,.2f}" if header.cost and not self.hides else ""),
-            HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
-            HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
-            HeaderField("run", self.others.place),
-            HeaderField("", header.format, "$foreground 60%"),
-        ]
+        words = [f"step {self.steps.cursor + 1:,} of {total}", *run_words(document, header, hides=self.hides)]
+        fields = run_fields(header, self.review, self.others.place, hides=self.hides)
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
-        self.header_bar.show(name=name, words=" · ".join(word for word in words if word), fields=fields)
+        self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
 
     def draw_step_note(self) -> None:
         """Show above the step its annotations, and what is special about it."""
@@ -401,6 +423,10 @@ class ReviewScreen(Screen[None]):
         else:
             self.navigation.go(what, by)
 
+    def action_opens_at(self) -> None:
+        """Open runs at another kind of milestone."""
+        self.navigation.open_at_next()
+
     def action_play(self) -> None:
         """Play, or pause."""
         self.navigation.play()
@@ -465,7 +491,7 @@ class ReviewScreen(Screen[None]):
 
     def _annotations_read(self, annotations: ReviewAnnotations) -> None:
         self.annotations = annotations
-        annotations.begin(resumes=self.search.hit is None)
+        annotations.begin(resumes=self.search.hit is None and not self.navigation.opens_at)
 
     def review_changed(self, review: Review) -> None:
         """Show the current annotations."""
@@ -500,10 +526,43 @@ class ReviewScreen(Screen[None]):
         screen.add_class("beside-the-step")
         self.app.push_screen(screen, answered)
 
-    def open_run(self, name: str, *, found: FoundHits | None = None) -> None:
-        """Open another run, of the same list if a search continues there."""
-        runs = self.others.names if found is not None else ()
-        self.open(self.settings.screens.run(name, self.settings, runs=runs, found=found))
+    def open_run(self, name: str) -> None:
+        """Open another run above this one."""
+        self.open(self.settings.screens.run(name, self.settings))
+
+    def action_run(self, by: int) -> None:
+        """Go to the next or previous run of the list, on the same page."""
+        name = self.others.beside(by)
+        if name is not None:
+            self.go_to_run(name)
+        else:
+            self.say(self.others.end_words(by))
+
+    def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
+        """Show another run of the list in the place of this one."""
+        self._note_where()
+        for part in self._for_this_run:
+            part.stop()
+        self.run_name, self._found, self.loader = name, found, self._ready.take(name)
+        self.header = self.step = self.annotations = None
+        self.task_title, self.hides = "", self.settings.blind
+        self.replay, self.gist = ReplayJob(self, self), GistScoring(self, self)
+        self.navigation = Navigation(self, self, opens_at=self.navigation.opens_at)
+        self.query_one(Ruler).clear()
+        self.pages.begin_anew()
+        self.steps.begin_anew(self.loader.rows)
+        self.search.run_changed()
+        self.say("")
+        if self.loader.opened:
+            self.show_run()
+        else:
+            self.header_bar.show(name=PurePath(name).name, words="opening …", fields=())
+        self.loader.want(self.steps.cursor)
+
+    def _note_where(self) -> None:
+        """Note the step at which the reviewer leaves the run."""
+        if self.annotations is not None and self.step is not None:
+            self.annotations.stopped(self.step)
 
     def action_link(self) -> None:
         """Open the run that this step started, or that continues this one."""
@@ -513,10 +572,21 @@ class ReviewScreen(Screen[None]):
         """Choose another run of the list to compare with this one."""
         self.others.compare()
 
+    async def action_back(self) -> None:
+        """Go back one level: to the step, to the list of steps, to where one came from; never out of the program."""
+        if self.pages.current != "step":
+            await self.action_page("step")
+            self.steps.focus()
+        elif self.focused is not self.steps:
+            self.steps.focus()
+        elif len(self.app.screen_stack) > 1:
+            self.action_leave()
+        else:
+            self.say("There is nothing behind this run: q closes it and ends the program.")
+
     def action_leave(self) -> None:
         """Close the run."""
-        if self.annotations is not None and self.step is not None:
-            self.annotations.stopped(self.step)
+        self._note_where()
         self.dismiss(None)
 
 

@@ -234,12 +234,29 @@ class Search(Container):
             self._view.step_page.search("")
             return
         self._view.say("searching …")
+        self._ask(wanted)
+
+    def _ask(self, wanted: Wanted) -> None:
         document = self._view.loader.document
         self._jobs.do(lambda job: self._search(job, wanted, document), self._found, key="search")
 
+    def run_changed(self) -> None:
+        """Drop the hits of the run before; those of all runs stay."""
+        self._lit = False
+        if self.wanted is not None and not self.wanted.runs:
+            self._take(self.wanted, [])
+
+    def run_opened(self) -> None:
+        """Search the run that is now in sight, if the one before it was searched."""
+        if self.wanted is not None and not self.wanted.runs:
+            self._ask(self.wanted)
+        else:
+            self.show_hits()
+
     def go_on_from(self, found: FoundHits) -> None:
-        """Take over the hits of a search that began in another run, and show one of them."""
-        self._take(found.wanted, list(found.hits))
+        """Show one of the hits of a search that began in another run; take them over unless they are here."""
+        if found.hits is not self.hits:
+            self._take(found.wanted, list(found.hits))
         self._view.steps.set_count(max(self._view.steps.count, found.hits[found.at].step + 1))
         self.go_to(found.at)
 
@@ -320,7 +337,7 @@ class Search(Container):
         self.hit = index
         self._say_place()
         if hit.run != self._view.run_name and self.wanted is not None and self.wanted.runs:
-            self._view.open_run(hit.run, found=FoundHits(self.wanted, self.hits, index))
+            self._view.go_to_run(hit.run, found=FoundHits(self.wanted, self.hits, index))
             return
         self._to_show = hit
         if self._view.steps.cursor != hit.step:

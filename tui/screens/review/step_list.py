@@ -166,6 +166,14 @@ class StepList(RecordList):
         self._arrange()
         super().set_count(count, cursor=cursor)
 
+    def begin_anew(self, facts: Mapping[int, RowFact]) -> None:
+        """Show another run, from its first step."""
+        self.facts, self.survey, self._listed = facts, None, None
+        self.signs, self.badges, self.seen, self._seen_before, self._asked = {}, {}, (), (), ()
+        self.set_reactive(RecordList.cursor, 0)
+        self.set_count(0)
+        self.show_cursor()
+
     def know(self, survey: Survey | None) -> None:
         """Take what is known of the steps, and fold those of the harness."""
         self.survey, before = survey, self.row_count

@@ -429,7 +429,7 @@ class StepPage(StepView):
 
     def show_step(self, step: Step, loader: RunLoader, *, hides: bool, said: Sequence[str] = ()) -> None:
         """Show a step, unfolded if it was so before; `hides` model and outcome, `said` is a reviewer's of it."""
-        same = self._step is not None and self._step.index == step.index
+        same = self._step is not None and self._step.index == step.index and self._loader is loader
         if not same:
             self.whole = {}
         self._step, self._loader, self._hides, self._said = step, loader, hides, tuple(said)

@@ -69,6 +69,10 @@ class ReviewView(Protocol):
         """Load the current page if it was not loaded for this step, or always with `anew`."""
         ...
 
-    def open_run(self, name: str, *, found: FoundHits | None = None) -> None:
-        """Open another run."""
+    def open_run(self, name: str) -> None:
+        """Open another run above this one."""
+        ...
+
+    def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
+        """Show another run of the list in the place of this one; `found` are hits to continue from."""
         ...

@@ -1,0 +1,109 @@
+"""Going through the runs of a list without going back to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from screens.review.reviewing import TURNS, Reviewing, command, mini_run, reviewing
+
+from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.screen import ReviewScreen
+
+
+def three(folder: Path) -> None:
+    """Runs a, b and c, whose first words differ; b has no error, and c ends with one."""
+    wrong = command("false", "no", returncode=1)
+    for name, turns in (("a", TURNS[1:]), ("b", TURNS[1:2]), ("c", [*TURNS[1:5], wrong])):
+        mini_run(folder / f"{name}.traj.json", [command("ls", "", thought=name), *turns], model=f"model-{name}")
+
+
+async def in_sight(driver: Reviewing, name: str, index: int) -> None:
+    """Wait until a step of a run is shown, and the run's annotations are read."""
+    await driver.until(lambda: driver.review.run_name.endswith(f"{name}.traj.json"))
+    await driver.until_read(index)
+
+
+async def test_the_next_run_is_shown_on_the_same_page_and_back(tmp_path: Path) -> None:
+    three(tmp_path)
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        await in_sight(driver, "a", 0)
+        await driver.until_surveyed()
+        await driver.press("left_parenthesis")
+        await driver.until(lambda: "first of 3 runs" in driver.text())
+        await driver.press("f6", "right_parenthesis")
+        await in_sight(driver, "b", 0)
+        await driver.until(lambda: "model-b" in driver.text() and "model-a" not in driver.text())
+        assert driver.review.pages.current == "raw"
+        assert driver.review.steps.count == 4
+        await driver.press("1", "right_parenthesis")
+        await in_sight(driver, "c", 0)
+        assert driver.review.review is not None
+        assert not driver.review.review.labels
+        await driver.press("left_parenthesis")
+        await in_sight(driver, "b", 0)
+        assert [label.label for label in driver.review.review.labels] == ["key_insight"]
+        await driver.press("escape", "escape")
+        await driver.until_on(RunsScreen)
+
+
+async def test_runs_open_at_the_milestone_that_was_asked_for(tmp_path: Path) -> None:
+    three(tmp_path)
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        await in_sight(driver, "a", 0)
+        await driver.until_surveyed()
+        await driver.press("at", "at")
+        await driver.until(lambda: "last error" in driver.text())
+        await in_sight(driver, "a", 4)
+        await driver.press("right_parenthesis")
+        await in_sight(driver, "b", 0)
+        await driver.until(lambda: "this run has none" in driver.text())
+        await driver.press("right_parenthesis")
+        await in_sight(driver, "c", 7)
+
+
+async def test_picked_runs_are_gone_through_in_the_order_of_picking(tmp_path: Path) -> None:
+    three(tmp_path)
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
+        await driver.press("end", "space", "home", "space", "enter")
+        await driver.until_on(ReviewScreen)
+        await in_sight(driver, "c", 0)
+        await driver.press("right_parenthesis")
+        await in_sight(driver, "a", 0)
+        await driver.press("right_parenthesis")
+        await driver.until(lambda: "last of 2 runs" in driver.text())
+
+
+async def test_a_search_goes_on_in_the_next_run(tmp_path: Path) -> None:
+    three(tmp_path)
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        await in_sight(driver, "a", 0)
+        await driver.press("slash")
+        await driver.type("cat stats")
+        await driver.press("enter")
+        await in_sight(driver, "a", 3)
+        await driver.press("right_parenthesis")
+        await driver.until(lambda: driver.review.search.hits and driver.review.run_name.endswith("b.traj.json"))
+        await driver.press("n")
+        await in_sight(driver, "b", 3)
+
+
+async def test_escape_goes_back_one_level_and_never_ends_the_program(tmp_path: Path) -> None:
+    path = mini_run(tmp_path / "a.traj.json", TURNS)
+    async with reviewing(path) as driver:
+        await driver.until_read(0)
+        await driver.press("f8", "escape")
+        await driver.until(lambda: driver.review.pages.current == "step")
+        await driver.press("tab", "escape")
+        await driver.until(lambda: driver.app.focused is driver.review.steps)
+        await driver.press("escape")
+        await driver.until(lambda: "q closes it" in driver.text())

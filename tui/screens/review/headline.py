@@ -1,0 +1,34 @@
+"""The line at the top of a run under review: who made it, how it ended, what it cost, and what a reviewer said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.tui.screens.review.loading import solver_words
+from gistpoint.tui.widgets.header_bar import HeaderField
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviews import Review
+
+
+def run_words(document: RunDocument, header: Run, *, hides: bool) -> list[str]:
+    """Return who made a run, how it ended, and the first thing that is missing of it."""
+    words = ["model hidden"] if hides else [solver_words(header), header.verdict or header.exit_status]
+    missing = document.warnings
+    if missing:
+        words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))
+    return [word for word in words if word]
+
+
+def run_fields(header: Run, said: Review | None, place: str, *, hides: bool) -> list[HeaderField]:
+    """Return cost, tokens, number of labels, its `place` in the list, and format of a run."""
+    tokens = (header.tokens.prompt or 0) + (header.tokens.completion or 0)
+    return [
+        HeaderField("cost", f"${header.cost:,.2f}" if header.cost and not hides else ""),
+        HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
+        HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
+        HeaderField("run", place),
+        HeaderField("", header.format, "$foreground 60%"),
+    ]

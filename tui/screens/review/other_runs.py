@@ -1,0 +1,126 @@
+"""The other runs of a list: those beside the open one, ready before they are asked for, and those it links to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gistpoint.tui.screens.review.loading import RunLoader
+from gistpoint.tui.screens.review.view import ReviewView
+
+
+def _without_shared(names: Sequence[str]) -> list[str]:
+    """Return different paths without the folders that all begin with and the parts that all end with."""
+    parts = [name.split("/") for name in names]
+    columns = enumerate(zip(*parts, strict=False))
+    first = next((at for at, column in columns if len(set(column)) > 1), min(map(len, parts)) - 1)
+    rest = [found[first:] for found in parts]
+    while min(map(len, rest)) > 1 and len({found[-1] for found in rest}) == 1:
+        rest = [found[:-1] for found in rest]
+    return ["/".join(found) for found in rest]
+
+
+class ReadyRuns:
+    """Loaders of the runs that will be asked for next, each opened, indexed and surveyed in its own thread."""
+
+    def __init__(self, make: Callable[[str], RunLoader]) -> None:
+        """`make` makes the loader of a run."""
+        self._make = make
+        self._loaders: dict[str, RunLoader] = {}
+
+    def prepare(self, names: Sequence[str]) -> None:
+        """Open these runs, and no others."""
+        for name in [name for name in self._loaders if name not in names]:
+            self._loaders.pop(name).stop()
+        for name in names:
+            if name not in self._loaders:
+                self._loaders[name] = self._make(name)
+                self._loaders[name].start()
+
+    def take(self, name: str) -> RunLoader:
+        """Return the loader of a run; one that is not ready, or could not open it, is made anew."""
+        loader = self._loaders.pop(name, None)
+        if loader is None or loader.failed:
+            if loader is not None:
+                loader.stop()
+            loader = self._make(name)
+            loader.start()
+        return loader
+
+    def wait(self) -> None:
+        """Let the run in sight be read and drawn first."""
+        for loader in self._loaders.values():
+            loader.wait()
+
+    def stop(self) -> None:
+        """End all their threads."""
+        self.prepare(())
+
+
+class OtherRuns:
+    """Opens other runs; `names` are the runs in the list from which this one was chosen."""
+
+    def __init__(self, view: ReviewView, names: tuple[str, ...]) -> None:
+        self._view, self.names = view, names
+
+    def beside(self, by: int) -> str | None:
+        """Return the name of the next or previous run of the list; None if there is none."""
+        names, here = self.names, self._view.run_name
+        at = names.index(here) + by if here in names else -1
+        return names[at] if 0 <= at < len(names) else None
+
+    def end_words(self, by: int) -> str:
+        """Say that there is no next or previous run."""
+        if self._view.run_name not in self.names or len(self.names) < 2:
+            return "There is no other run in the list: open several files or a folder."
+        return f"This is the {'last' if by > 0 else 'first'} of {len(self.names):,} runs."
+
+    @property
+    def place(self) -> str:
+        """Which of them this run is, in words; empty for the only one."""
+        names, here = self.names, self._view.run_name
+        return f"{names.index(here) + 1} of {len(names)}" if len(names) > 1 and here in names else ""
+
+    def linked(self, links: Sequence[str]) -> list[str]:
+        """Return the links of a step whose runs are available."""
+        return [link for link in dict.fromkeys(links) if self._name(link) is not None]
+
+    def _name(self, link: str) -> str | None:
+        from gistpoint.sessions.runs.opening import linked_name
+
+        return linked_name(self._view.run_name, link)
+
+    def follow_link(self) -> None:
+        """Open the run that the step started, or that continues this one."""
+        view = self._view
+        links = (view.step.links if view.step else ()) or (view.header.links if view.header else ())
+        names = list(dict.fromkeys(name for link in links if (name := self._name(link)) is not None))
+        if names:
+            self._pick("Open", names, view.open_run)
+        else:
+            view.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
+
+    def compare(self) -> None:
+        """Choose another run of the list to compare with this one."""
+        view = self._view
+        others = [name for name in self.names if name != view.run_name]
+        if not others:
+            view.say("There is no other run in the list: open several files or a folder.")
+            return
+
+        def open_both(name: str) -> None:
+            view.open(view.settings.screens.comparison(view.run_name, name, view.settings))
+
+        self._pick("Compare with", others, open_both)
+
+    def _pick(self, title: str, names: list[str], then: Callable[[str], object]) -> None:
+        from gistpoint.tui.screens.dialogs.ask import PickDialog
+
+        def answered(name: str | None) -> None:
+            if name is not None:
+                then(name)
+
+        if len(names) == 1:
+            then(names[0])
+        else:
+            labels = _without_shared(names)
+            self._view.open(PickDialog(title, list(zip(names, labels, strict=True))), answered)
