@@ -89,7 +89,7 @@ class TraceReader(PartsReader):
         return ()
 
     def records(self) -> Iterator[RawRecord]:
-        for count, record in enumerate(self.found()):
+        for count, record in enumerate(map(self.sound, self.found())):
             if record.damage:
                 yield record
                 continue

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.records.format import SingleRun
+from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
@@ -83,7 +84,7 @@ def decoded_text(value: Json) -> Json:
         found: Json = json.loads(value, strict=False)
     except (ValueError, RecursionError):
         return value
-    return decoded_text(found) if isinstance(found, str) else found
+    return decoded_text(found) if isinstance(found, str) else value if is_deep(found) else found
 
 
 def asked_of(given: Json) -> list[dict[str, Json]]:

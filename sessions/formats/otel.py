@@ -14,6 +14,7 @@ from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plai
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, RunEntry, RunNames
+from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import (
@@ -200,7 +201,7 @@ def _parsed(value: Json) -> Json:
         found: Json = json.loads(value, strict=False)
     except (ValueError, RecursionError):
         return value
-    return found if isinstance(found, dict | list) else value
+    return found if isinstance(found, dict | list) and not is_deep(found) else value
 
 
 def _kind(attributes: dict[str, Json], name: str) -> SpanKind:

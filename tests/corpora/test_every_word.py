@@ -98,7 +98,7 @@ UNHEARD = "a text that no reader has ever heard of"
 
 def is_one_text(one: Made) -> bool:
     """Whether a file is one run in one JSON text, or in JSON lines."""
-    return set(one.records) == {""} and one.path.is_file()
+    return set(one.records) == {""} and one.path.is_file() and one.path.read_bytes()[:1] in (b"{", b"[")
 
 
 @examples(60)

@@ -71,6 +71,20 @@ def rows(path: Path) -> list[Any]:
     ]
 
 
+def lines_of(path: Path) -> list[Any]:
+    """Return the lines of a text, but those that only separate, as one run."""
+    told = [
+        re.sub(r"^_?\*\*|\*\*_?$|</?[\w-]+[^>]*>", "", line) for line in path.read_text(encoding="utf-8").split("\n")
+    ]
+    return [
+        [
+            {"line": line}
+            for line in told
+            if line.strip("-` ") and not line.startswith(("Agent", "User", "Thought", "Tool"))
+        ]
+    ]
+
+
 def aider_chats(path: Path) -> list[Any]:
     """Return the lines of each chat that is listed, without their marks."""
     listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
@@ -106,6 +120,7 @@ LAYOUTS = {
         ("messages", "data", "traj"),
         said_of_run=("system", "system_prompt"),
     ),
+    "chat-markdown": Layout(("line",), runs=lines_of),
     "claude-code": Layout(("message.content",)),
     "claude-stream": Layout(("message.content", "result", "errors"), runs=side_agents_apart),
     "codex": Layout(
