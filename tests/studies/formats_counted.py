@@ -78,10 +78,9 @@ def claude_code(run: Any) -> Count:
 def codex(run: Any) -> Count | None:
     """Counts the items alone: a reply ends where a call is answered or a user speaks. None if an id names two calls."""
     count, is_open = Count(), False
-    asked = [
-        payload["call_id"] for item in run if (payload := item.get("payload", item)).get("type") == "function_call"
-    ]
-    if len(set(asked)) < len(asked):
+    items = [record.get("payload", record) for record in run if record["type"] == "response_item"]
+    ids = [item["call_id"] for item in items if item["type"].endswith("_call") and item.get("call_id")]
+    if len(set(ids)) < len(ids):
         return None
     for record in run:
         payload = record.get("payload", record)
