@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain
+from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain, traces_in
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.formats.messages import tokens_of
 from gistpoint.sessions.records.archives import RunFileError
@@ -203,13 +203,10 @@ class LangSmith(Format):
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the traces; the only one has no id."""
         names = RunNames()
-        traces: dict[str, str] = {}
-        for record in guarded(_runs_in(probe), probe.blob, []):
-            trace = _trace_of(as_dict(record.fields))
-            if trace not in traces and not record.damage:
-                traces[trace] = names.name(trace)
-        for trace, name in traces.items():
-            yield RunEntry(name if len(traces) > 1 else "", _Reader(probe, trace).header())
+        found = guarded(_runs_in(probe), probe.blob, [])
+        traces = traces_in(probe.blob, probe.start, found, lambda fields: _trace_of(as_dict(fields)))
+        for trace in traces:
+            yield RunEntry(names.name(trace) if len(traces) > 1 else "", _Reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trace by its id, or the only one."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain
+from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain, traces_in
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, RunEntry, RunNames
@@ -375,15 +375,11 @@ class Otel(Format):
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the traces; the only one has no id."""
-        traces: dict[str, str] = {}
         names = RunNames()
-        for record in guarded(spans_in(probe), probe.blob, []):
-            span = as_dict(record.fields)
-            trace = _trace_of(span)
-            if trace not in traces and not record.damage:
-                traces[trace] = names.name(trace)
-        for trace, name in traces.items():
-            yield RunEntry(name if len(traces) > 1 else "", _Reader(probe, trace).header())
+        found = guarded(spans_in(probe), probe.blob, [])
+        traces = traces_in(probe.blob, probe.start, found, lambda fields: _trace_of(as_dict(fields)))
+        for trace in traces:
+            yield RunEntry(names.name(trace) if len(traces) > 1 else "", _Reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trace by its id, or the only one."""
