@@ -32,7 +32,7 @@ SpanKind = Literal["model", "tool", "agent", "other"]
 
 
 @dataclass(slots=True)
-class Span:
+class TraceSpan:
     """One span, whatever exporter wrote it: messages are those of chat APIs."""
 
     id: str
@@ -85,7 +85,7 @@ class TraceReader(PartsReader):
         """Yield the records of the trace's spans, in the order of the file."""
 
     @abstractmethod
-    def span(self, values: Sequence[dict[str, Json]]) -> Span:
+    def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         """Return the span that one or several records describe, decoded or not."""
 
     @abstractmethod
@@ -134,14 +134,14 @@ class TraceReader(PartsReader):
             seen.add(above)
             above = self._spans[above].parent
 
-    def _settled(self, span: Span) -> Span:
+    def _settled(self, span: TraceSpan) -> TraceSpan:
         """Return the span; a model's that has others of models within it only stands around them."""
         if span.kind == "model" and span.id in self._wrappers:
             span.kind, span.tokens, span.cost = "other", Tokens(), None
             span.text = ""
         return span
 
-    def _learn(self, span: Span) -> None:
+    def _learn(self, span: TraceSpan) -> None:
         for at in (span.started, span.ended):
             if at is not None:
                 self.times = [min(at, *self.times), max(at, *self.times)] if self.times else [at, at]
@@ -152,7 +152,7 @@ class TraceReader(PartsReader):
         if span.error:
             self.ending = "error"
 
-    def _names(self, span: Span) -> Iterator[dict[str, Json]]:
+    def _names(self, span: TraceSpan) -> Iterator[dict[str, Json]]:
         """Name the parts of a span: a step for each new message, and its own."""
         head: dict[str, Json] = {"span": span.id}
         if span.kind == "model":
@@ -246,7 +246,7 @@ class TraceReader(PartsReader):
         return self._made_of(index, raws, span, replies, calls, results, errors, times)
 
     def _made_of(
-        self, index: int, raws: Sequence[Raw], span: Span | None, replies: list[Parts], calls: list[RunCall],
+        self, index: int, raws: Sequence[Raw], span: TraceSpan | None, replies: list[Parts], calls: list[RunCall],
         results: list[Result], errors: list[str], times: list[float],
     ) -> Step:  # fmt: skip
         made = tuple(calls)
