@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import RunReader
+from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord
@@ -45,12 +46,19 @@ class PartsReader(RunReader):
         return None if found is None else self._divided(found)
 
     def _divided(self, records: Iterator[RawRecord]) -> Iterator[RawRecord]:
-        for record in records:
+        for record in map(self.sound, records):
             if record.damage:
                 yield record
                 continue
             for name in self.parts(record.fields):
                 yield record._replace(fields=name)
+
+    def sound(self, record: RawRecord) -> RawRecord:
+        """Return a record, as a damaged one if it is nested too deep to be looked through."""
+        if record.damage or not is_deep(record.fields):
+            return record
+        self.warnings.append(f"The record at byte {record.start:,} is nested too deep; it is shown raw.")
+        return record._replace(fields=None, damage="is nested too deep")
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
         """Return the step that a part belongs to."""

@@ -17,7 +17,7 @@ from gistpoint.sessions.records.format import Format, Raw, RunEntry
 from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.scanning import RawRecord, Scanner, elements_at, guarded, lines
+from gistpoint.sessions.records.scanning import RawRecord, elements_at, guarded, lines, one_record
 from gistpoint.sessions.records.values import (
     as_dict,
     as_list,
@@ -80,7 +80,7 @@ class _Reader(PartsReader):
             return guarded(elements_at(blob, start, "log", "entries"), blob, self.warnings)
         if self.probe.array or any(key in self.probe.object for key in _ARRAYS):
             return super().wholes()
-        found = lines(blob, start) if self.probe.is_lines else iter([Scanner(blob, start).record()])
+        found = lines(blob, start) if self.probe.is_lines else one_record(blob, start)
         return guarded(found, blob, self.warnings)
 
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gistpoint.sessions.records.model import Json, Run
-from gistpoint.sessions.records.values import as_dict, as_float, as_str, as_text, first
+from gistpoint.sessions.records.values import as_dict, as_float, as_str, first
 
 TASKS = ("instance_id", "task_id", "task")
 IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id", "trajectory_id")
@@ -42,7 +42,7 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
         verdict="" if solved is None else "solved" if solved else "unsolved",
         score=reward,
         exit_status=as_str(first(members, "exit_status", "exit_reason")),
-        submission=as_text(first(result, "git_patch") or first(members, *PATCHES)),
+        submission=as_str(first(result, "git_patch") or first(members, *PATCHES)),
         derived=frozenset(derived),
     )
 

@@ -84,12 +84,17 @@ def command_of(call: RunCall) -> str:
     """Return the shell command of a call, without the shell that it is given to; empty if there is none."""
     for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
-        if isinstance(value, str):
-            return words(value)[2] if _WRAPPED.match(value[:4000]) and len(words(value)) == 3 else value
-        if isinstance(value, list):
-            parts = [as_str(part) for part in value]
-            return parts[2] if len(parts) == 3 and _WRAPPED.match(" ".join(parts[:2]) + " ") else " ".join(parts)
+        if isinstance(value, str | list):
+            return command_in(value)
     return call.arguments if call.parsed is None else ""
+
+
+def command_in(value: str | list[Json]) -> str:
+    """Return the command in an argument: a text or a list of words, which may give it to a shell, as in `bash -lc`."""
+    if isinstance(value, str):
+        return words(value)[2] if _WRAPPED.match(value[:4000]) and len(words(value)) == 3 else value
+    parts = [as_str(part) for part in value]
+    return parts[2] if len(parts) == 3 and _WRAPPED.match(" ".join(parts[:2]) + " ") else " ".join(parts)
 
 
 def kind_of(calls: tuple[RunCall, ...]) -> StepKind:

@@ -23,6 +23,7 @@ from gistpoint.sessions.formats.messages import (
     usage_of,
 )
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
+from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
@@ -149,9 +150,10 @@ def _holds_json(block: dict[str, Json]) -> bool:
     if block.get("type") != "tool_result" or not isinstance(content, str) or content[:1] not in ("{", "["):
         return False
     try:
-        return isinstance(json.loads(content), dict | list)
+        found: Json = json.loads(content)
     except (ValueError, RecursionError):
         return False
+    return isinstance(found, dict | list) and not is_deep(found)
 
 
 def _reply(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]) -> Step:

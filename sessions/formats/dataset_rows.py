@@ -18,6 +18,7 @@ from gistpoint.sessions.formats.messages import Shell, Turns, message_step, resu
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import NoRunError, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.tables import PARQUET, Places, Row, decoded_text, first_row, rows_of
@@ -87,13 +88,18 @@ def _protocol(fields: Mapping[str, Json], key: str) -> Protocol:
     held = fields.get(key)
     messages = [as_dict(_message(item)) for item in objects(decoded_text(held) if isinstance(held, str) else held)]
     replies = [message for message in messages if role_of(message) == "assistant"][:6]
-    texts = [as_text(message.get("content")) for message in replies]
+    texts = [_said(message) for message in replies]
     if any(message.get("tool_calls") or message.get("function_call") for message in replies):
         return "calls"
     if any("<function=" in text for text in texts):
         return "functions"
     closed = [text.rstrip().endswith("```") for text in texts]
     return "fences" if closed and _MARKS & fields.keys() and 2 * sum(closed) > len(closed) else "text"
+
+
+def _said(message: dict[str, Json]) -> str:
+    content = message.get("content")
+    return "" if isinstance(content, list | dict) and is_deep(content) else as_text(content)
 
 
 def _calls_of(protocol: Protocol, text: str) -> tuple[RunCall, ...]:
@@ -111,7 +117,7 @@ def _fails(output: str, kind: StepKind) -> bool:
 def _shell(protocol: Protocol) -> Shell:
     return Shell(
         lambda _message, text, _answer: _calls_of(protocol, text),
-        expects=lambda message: bool(_calls_of(protocol, as_text(message.get("content")))),
+        expects=lambda message: bool(_calls_of(protocol, _said(message))),
         fails=_fails if protocol != "text" else None,
     )
 
@@ -244,7 +250,7 @@ def _header(row: Row, key: str, id: str) -> Run:
         task=run.task or as_str(first(data, "instance_id", "docker_image") or row.member("docker_image")),
         model=run.model or as_str(as_dict(row.member("agent_args")).get("llm_name")),
         agent="r2e-gym",
-        prompt=as_text(members["problem_statement"]),
+        prompt=as_str(members["problem_statement"]),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from gistpoint.sessions.formats.messages import Turns, message_step
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
+from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
@@ -102,11 +103,11 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 def _transcripts(probe: FileProbe) -> Iterator[_Reader]:
     names = RunNames()
     for number, record in enumerate(_records(probe), 1):
-        run = as_dict(record.fields)
+        run = {} if is_deep(record.fields) else as_dict(record.fields)
         whole = FileProbe(probe.part(record).blob, name=probe.name)
         inner = list(elements_at(whole.blob, whole.start, "transcripts"))
         for place, element in enumerate(inner, 1):
-            transcript = as_dict(element.fields)
+            transcript = {} if is_deep(element.fields) else as_dict(element.fields)
             own = as_str(first(run, "id", "name")) or str(number)
             part = as_str(first(transcript, "id", "name")) or str(place)
             yield _Reader(whole.part(element), run, transcript, names.name(own if len(inner) == 1 else f"{own}/{part}"))

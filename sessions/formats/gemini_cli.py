@@ -141,14 +141,13 @@ def _message_step(
     name = as_str(message.get("type"))
     parts = google_parts(first(message, "content", "parts"))
     ranges = tuple(raw.range for raw in raws)
-    label = f"{name}, taken back" if taken_back else name
     flags = {"taken back"} if taken_back else set[str]()
     at, naive = when(message.get("timestamp")), is_naive(message.get("timestamp"))
     if name not in ("gemini", "model"):
         kinds = {"user": StepKind.TASK if index < 3 else StepKind.MESSAGE, "error": StepKind.ERROR}
         return Step(
             index, Actor.USER if name == "user" else Actor.SYSTEM, kinds.get(name, StepKind.NOTE), raws[0].range,
-            ranges, label=label, text=joined([*parts.texts, *parts.thought]), calls=tuple(parts.calls),
+            ranges, label=name, text=joined([*parts.texts, *parts.thought]), calls=tuple(parts.calls),
             results=tuple(parts.results), started=at, naive=naive, id=as_str(message.get("id")),
             flags=frozenset(flags | ({"error"} if name == "error" else set())), derived=frozenset({"kind"}),
         )  # fmt: skip
@@ -162,7 +161,7 @@ def _message_step(
     failed = any(result.is_error or result.returncode for result in results)
     derived = {"kind"} | ({"results.returncode"} if any(r.returncode is not None for r in results) else set())
     return Step(
-        index, Actor.AGENT, kind_of(calls), raws[0].range, ranges, label=label,
+        index, Actor.AGENT, kind_of(calls), raws[0].range, ranges, label=name,
         thought=joined([*thoughts, *parts.thought], "\n\n"), text=joined(parts.texts), calls=calls, results=results,
         started=at, ended=max(ended, default=None), naive=naive, tokens=google_tokens(as_dict(message.get("tokens"))),
         model=as_str(message.get("model")), diff="\n".join(diff for diff, _ in shown if diff) or None,

@@ -130,7 +130,7 @@ def _reply_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]],
     flags |= ({"taken back"} if taken_back else set()) | (set() if replies else {"unpaired"})
     return Step(
         index, Actor.AGENT if replies else Actor.ENVIRONMENT, kind_of(calls) if replies else StepKind.TOOL,
-        raws[0].range, tuple(raw.range for raw in raws), label=_label(records[0], taken_back),
+        raws[0].range, tuple(raw.range for raw in raws), label=_label(records[0]),
         thought=joined(dict.fromkeys(text for part in parts for text in part.thought)),
         text=joined(dict.fromkeys(text for part in parts for text in part.texts)), calls=calls, results=results,
         started=min(times, default=None), ended=max(times, default=None), naive=is_naive(records[0].get("timestamp")),
@@ -153,9 +153,8 @@ def _results(record: dict[str, Json]) -> list[Result]:
     return [Result(one.call_id, one.text, one.is_error or failed, one.returncode) for one in found]
 
 
-def _label(record: dict[str, Json], taken_back: bool) -> str:
-    name = as_str(record.get("subtype")) or as_str(record.get("type"))
-    return f"{name}, taken back" if taken_back else name
+def _label(record: dict[str, Json]) -> str:
+    return as_str(record.get("subtype")) or as_str(record.get("type"))
 
 
 def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json], *, taken_back: bool) -> Step:
@@ -170,7 +169,7 @@ def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json], *, tak
     elif name not in _TYPES:
         return unknown_step(index, raws, name or "record", dumped(raws[0].value))
     return Step(
-        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=_label(record, taken_back),
+        index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=_label(record),
         text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=when(record.get("timestamp")),
         naive=is_naive(record.get("timestamp")), flags=frozenset({"taken back"} if taken_back else ()),
         derived=frozenset({"kind"}), id=as_str(first(record, "uuid")),

@@ -128,7 +128,7 @@ class _Ticks:
 
 
 def _speaks(tick: dict[str, Json], who: str) -> bool:
-    said = as_text(as_dict(tick.get(f"{who}_chunk")).get("content"))
+    said = as_str(as_dict(tick.get(f"{who}_chunk")).get("content"))
     return bool(said.strip() or tick.get(f"{who}_tool_calls"))
 
 

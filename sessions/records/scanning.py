@@ -414,6 +414,11 @@ def _bounded_value(scanner: Scanner) -> tuple[Json, int, int]:
     return load_record(scanner.blob, start, end)[0], start, end
 
 
+def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
+    """Yield the first value of a text."""
+    yield Scanner(blob, start).record()
+
+
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
     """Yield the lines of a JSONL text as records; empty ones are skipped."""
     held: list[bytes] = []

@@ -12,7 +12,7 @@ from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import BlobFile, BytesBlob, FileBlob, RunFileError
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.scanning import RawRecord, Scanner, array_records, guarded, lines
+from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, one_record
 from gistpoint.sessions.records.values import recoded
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ class Row:
         if self.record is not None and not changed:
             return table.part(self.record)
         members = {key: changed.get(key, self.member(key)) for key in self.fields}
-        text = json.dumps(members, ensure_ascii=False, default=str)
+        try:
+            text = json.dumps(members, ensure_ascii=False, default=str)
+        except RecursionError:
+            raise RunFileError(f"Row {self.number} of {table.name or 'the file'} is nested too deep.") from None
         name = f"row {self.number}, decoded"
         return FileProbe(BytesBlob(text.encode("utf-8", "surrogatepass"), name), name=table.name)
 
@@ -142,7 +145,7 @@ def _row_at(probe: FileProbe, number: int, start: int, end: int) -> Row | None:
 def _records(probe: FileProbe) -> Iterator[RawRecord]:
     if probe.array:
         return array_records(probe.blob, probe.start, None)
-    return lines(probe.blob, probe.start) if probe.is_lines else iter([Scanner(probe.blob, probe.start).record()])
+    return lines(probe.blob, probe.start) if probe.is_lines else one_record(probe.blob, probe.start)
 
 
 def first_row(probe: FileProbe) -> Mapping[str, Json]:

@@ -165,16 +165,23 @@ def when(value: Json) -> float | None:
 
 
 def recoded(value: Json) -> Json:
-    """Return a value that a scanner decoded as Latin-1, decoded as UTF-8 instead."""
+    """Return a value that a scanner decoded as Latin-1, decoded as UTF-8 instead; as it is if it is nested too deep."""
+    try:
+        return _recoded(value)
+    except RecursionError:
+        return value
+
+
+def _recoded(value: Json) -> Json:
     if isinstance(value, str):
         try:
             return value if value.isascii() else value.encode("latin-1").decode("utf-8")
         except UnicodeError:
             return value
     if isinstance(value, list):
-        return [recoded(item) for item in value]
+        return [_recoded(item) for item in value]
     if isinstance(value, dict):
-        return {key: recoded(item) for key, item in value.items()}
+        return {key: _recoded(item) for key, item in value.items()}
     return value
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gistpoint.sessions.formats.calls import command_in
 from gistpoint.sessions.records.model import Json, RunCall
 
 _LONGEST = 20_000
@@ -64,10 +65,8 @@ def shell_command(call: RunCall) -> str:
         return ""
     for key in ("command", "cmd", "keystrokes", "raw_action"):
         value = parsed.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list):
-            return " ".join(part for part in value if isinstance(part, str))
+        if isinstance(value, str | list):
+            return command_in(value)
     return ""
 
 

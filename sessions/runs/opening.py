@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sessions.formats.registry import looks_like, recognise
+from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import (
     Archive,
@@ -315,7 +315,9 @@ def doubt_of(document: RunDocument) -> str:
     unknown = sum(document.step(index).kind is StepKind.UNKNOWN for index in range(looked))
     if looked and 2 * unknown <= looked:
         return ""
-    shape = looks_like(FileProbe(document.blobs[0])) if document.blobs else ""
+    from gistpoint.sessions.formats._appearance import shape_of_json
+
+    shape = shape_of_json(FileProbe(document.blobs[0])) if document.blobs else ""
     seems = f"; it looks like {shape}" if shape else ""
     name, format = document.name or "The run", document.header.format
     if not looked:

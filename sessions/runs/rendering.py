@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded
+from gistpoint.sessions.formats.calls import command_in
 from gistpoint.sessions.records.model import CutText, Run, Step, TextScope, json_text, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 
@@ -63,7 +64,7 @@ def summary(step: Step, width: int = 100) -> str:
     if step.calls:
         call = step.calls[0]
         commands = [(call.parsed or {}).get(key) for key in ("command", "cmd", "keystrokes")]
-        shown = next((command for command in commands if isinstance(command, str)), call.arguments)
+        shown = next((command_in(command) for command in commands if isinstance(command, str | list)), call.arguments)
         shown = f"{call.tool} {shown}" + (f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else "")
     else:
         shown = step.text or step.thought or (step.results[0].text if step.results else "") or step.label

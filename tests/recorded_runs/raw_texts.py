@@ -53,10 +53,13 @@ def side_agents_apart(path: Path) -> list[list[Any]]:
 
 
 def conversations_apart(path: Path) -> list[list[Any]]:
-    """Return the exchanges with each system prompt."""
+    """Return the exchanges with each system prompt, of lines or of a cassette."""
+    text = path.read_text(encoding="utf-8")
+    whole = json.loads(text) if text.startswith("{\n") else {"interactions": list(map(json.loads, text.splitlines()))}
     by_system: dict[str, list[Any]] = {}
-    for exchange in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        by_system.setdefault(exchange["request"]["body"]["system"], []).append(exchange)
+    for exchange in whole["interactions"]:
+        request = exchange["request"]
+        by_system.setdefault((request.get("body") or request["parsed_body"])["system"], []).append(exchange)
     return list(by_system.values())
 
 
@@ -68,6 +71,20 @@ def rows(path: Path) -> list[Any]:
     return [
         {key: json.loads(item) if key in keys and isinstance(item, str) else item for key, item in row.items()}
         for row in found
+    ]
+
+
+def lines_of(path: Path) -> list[Any]:
+    """Return the lines of a text, but those that only separate, as one run."""
+    told = [
+        re.sub(r"^_?\*\*|\*\*_?$|</?[\w-]+[^>]*>", "", line) for line in path.read_text(encoding="utf-8").split("\n")
+    ]
+    return [
+        [
+            {"line": line}
+            for line in told
+            if line.strip("-` ") and not line.startswith(("Agent", "User", "Thought", "Tool"))
+        ]
     ]
 
 
@@ -93,7 +110,8 @@ def trials(path: Path) -> list[Any]:
 LAYOUTS = {
     "aider": Layout(("line",), runs=aider_chats),
     "api-log": Layout(
-        ("request.body.messages.content", "request.body.system", "response.body.content"),
+        ("request.body.messages.content", "request.body.system", "response.body.content",
+         "request.parsed_body.messages.content", "request.parsed_body.system", "response.parsed_body.content"),
         repeated=("request.", "response."),
         runs=conversations_apart,
     ),
@@ -106,6 +124,7 @@ LAYOUTS = {
         ("messages", "data", "traj"),
         said_of_run=("system", "system_prompt"),
     ),
+    "chat-markdown": Layout(("line",), runs=lines_of),
     "claude-code": Layout(("message.content",)),
     "claude-stream": Layout(("message.content", "result", "errors"), runs=side_agents_apart),
     "codex": Layout(

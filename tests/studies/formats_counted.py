@@ -52,6 +52,14 @@ def _blocks(message: dict[str, Any], ending: str) -> int:
     return sum(str(part.get("type")).endswith(ending) for part in content) if isinstance(content, list) else 0
 
 
+def api_log(run: Any) -> Count:
+    """Counts the replies, their calls, and the results in the last request, which repeats the others."""
+    bodies = [(one["request"], one["response"]) for one in run]
+    asked, told = [[side.get("body") or side["parsed_body"] for side in sides] for sides in zip(*bodies, strict=True)]
+    results = sum(_blocks(message, "tool_result") for message in asked[-1]["messages"])
+    return Count(len(told), sum(_blocks(reply, "tool_use") for reply in told), results)
+
+
 def atif(run: Any) -> Count:
     steps = run["steps"]
     results = sum(len((step.get("observation") or {}).get("results") or []) for step in steps)
@@ -75,9 +83,13 @@ def claude_code(run: Any) -> Count:
     return Count(len(ids), sum(_blocks(m, "tool_use") for m in said), sum(_blocks(m, "tool_result") for m in told))
 
 
-def codex(run: Any) -> Count:
-    """Counts the items alone: a reply ends where a call is answered or a user speaks."""
+def codex(run: Any) -> Count | None:
+    """Counts the items alone: a reply ends where a call is answered or a user speaks. None if an id names two calls."""
     count, is_open = Count(), False
+    items = [record.get("payload", record) for record in run if record["type"] == "response_item"]
+    ids = [item["call_id"] for item in items if item["type"].endswith("_call") and item.get("call_id")]
+    if len(set(ids)) < len(ids):
+        return None
     for record in run:
         payload = record.get("payload", record)
         kind = payload.get("type", "")
@@ -304,12 +316,13 @@ def terminal_bench(run: Any) -> Count:
     return Count(verdict="" if solved is None else "solved" if solved else "unsolved")
 
 
-def _each(count: Callable[[Any], Count]) -> Callable[[Path, list[str]], list[Count]]:
+def _each(count: Callable[[Any], Count | None]) -> Callable[[Path, list[str]], list[Count | None]]:
     """Return the counter of a file from that of a run."""
     return lambda path, formats: [count(run) for run in runs_in(path, formats)]
 
 
-COUNTERS: dict[str, Callable[[Path, list[str]], list[Count]]] = {
+COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
+    "api-log": _each(api_log),
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),
@@ -362,7 +375,7 @@ def rows_of(path: Path) -> Iterator[Row | str]:
         return
     formats = [format for _, format in names]
     counter = COUNTERS.get(formats[0])
-    direct: list[Count] | list[None] = [None] * len(names)
+    direct: list[Count | None] = [None] * len(names)
     tallies: list[Tally] | list[None] = [None] * len(names)
     try:
         direct = counter(path, formats) if counter else direct

@@ -50,7 +50,7 @@ from gistpoint.tui.widgets.function_editor import FunctionEditor  # noqa: E402
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree  # noqa: E402
 from gistpoint.tui.widgets.line_view import LineView  # noqa: E402
 
-WAIT_S = 60.0
+WAIT_S = 180.0
 FORMER = {
     "start the task": "1",
     "open a file": "2+n",
@@ -406,7 +406,7 @@ class ByMouse:
         person, click = self.person, self.person.click
         title = title_of(self.task)[:20]
         await person.until(lambda: title in text_of(person.app))
-        await click("start the task", title, times=2)
+        await click("start the task", f"  {title}", times=2)
         await person.at_work()
         brief = person.solve.query_one("#brief-view", LineView)
         await person.wheel("read the brief", brief, lambda: brief.scroll_offset.y >= brief.max_scroll_y)

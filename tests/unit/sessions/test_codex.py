@@ -9,8 +9,10 @@ from typing import Any
 from recorded_runs.coding_agents import call, codex_exec, codex_rollout, enveloped, said, tokens
 
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
+from gistpoint.sessions.runs.commands import looks_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.runs.rendering import summary
 
 
 def opened(path: Path, records: list[dict[str, Any]]) -> RunDocument:
@@ -119,6 +121,14 @@ def test_forks_ends_and_unknown_records(tmp_path: Path) -> None:
     assert document.header.exit_status == "error"
 
 
+def test_a_session_leads_to_those_it_came_from(tmp_path: Path) -> None:
+    base = {"thread_id": "before", "end_ordinal_exclusive": 9}
+    meta = {"id": "s", "source": {"subagent": {"thread_spawn": {"parent_thread_id": "up"}}}, "history_base": base}
+    header = opened(tmp_path / "rollout", enveloped([("session_meta", meta)])).header
+    assert (header.agent, header.links) == ("codex side agent", ("before.jsonl", "up.jsonl"))
+    assert header.warnings == ("The beginning is in the session before.",)
+
+
 def test_items_without_an_envelope(tmp_path: Path) -> None:
     document = opened(tmp_path / "old", [
         {"id": "old-1", "timestamp": "2025-06-01T10:00:00.000Z", "instructions": "Be brief.", "git": None},
@@ -158,3 +168,10 @@ def test_messages_of_the_program_may_come_before_the_events(tmp_path: Path) -> N
     document = open_run(file)
     document.build()
     assert (document.step(0).kind, document.step(0).text) == (StepKind.DAMAGED, "Reading prompt from stdin...")
+
+
+def test_a_command_is_what_the_shell_was_given(tmp_path: Path) -> None:
+    document = rollout(tmp_path, ("response_item", call("a", ["bash", "-lc", "cat a.py && sed -n 1,5p b.py"])))
+    step = document.step(1)
+    assert summary(step) == "shell cat a.py && sed -n 1,5p b.py"
+    assert {look.path for look in looks_of(step.calls[0])} == {"a.py", "b.py"}

@@ -77,10 +77,36 @@ def test_a_file_that_nobody_knows_says_what_it_looks_like(tmp_path: Path, capsys
     assert "it looks like a JSON object with the keys speaker, lines" in capsys.readouterr().err
 
 
-def test_text_that_is_no_json_is_a_mistake_in_the_call(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("just words\n", encoding="utf-8")
-    assert main(["show", str(path)]) == 2
+@pytest.mark.parametrize(
+    ("content", "told", "help"),
+    [
+        (b"just words\n", "text that begins with 'just words'", "--as FORMAT"),
+        (b"", "an empty file", "has not begun"),
+        (b"a,b,c\n1,2,3\n", "a table with the columns a, b, c", "JSON lines"),
+        (b"run: 1\nsteps:\n- a\n", "YAML", "Convert it to JSON"),
+        (b"# Notes\n\n- one\n", "Markdown", "--as FORMAT"),
+        (b"<!DOCTYPE html><html>", "a page of HTML", "made from"),
+        (b"SQLite format 3\0 and so on", "an SQLite database", "Export the conversation"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
+        ("words".encode("utf-16"), "UTF-16 text", "Convert it to UTF-8"),
+        (b"\1\2\0\3", "binary data", "--as FORMAT"),
+        (b"[1, 2]", "a JSON array", "--as FORMAT"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_anything_else_says_what_it_looks_like_and_what_would_help(
+    tmp_path: Path, content: bytes, told: str, help: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    for command in ("show", "runs"):
+        assert main([command, str(path)]) == 1
+        error = capsys.readouterr().err
+        assert f"it looks like {told}" in error
+        assert help in error
+        assert len(error.splitlines()) <= 2
+    assert main(["runs", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -120,13 +120,11 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
         (["show", "chat.json#x"], "holds one run only"),
         (["show", "several.jsonl"], "several.jsonl holds several runs."),
         (["show", "."], ". is a folder of several files."),
-        (["show", "noise"], "noise is in no format that is known here."),
         (["show", "\x1b[31m"], "\u241b[31m does not exist."),
         (["search", "", "chat.json"], "An argument is empty."),
         (["search", "(", "chat.json", "--regex"], "The pattern is not a regular expression"),
         (["search", "x", "nope"], "nope does not exist."),
         (["runs", "nope"], "nope does not exist."),
-        (["runs", "noise"], "noise is in no format that is known here."),
         (["convert", "chat.json", "--to", "word"], "There is no export format 'word'."),
         (["convert", "nope", "--to", "atif"], "nope does not exist."),
         (["convert", "chat.json", "--to", "atif", "-o", "chat.json"], "chat.json is the run itself."),
@@ -139,7 +137,6 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
 )
 @pytest.mark.usefixtures("chat", "several", "runner")
 def test_mistakes_are_told_in_a_line_or_two(arguments: list[str], said: str, capsys: Captured) -> None:
-    Path("noise").write_text("nothing that is a run\n")
     assert cli.main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -38,7 +38,10 @@ _FRAME_S = 0.05
 _REPORT_S = 0.5
 _ROWS = 2_000
 _WORDS = 160
-SHELLS = frozenset({"bash", "execute_bash", "sh", "shell"})
+SHELLS = frozenset(
+    ("bash", "execute_bash", "sh", "shell", "local_shell", "shell_command", "exec_command", "run_shell_command",
+     "command_execution")
+)  # fmt: skip
 """Tools that a row does not name: the kind of the step tells what the command does."""
 _SLICE = 48
 _SHORTEST_ID = 12
