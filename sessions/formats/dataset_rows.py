@@ -38,7 +38,7 @@ _STEPS = "trajectory_steps"
 """R2E-Gym's steps: a thought, an action and an observation each."""
 _MARKS = frozenset(
     ("instance_id", "traj_id", "trajectory_id", "resolved", "target", "test_result", "generated_patch", "model_patch",
-     "run_id", "exit_status", _STEPS)
+     "run_id", "exit_status", "verified", _STEPS)
 )  # fmt: skip
 """Members of a row, at least one of which tells it from a conversation alone."""
 _NAMES = ("instance_id", "id", "task_id", "traj_id", "trajectory_id", "docker_image")
