@@ -265,10 +265,7 @@ def _named(probe: FileProbe, seen: list[str]) -> Iterator[tuple[str, Row, str]]:
             shared = key
             name = as_str(next((row.member(name) for name in _NAMES if row.member(name) is not None), ""))
             id = names.name(name or str(row.number))
-            if row.record is None:
-                places[id] = (row.number, 0, 0)
-            elif not row.record.damage:
-                places[id] = (row.number, row.record.start, row.record.end)
+            _PLACES.add(places, id, row)
             yield id, row, key
 
 
