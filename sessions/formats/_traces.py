@@ -6,15 +6,19 @@ their own, before the step of the reply. A tool's span is part of the step of it
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import Parts, Totals, actor_of, parts_of_message, parts_of_reply, role_of
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import Raw
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
@@ -22,11 +26,13 @@ from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, as_text, compact, first, joined, objects
 
+_TRACE_ID = re.compile(rb'"(?:traceId|trace_id)"\s*:\s*"([^"\\]{1,200})"')
+_OVERLAP = 256
 SpanKind = Literal["model", "tool", "agent", "other"]
 
 
 @dataclass(slots=True)
-class Span:
+class TraceSpan:
     """One span, whatever exporter wrote it: messages are those of chat APIs."""
 
     id: str
@@ -68,6 +74,7 @@ class TraceReader(PartsReader):
         self._calls: dict[str, int] = {}
         self._unanswered: list[RunCall] = []
         self._answered: set[str] = set()
+        self._first_reply: int | None = None
         self.totals = Totals()
         self.times: list[float] = []
         self.models: list[str] = []
@@ -78,7 +85,7 @@ class TraceReader(PartsReader):
         """Yield the records of the trace's spans, in the order of the file."""
 
     @abstractmethod
-    def span(self, values: Sequence[dict[str, Json]]) -> Span:
+    def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         """Return the span that one or several records describe, decoded or not."""
 
     @abstractmethod
@@ -127,14 +134,14 @@ class TraceReader(PartsReader):
             seen.add(above)
             above = self._spans[above].parent
 
-    def _settled(self, span: Span) -> Span:
+    def _settled(self, span: TraceSpan) -> TraceSpan:
         """Return the span; a model's that has others of models within it only stands around them."""
         if span.kind == "model" and span.id in self._wrappers:
             span.kind, span.tokens, span.cost = "other", Tokens(), None
             span.text = ""
         return span
 
-    def _learn(self, span: Span) -> None:
+    def _learn(self, span: TraceSpan) -> None:
         for at in (span.started, span.ended):
             if at is not None:
                 self.times = [min(at, *self.times), max(at, *self.times)] if self.times else [at, at]
@@ -145,7 +152,7 @@ class TraceReader(PartsReader):
         if span.error:
             self.ending = "error"
 
-    def _names(self, span: Span) -> Iterator[dict[str, Json]]:
+    def _names(self, span: TraceSpan) -> Iterator[dict[str, Json]]:
         """Name the parts of a span: a step for each new message, and its own."""
         head: dict[str, Json] = {"span": span.id}
         if span.kind == "model":
@@ -193,6 +200,8 @@ class TraceReader(PartsReader):
             return next((self._calls[id] for id in ids if id in self._calls), step_count)
         if name.get("part") == "tool":
             return self._calls.get(as_str(name.get("call")), step_count)
+        if name.get("part") == "reply" and self._first_reply is None:
+            self._first_reply = step_count
         for id in ids:
             self._calls[id] = step_count
         return step_count
@@ -237,7 +246,7 @@ class TraceReader(PartsReader):
         return self._made_of(index, raws, span, replies, calls, results, errors, times)
 
     def _made_of(
-        self, index: int, raws: Sequence[Raw], span: Span | None, replies: list[Parts], calls: list[RunCall],
+        self, index: int, raws: Sequence[Raw], span: TraceSpan | None, replies: list[Parts], calls: list[RunCall],
         results: list[Result], errors: list[str], times: list[float],
     ) -> Step:  # fmt: skip
         made = tuple(calls)
@@ -267,7 +276,7 @@ class TraceReader(PartsReader):
         kind = {"system": StepKind.SYSTEM, "developer": StepKind.SYSTEM, "user": StepKind.MESSAGE}.get(
             role, StepKind.TOOL if results else StepKind.CONTEXT
         )
-        if role == "user" and not any(name.get("part") == "reply" for at in range(index) for name in self.names(at)):
+        if role == "user" and (self._first_reply is None or index < self._first_reply):
             kind = StepKind.TASK
         calls = tuple(parts_of_reply(message).calls) if role == "assistant" else ()
         return Step(
@@ -310,6 +319,22 @@ def _once(results: list[Result]) -> Iterator[Result]:
             continue
         known.setdefault(result.call_id, result.text)
         yield result
+
+
+def traces_in(blob: Blob, start: int, spans: Iterator[RawRecord], trace_of: Callable[[Json], str]) -> list[str]:
+    """Return the ids of the traces in a file, in their order.
+
+    Most files hold one, which the bytes tell much faster than the spans, of which then none is decoded.
+    """
+    seen: set[bytes] = set()
+    at, kept = start, b""
+    while len(seen) < 2 and (chunk := blob.read(at, limits.CHUNK)):
+        seen |= set(_TRACE_ID.findall(kept + chunk))
+        kept = chunk[-_OVERLAP:]
+        at += len(chunk)
+    if len(seen) == 1:
+        return [trace for record in islice(spans, 1) for trace in [trace_of(record.fields)]]
+    return list(dict.fromkeys(trace_of(record.fields) for record in spans if not record.damage))
 
 
 def plain(value: Json) -> str:

@@ -216,13 +216,13 @@ class _Reader(RunReader):
                 if envelope == "turn_context" and not self._models:
                     self._models = [(0, as_str(payload.get("model")))]
         meta, source = self._meta, self._meta.get("source")
-        parent: Json = as_dict(as_dict(as_dict(source).get("subagent")).get("thread_spawn")).get("parent_thread_id")
-        extra = {
-            key: meta[key] for key in ("cwd", "originator", "git", "forked_from_id", "agent_role") if meta.get(key)
-        }
-        extra |= (
-            {"parent": as_str(parent or meta["parent_thread_id"])} if parent or meta.get("parent_thread_id") else {}
-        )
+        spawned = as_dict(as_dict(as_dict(source).get("subagent")).get("thread_spawn"))
+        parent = as_str(spawned.get("parent_thread_id") or meta.get("parent_thread_id"))
+        told: dict[str, Json] = {key: as_str(meta.get(key)) for key in _HEADING}
+        told["git"] = {key: as_str(value) for key, value in as_dict(meta.get("git")).items()}
+        told["parent"] = parent
+        before = as_str(as_dict(meta.get("history_base")).get("thread_id"))
+        others = dict.fromkeys([*(f"{thread}.jsonl" for thread in (before, parent) if thread), *sorted(self._links)])
         return Run(
             self.format,
             as_str(meta.get("cli_version")),
@@ -233,8 +233,9 @@ class _Reader(RunReader):
             tokens=tokens_of(self._placing.total),
             started=self._times[0] if self._times else when(meta.get("timestamp")),
             duration_s=self._times[1] - self._times[0] if self._times else None,
-            links=tuple(sorted(self._links)),
-            extra=extra,
+            links=tuple(others),
+            extra={key: value for key, value in told.items() if value},
+            warnings=(f"The beginning is in the session {before}.",) if before else (),
             derived=frozenset({"duration_s"}),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain
+from gistpoint.sessions.formats._traces import SpanKind, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.records.format import SingleRun
 from gistpoint.sessions.records.loading import is_deep
@@ -29,13 +29,13 @@ class _Reader(TraceReader):
         fields = ("input", "output", "metadata")
         return {key: decoded_text(item) if key in fields else item for key, item in as_dict(value).items()}
 
-    def span(self, values: Sequence[dict[str, Json]]) -> Span:
+    def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         value = as_dict(self.decoded(values[0]))
         given, back = value.get("input"), value.get("output")
         usage = {**as_dict(value.get("usage")), **as_dict(value.get("usageDetails"))}
         spent = as_dict(value.get("costDetails"))
         level, told = as_str(value.get("level")), as_text(value.get("statusMessage"))
-        found = Span(
+        found = TraceSpan(
             as_str(value.get("id")), as_str(value.get("parentObservationId")),
             _KINDS.get(as_str(value.get("type")), "other"), as_str(value.get("name")), when(value.get("startTime")),
             when(value.get("endTime")), model=as_str(value.get("model")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain
+from gistpoint.sessions.formats._traces import SpanKind, TraceReader, TraceSpan, plain, traces_in
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.formats.messages import tokens_of
 from gistpoint.sessions.records.archives import RunFileError
@@ -38,14 +38,14 @@ class _Reader(TraceReader):
     def decoded(self, value: Json) -> Json:
         return value
 
-    def span(self, values: Sequence[dict[str, Json]]) -> Span:
+    def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         run: dict[str, Json] = {}
         for value in values:
             run |= {key: item for key, item in value.items() if item not in (None, "", [], {}) or key not in run}
         extra = as_dict(run.get("extra"))
         metadata = as_dict(extra.get("metadata"))
         given, back = as_dict(run.get("inputs")), as_dict(run.get("outputs"))
-        found = Span(
+        found = TraceSpan(
             as_str(run.get("id")), as_str(run.get("parent_run_id")), _KINDS.get(as_str(run.get("run_type")), "other"),
             as_str(run.get("name")), when(run.get("start_time")), when(run.get("end_time")),
             error=as_text(run.get("error")), text="\n".join(text for text in (_said(given), _said(back)) if text),
@@ -203,13 +203,10 @@ class LangSmith(Format):
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the traces; the only one has no id."""
         names = RunNames()
-        traces: dict[str, str] = {}
-        for record in guarded(_runs_in(probe), probe.blob, []):
-            trace = _trace_of(as_dict(record.fields))
-            if trace not in traces and not record.damage:
-                traces[trace] = names.name(trace)
-        for trace, name in traces.items():
-            yield RunEntry(name if len(traces) > 1 else "", _Reader(probe, trace).header())
+        found = guarded(_runs_in(probe), probe.blob, [])
+        traces = traces_in(probe.blob, probe.start, found, lambda fields: _trace_of(as_dict(fields)))
+        for trace in traces:
+            yield RunEntry(names.name(trace) if len(traces) > 1 else "", _Reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trace by its id, or the only one."""

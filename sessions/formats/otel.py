@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats._traces import Span, SpanKind, TraceReader, plain
+from gistpoint.sessions.formats._traces import SpanKind, TraceReader, TraceSpan, plain, traces_in
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, RunEntry, RunNames
@@ -70,11 +70,11 @@ class _Reader(TraceReader):
         more: dict[str, Json] = {"events": list[Json](events)} if events else {}
         return {**span, **more, "attributes": _attributes(span.get("attributes")), "decoded": True}
 
-    def span(self, values: Sequence[dict[str, Json]]) -> Span:
+    def span(self, values: Sequence[dict[str, Json]]) -> TraceSpan:
         value = as_dict(self.decoded(values[0]))
         attributes = as_dict(value.get("attributes"))
         context = as_dict(value.get("context"))
-        found = Span(
+        found = TraceSpan(
             as_str(first(value, "spanId", "span_id") or context.get("span_id")),
             as_str(first(value, "parentSpanId", "parent_id", "parent_span_id")),
             _kind(attributes, as_str(value.get("name"))),
@@ -240,7 +240,7 @@ def _error(value: dict[str, Json]) -> str:
     return (told or "error") if code in ("2", "STATUS_CODE_ERROR", "ERROR") else ""
 
 
-def _fill_model(found: Span, attributes: dict[str, Json], events: list[dict[str, Json]]) -> None:
+def _fill_model(found: TraceSpan, attributes: dict[str, Json], events: list[dict[str, Json]]) -> None:
     """Read the messages, tokens and cost of a model's span."""
     llm, gen, ai = (as_dict(attributes.get(key)) for key in ("llm", "gen_ai", "ai"))
     asked = [_inferred(as_dict(item.get("message"))) for item in objects(llm.get("input_messages"))]
@@ -326,7 +326,7 @@ def _chat(message: dict[str, Json]) -> dict[str, Json]:
     return {key: _parsed(value) if key == "content" else value for key, value in message.items() if value is not None}
 
 
-def _fill_tool(found: Span, attributes: dict[str, Json]) -> None:
+def _fill_tool(found: TraceSpan, attributes: dict[str, Json]) -> None:
     """Read the call and the result of a tool's span."""
     tool, gen = as_dict(attributes.get("tool")), as_dict(as_dict(attributes.get("gen_ai")).get("tool"))
     vercel = as_dict(as_dict(attributes.get("ai")).get("toolCall"))
@@ -375,15 +375,11 @@ class Otel(Format):
 
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """List the traces; the only one has no id."""
-        traces: dict[str, str] = {}
         names = RunNames()
-        for record in guarded(spans_in(probe), probe.blob, []):
-            span = as_dict(record.fields)
-            trace = _trace_of(span)
-            if trace not in traces and not record.damage:
-                traces[trace] = names.name(trace)
-        for trace, name in traces.items():
-            yield RunEntry(name if len(traces) > 1 else "", _Reader(probe, trace).header())
+        found = guarded(spans_in(probe), probe.blob, [])
+        traces = traces_in(probe.blob, probe.start, found, lambda fields: _trace_of(as_dict(fields)))
+        for trace in traces:
+            yield RunEntry(names.name(trace) if len(traces) > 1 else "", _Reader(probe, trace).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trace by its id, or the only one."""

@@ -121,6 +121,14 @@ def test_forks_ends_and_unknown_records(tmp_path: Path) -> None:
     assert document.header.exit_status == "error"
 
 
+def test_a_session_leads_to_those_it_came_from(tmp_path: Path) -> None:
+    base = {"thread_id": "before", "end_ordinal_exclusive": 9}
+    meta = {"id": "s", "source": {"subagent": {"thread_spawn": {"parent_thread_id": "up"}}}, "history_base": base}
+    header = opened(tmp_path / "rollout", enveloped([("session_meta", meta)])).header
+    assert (header.agent, header.links) == ("codex side agent", ("before.jsonl", "up.jsonl"))
+    assert header.warnings == ("The beginning is in the session before.",)
+
+
 def test_items_without_an_envelope(tmp_path: Path) -> None:
     document = opened(tmp_path / "old", [
         {"id": "old-1", "timestamp": "2025-06-01T10:00:00.000Z", "instructions": "Be brief.", "git": None},
