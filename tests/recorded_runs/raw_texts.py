@@ -53,10 +53,13 @@ def side_agents_apart(path: Path) -> list[list[Any]]:
 
 
 def conversations_apart(path: Path) -> list[list[Any]]:
-    """Return the exchanges with each system prompt."""
+    """Return the exchanges with each system prompt, of lines or of a cassette."""
+    text = path.read_text(encoding="utf-8")
+    whole = json.loads(text) if text.startswith("{\n") else {"interactions": list(map(json.loads, text.splitlines()))}
     by_system: dict[str, list[Any]] = {}
-    for exchange in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        by_system.setdefault(exchange["request"]["body"]["system"], []).append(exchange)
+    for exchange in whole["interactions"]:
+        request = exchange["request"]
+        by_system.setdefault((request.get("body") or request["parsed_body"])["system"], []).append(exchange)
     return list(by_system.values())
 
 
@@ -107,7 +110,8 @@ def trials(path: Path) -> list[Any]:
 LAYOUTS = {
     "aider": Layout(("line",), runs=aider_chats),
     "api-log": Layout(
-        ("request.body.messages.content", "request.body.system", "response.body.content"),
+        ("request.body.messages.content", "request.body.system", "response.body.content",
+         "request.parsed_body.messages.content", "request.parsed_body.system", "response.parsed_body.content"),
         repeated=("request.", "response."),
         runs=conversations_apart,
     ),

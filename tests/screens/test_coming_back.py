@@ -114,10 +114,10 @@ async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_th
         writing = driver.solve.editor.editor
         await driver.until(lambda: driver.solve.focused is writing)
         before = writing.text
-        await driver.type("x")
+        await driver.type("\n")
         gate.set()
         await driver.until(lambda: not driver.solve.busy)
-        await driver.type("y")
+        await driver.type("\n")
         assert len(writing.text) == len(before) + 2
         assert driver.solve.focused is writing
         writing.flush()

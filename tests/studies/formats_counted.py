@@ -52,6 +52,14 @@ def _blocks(message: dict[str, Any], ending: str) -> int:
     return sum(str(part.get("type")).endswith(ending) for part in content) if isinstance(content, list) else 0
 
 
+def api_log(run: Any) -> Count:
+    """Counts the replies, their calls, and the results in the last request, which repeats the others."""
+    bodies = [(one["request"], one["response"]) for one in run]
+    asked, told = [[side.get("body") or side["parsed_body"] for side in sides] for sides in zip(*bodies, strict=True)]
+    results = sum(_blocks(message, "tool_result") for message in asked[-1]["messages"])
+    return Count(len(told), sum(_blocks(reply, "tool_use") for reply in told), results)
+
+
 def atif(run: Any) -> Count:
     steps = run["steps"]
     results = sum(len((step.get("observation") or {}).get("results") or []) for step in steps)
@@ -314,6 +322,7 @@ def _each(count: Callable[[Any], Count | None]) -> Callable[[Path, list[str]], l
 
 
 COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
+    "api-log": _each(api_log),
     "atif": _each(atif),
     "chat": _each(chat),
     "claude-code": _each(claude_code),

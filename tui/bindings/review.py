@@ -57,6 +57,8 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("runs.leave", "escape,q", "leave", "Leave", "Close the list", "Runs", _RL, True),
     Key("go.next", "right_square_bracket", "step(1)", "Next step", "One step on", "Going", _RV, True),
     Key("go.previous", "left_square_bracket", "step(-1)", "Step before", "One step back", "Going", _RV),
+    Key("go.next_turn", "semicolon", "go('turn', 1)", "Next turn", "To the solver's next step", "Going", _RV),
+    Key("go.previous_turn", "comma", "go('turn', -1)", "Turn before", "To the solver's step before", "Going", _RV),
     Key("go.first", "circumflex_accent", "edge(-1)", "First step", "To the first step", "Going", _RV),
     Key("go.last", "dollar_sign", "edge(1)", "Last step", "To the last step", "Going", _RV),
     Key("go.hit", "n", "hit(1)", "Next hit", "To the next hit of the search", "Going", _RV),
@@ -133,6 +135,24 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "review.replay", "a", "replay", "Replay calls", "Make the recorded calls again, or stop doing so", "Review", _RV
     ),
     Key("review.wrap", "w", "wrap", "Wrap", "Wrap the lines of the page, wherever the focus is", "Review", _RV),
+    *(
+        Key(
+            f"hide.{family}",
+            key,
+            f"hide('{family}')",
+            f"Hide {family}",
+            f"Hide or list {words}",
+            "Kinds of steps",
+            _RV,
+        )
+        for family, key, words in (
+            ("harness", "alt+h", "bookkeeping, and what the harness itself ran"),
+            ("messages", "alt+m", "prompts, replies and notes"),
+            ("finding", "alt+f", "steps that read and search"),
+            ("commands", "alt+c", "commands, test runs and other tools"),
+            ("patches", "alt+p", "edits and submissions"),
+        )
+    ),
     Key("review.link", "enter", "link", "Open link", "Open the run that this step started", "Review", _RV),
     Key(
         "review.back",
@@ -166,7 +186,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "o",
         "unfold",
         "Unfold",
-        "List the folded steps too, then edits, errors or unseen steps alone",
+        "List the hidden steps too, then edits, errors or unseen steps alone",
         "Lists",
         _V,
     ),

@@ -44,6 +44,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord(
         "circumflex_accent dollar_sign number_sign", "first, last, by number", "go.first go.last go.number code.line"
     ),
+    KeyWord("semicolon comma", "next and previous turn of the solver", "go.next_turn go.previous_turn"),
     KeyWord("e E", "edit: edit it, next and previous edit", "files.edit code.edit go.next_edit go.previous_edit"),
     KeyWord("x X", "next and previous error", "go.next_error go.previous_error"),
     KeyWord("p P", "next and previous submission (patch)", "go.next_submission go.previous_submission"),
@@ -138,6 +139,11 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("alt+b", "another function that was begun", "editor.buffers"),
     KeyWord("alt+d", "diff with the start", "editor.diff"),
     KeyWord("alt+e", "a gist of one's own", "gists.own"),
+    KeyWord(
+        "alt+h alt+m alt+f alt+c alt+p",
+        "hide a kind of steps: harness, messages, finding, commands, patches",
+        "hide.harness hide.messages hide.finding hide.commands hide.patches",
+    ),
     KeyWord("alt+i", "insert code", "assist.insert"),
     KeyWord("alt+k", "kinds of text to search", "search.scope"),
     KeyWord("alt+l", "live scores", "gist.live"),

@@ -71,10 +71,14 @@ class AttemptTable(HomeTable["AttemptEntry"]):
 
 
 class Detail(LineList):
-    """The chosen task or attempt; Enter on the line of an attempt opens that."""
+    """The chosen task or attempt; Enter on the line of an attempt opens that, on any other what is chosen."""
 
     def __init__(self) -> None:
         super().__init__(id="home-detail")
+
+    def leads(self, index: int) -> bool:
+        """Whether Enter opens something: everywhere."""
+        return True
 
     def ground(self, index: int) -> str:
         """Show the cursor only while the keys act here."""

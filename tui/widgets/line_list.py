@@ -79,16 +79,17 @@ class LineList(RecordList):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to open what a line leads to."""
         if action == "choose":
-            return self._leads(self.cursor)
+            return self.leads(self.cursor)
         return super().check_action(action, parameters)
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Change the keys that are offered, too."""
         super().watch_cursor(old, new)
-        if self._leads(old) != self._leads(new):
+        if self.leads(old) != self.leads(new):
             self.refresh_bindings()
 
-    def _leads(self, index: int) -> bool:
+    def leads(self, index: int) -> bool:
+        """Whether Enter on a line opens something."""
         return index < len(self.lines) and bool(self.lines[index].link)
 
     def row(self, index: int, width: int) -> list[Piece]:

@@ -9,6 +9,7 @@ from screens.review.reviewing import Reviewing
 from gistpoint.core.text import visible
 from gistpoint.sessions.records.model import CutText, Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.tui.screens.review.step_list import EVERY
 from gistpoint.tui.screens.review.step_view import StepView
 
 MOST = 300_000
@@ -69,6 +70,7 @@ async def check_steps(driver: Reviewing, most: int | None = None) -> int:
     Returns how many texts were compared.
     """
     compared = 0
+    driver.review.steps.action_list(EVERY)
     for index in count():
         await driver.until(lambda: driver.review.step is not None and driver.review.step.index == index)  # noqa: B023
         screen = driver.review

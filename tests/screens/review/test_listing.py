@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ async def test_pauses_of_an_attempt_are_folded_and_its_first_step_is_the_brief(t
         first = driver.review.step.text.split("\n")[0]
         assert not first.startswith("{")
         assert first in driver.review.step_page.text
-        await driver.until(lambda: "1 folded, o shows them" in driver.text())
+        await driver.until(lambda: "1 hidden: o" in driver.text())
         await driver.press("right_square_bracket", "right_square_bracket")
         await driver.until_read(3)
         await driver.press("o")
@@ -116,3 +117,45 @@ async def test_lines_are_wrapped_and_w_works_from_the_list_of_steps(tmp_path: Pa
         await driver.press("w")
         assert driver.app.focused is driver.review.steps
         assert len(view.rows) == view.line_count
+
+
+async def test_a_key_hides_a_family_of_steps_and_says_how_many(tmp_path: Path) -> None:
+    async with reviewing(mini_run(tmp_path / "a.traj.json", TURNS), size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.until_surveyed()
+        await driver.until(lambda: driver.review.steps.survey is not None)
+        await driver.press("alt+f", "alt+m")
+        await driver.until(lambda: "Hidden: 2 messages, 2 finding" in driver.text())
+        assert listed(driver) == [0, *range(4, 8)]
+        await driver.press("right_square_bracket")
+        await driver.until_read(4)
+        assert listed(driver) == [4, 5, 6, 7]
+        await driver.press("number_sign", "3", "enter")
+        await driver.until_read(2)
+        assert listed(driver) == [2, 4, 5, 6, 7]
+        await driver.press("alt+f")
+        assert listed(driver) == list(range(2, 8))
+        await driver.press("o")
+        assert listed(driver) == list(range(8))
+        await driver.press("circumflex_accent", "semicolon")
+        await driver.until_read(2)
+        await driver.press("comma")
+        await driver.until(lambda: "Previous turn of the solver: none" in driver.text())
+
+
+async def test_what_a_harness_floods_a_run_with_is_hidden_at_first(tmp_path: Path) -> None:
+    events = [{"event": "state", "changes": [{"path": f"/{n}"}]} for n in range(6)]
+    reply = {"choices": [{"message": {"role": "assistant", "content": "words of the model"}}]}
+    events.insert(4, {"event": "model", "model": "m", "input": [], "output": reply})
+    path = tmp_path / "log.json"
+    sample = {"id": 1, "epoch": 1, "input": "Fix it.", "target": "", "messages": [], "events": events}
+    path.write_text(json.dumps({"version": 2, "status": "success", "eval": {"task": "t", "model": "m"},
+                                "samples": [sample]}), encoding="utf-8")  # fmt: skip
+    async with reviewing(path) as driver:
+        await driver.until_read(0)
+        await driver.until(lambda: "6 hidden: o" in driver.text())
+        await driver.press("semicolon")
+        await driver.until(lambda: "words of the model" in driver.text())
+        assert driver.review.steps.row_count == driver.review.steps.count - 6
+        await driver.press("alt+h")
+        assert driver.review.steps.row_count == driver.review.steps.count

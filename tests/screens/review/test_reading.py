@@ -18,6 +18,7 @@ from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.step_list import EVERY
 from gistpoint.tui.screens.review.step_view import FOLD_LINES
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
@@ -182,6 +183,7 @@ async def test_every_format_opens_and_every_step_can_be_shown(tmp_path: Path) ->
                 await driver.press("enter")
                 await driver.until(lambda driver=driver: driver.review.step is not None)
             await driver.until(lambda driver=driver, count=count: driver.review.steps.count == count)
+            driver.review.steps.action_list(EVERY)
             for index in range(count):
                 await driver.until(lambda driver=driver, index=index: driver.review.step.index == index)
                 await driver.press("right_square_bracket")

@@ -174,6 +174,15 @@ class RunRewritten(OfRun):
     """The file was replaced, and has to be reopened."""
 
 
+def check_format(document: RunDocument) -> None:
+    """Raise `NoRunError` if the run hardly fits the format that it was read as."""
+    from gistpoint.sessions.records.archives import NoRunError
+    from gistpoint.sessions.runs.opening import doubt_of
+
+    if doubt := doubt_of(document):
+        raise NoRunError(doubt)
+
+
 class RowsRead(Message):
     """Rows of the list can be drawn."""
 

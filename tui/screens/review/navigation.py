@@ -169,6 +169,14 @@ class Navigation:
         ahead = (n for n in _ahead(steps.cursor, by, steps.count) if n not in places and steps.lists(n))
         self._go_to(next(ahead, None), name, by, "none")
 
+    def turn(self, by: int) -> None:
+        """Go to the next or previous step that the solver took."""
+        survey, steps = self._view.loader.survey, self._view.steps
+        turns = survey.turns if survey is not None else ()
+        place = next((n for n in _ahead(steps.cursor, by, len(turns)) if turns[n]), None)
+        known = survey is not None and survey.finished
+        self._go_to(place, "turn of the solver", by, "none" if known else "none so far: the run is still being read")
+
     def _go_to(self, place: int | None, name: str, by: int, words: str) -> None:
         if place is not None:
             self._view.steps.cursor = place

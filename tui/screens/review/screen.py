@@ -18,6 +18,7 @@ from gistpoint.sessions.records.model import Run, Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.base_app import WIDE
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.families import Family
 from gistpoint.tui.screens.review.gist_scoring import GistScoring
 from gistpoint.tui.screens.review.headline import run_fields, run_words
 from gistpoint.tui.screens.review.loading import (
@@ -29,6 +30,7 @@ from gistpoint.tui.screens.review.loading import (
     RunRewritten,
     SeveralRunsError,
     StepRead,
+    check_format,
     is_our_id,
     opener,
     short_task,
@@ -175,7 +177,7 @@ class ReviewScreen(Screen[None]):
         self.loader.do(self._title, self._titled, later=True)
         if self.annotations is None:
             self.loader.do(lambda: self._read_annotations(document), self._annotations_read, later=True)
-            self.loader.do(lambda: _doubt(document), later=True)
+            self.loader.do(lambda: check_format(document), later=True)
         if self._found is not None:
             self.search.go_on_from(self._found)
             self._found = None
@@ -405,6 +407,10 @@ class ReviewScreen(Screen[None]):
         """Go to the next or previous listed step."""
         self.steps.action_move(by)
 
+    def action_hide(self, family: str) -> None:
+        """Hide a family of steps, or list it again."""
+        self.say(self.steps.hide(Family(family)))
+
     def action_edge(self, end: int) -> None:
         """Go to the first or last step."""
         self.navigation.edge(end)
@@ -418,6 +424,8 @@ class ReviewScreen(Screen[None]):
         said = self.annotations
         if what == "label":
             self.navigation.go_among(said.annotated() if said is not None else (), what, by)
+        elif what == "turn":
+            self.navigation.turn(by)
         elif what == "unseen":
             self.navigation.go_outside(said.seen if said is not None else (), what, by)
         else:
@@ -588,12 +596,3 @@ class ReviewScreen(Screen[None]):
         """Close the run."""
         self._note_where()
         self.dismiss(None)
-
-
-def _doubt(document: RunDocument) -> None:
-    """Raise `NoRunError` if the run hardly fits the format that it was read as."""
-    from gistpoint.sessions.records.archives import NoRunError
-    from gistpoint.sessions.runs.opening import doubt_of
-
-    if doubt := doubt_of(document):
-        raise NoRunError(doubt)

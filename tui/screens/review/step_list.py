@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, ClassVar
@@ -16,6 +16,7 @@ from textual.timer import Timer
 
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import StepKind
+from gistpoint.tui.screens.review.families import FAMILIES, Family
 from gistpoint.tui.screens.review.loading import RowFact
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
@@ -78,9 +79,9 @@ _STRONG = frozenset({StepKind.EDIT, StepKind.SUBMIT})
 
 BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-warning", "?": "$foreground 60%"}
 
-ALL, EVERY = "all", "folded too"
+ALL, EVERY = "all", "hidden too"
 LISTS = (ALL, "edits", "errors", "unseen")
-"""The steps that can be listed; those of the harness are folded away unless `EVERY` step is."""
+"""The steps that can be listed; hidden families are left out unless `EVERY` step is listed."""
 
 
 class StepList(RecordList):
@@ -116,8 +117,12 @@ class StepList(RecordList):
         """What is known of the steps; without it all are listed."""
         self.listing = ALL
         """Which steps are listed: one of `LISTS`, or `EVERY`."""
-        self._listed: Sequence[int] | None = None
+        self._hidden: frozenset[Family] | None = None
+        """The families of steps that were hidden by a key; None for those that are hidden at first."""
+        self._listed: list[int] | None = None
         """The listed steps; None for every one."""
+        self._extra: int | None = None
+        """The hidden step that is listed because the cursor is on it."""
         self._seen_before: Collection[int] = ()
         """The steps that were seen when the unseen ones were asked for: they stay while they are read."""
         self.facts: Mapping[int, RowFact] = {}
@@ -132,10 +137,12 @@ class StepList(RecordList):
         """Released by whoever shows the step under the cursor."""
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Draw both rows along with the step, if it is read soon; a step that is not listed is unfolded."""
+        """Draw both rows along with the step, if it is read soon; one that is hidden is listed while it is in sight."""
         self.together.hold()
         if not self.lists(new):
-            self._list(ALL if self._among(ALL, new) else EVERY)
+            self._list(ALL)
+        elif self._extra is not None and self._extra != new:
+            self._list(self.listing)
         super().watch_cursor(old, new)
 
     # Which steps are listed
@@ -175,29 +182,41 @@ class StepList(RecordList):
         self.show_cursor()
 
     def know(self, survey: Survey | None) -> None:
-        """Take what is known of the steps, and fold those of the harness."""
+        """Take what is known of the steps, and hide the families that are hidden."""
         self.survey, before = survey, self.row_count
         self.set_count(self.count)
         if self.row_count != before:
             self.show_cursor()
 
+    @property
+    def hidden(self) -> frozenset[Family]:
+        """The families of steps that are not listed."""
+        at_first = self.survey.hidden_at_first if self.survey is not None else frozenset()
+        return at_first if self._hidden is None else self._hidden
+
+    def hide(self, family: Family) -> str:
+        """Hide a family of steps, or list it again; return what is hidden now, in words."""
+        self._hidden = self.hidden ^ {family}
+        self._list(ALL)
+        hidden = ", ".join(f"{count:,} {name}" for name, count in self._hidden_counts())
+        return f"Hidden: {hidden or 'nothing here'}" + ("; o lists them all" if hidden else "")
+
     def action_list(self, listing: str) -> None:
         """List steps of a kind alone."""
         self._seen_before = frozenset(self.seen) if listing == "unseen" else ()
         found = self._chosen(listing)
-        if found is not None and not found:
+        if found is not None and not found and listing != ALL:
             self.post_message(self.NothingToList(listing))
             return
-        if found is not None and self.cursor not in found:
+        if found and self.cursor not in found:
             place = bisect_left(found, self.cursor)
             self._listed = None
             self.cursor = found[min(place, len(found) - 1)]
         self._list(listing)
 
     def action_unfold(self) -> None:
-        """List the folded steps too, then steps of one kind alone, then all again."""
-        folds = self.survey is not None and bool(self.survey.harness)
-        order = (ALL, *([EVERY] if folds else []), *LISTS[1:])
+        """List the hidden steps too, then steps of one kind alone, then all again."""
+        order = (ALL, *([EVERY] if self._hidden_counts() else []), *LISTS[1:])
         at = order.index(self.listing) if self.listing in order else 0
         self._seen_before = frozenset(self.seen)
         following = (*order[at + 1 :], ALL)
@@ -206,13 +225,15 @@ class StepList(RecordList):
     def _chosen(self, listing: str) -> list[int] | None:
         """Return the steps of a list; None for every one."""
         survey = self.survey
-        if survey is None or listing == EVERY or (listing == ALL and not survey.harness):
+        if survey is None or listing == EVERY or (listing == ALL and not self._hidden_counts()):
             return None
-        return survey.listed(listing, self._seen_before, self.count)
+        return survey.listed(listing, self._seen_before, self.count, self.hidden)
 
-    def _among(self, listing: str, index: int) -> bool:
-        found = self._chosen(listing)
-        return found is None or index in found
+    def _hidden_counts(self) -> list[tuple[Family, int]]:
+        """Return the hidden families that have steps, and how many."""
+        survey = self.survey
+        found = [(family, survey.count_of(family)) for family in FAMILIES if family in self.hidden] if survey else []
+        return [(family, count) for family, count in found if count]
 
     def _list(self, listing: str) -> None:
         self.listing = listing
@@ -221,16 +242,18 @@ class StepList(RecordList):
         self.show_cursor()
 
     def _arrange(self) -> None:
-        self._listed = self._chosen(self.listing)
-        if not self.lists(self.cursor):
-            self.listing, self._listed = EVERY, None
+        """Find the listed steps; the one under the cursor is always among them."""
+        self._listed, self._extra = self._chosen(self.listing), None
+        if self._listed is not None and self.count and not self.lists(self.cursor):
+            insort(self._listed, self.cursor)
+            self._extra = self.cursor
         self.draw_frame()
 
     def draw_frame(self) -> None:
         """Show in the frame which steps are listed, and how many."""
-        folded = len(self.survey.harness) if self.survey is not None and self.listing in (ALL, "unseen") else 0
+        hidden = sum(count for _, count in self._hidden_counts()) if self.listing in (ALL, "unseen") else 0
         count = f"{self.row_count:,} of {self.count:,}" if self._listed is not None else f"{self.count:,}"
-        more = f" · {folded} folded, o shows them" if folded else ""
+        more = f" · {hidden:,} hidden: o" if hidden else ""
         names = [
             Content(name).stylize("bold reverse")
             if name == self.listing or (name == ALL and self.listing == EVERY)

@@ -6,8 +6,9 @@ from array import array
 from collections.abc import Collection
 from math import isnan, nan
 
-from gistpoint.sessions.records.model import OWN_FORMAT, Run, Step, StepKind
+from gistpoint.sessions.records.model import Run, Step, StepKind
 from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepMark
+from gistpoint.tui.screens.review.families import BY_SOLVERS, FAMILIES, Family, family_of, hidden_at_first
 
 KINDS = tuple(StepKind)
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
@@ -26,9 +27,6 @@ GLYPHS: dict[StepMark, tuple[str, str]] = {
     StepMark.TEST_RUN: ("t", "$text-secondary"),
 }
 """The glyphs of the marks on the strip, the weightiest first."""
-HARNESS = frozenset({StepKind.STATE, StepKind.PAUSE})
-"""Kinds of steps of our own attempts that are neither call, text, edit nor submission."""
-
 LOOKS = tuple(reversed(GLYPHS.values()))
 _WEIGHTS = {mark: len(GLYPHS) - place for place, mark in enumerate(GLYPHS)}
 
@@ -81,10 +79,12 @@ class Survey:
         self.submissions_left = array("f")
         self.others: dict[int, tuple[tuple[StepMark, int], ...]] = {}
         """The earlier steps that a step repeats or takes back."""
-        self.harness: set[int] = set()
-        """The steps of our own attempts that a reader can do without, such as pauses and restarts."""
+        self.families = array("B")
+        """The family of each step, as `FAMILIES` counts them from 1; 0 for none."""
+        self.turns = array("B")
+        """1 for each step of the solver, 0 for those of others."""
         self.finished = False
-        self._own = header is not None and header.format == OWN_FORMAT
+        self._format = header.format if header is not None else ""
         self._last_start = nan
 
     def __len__(self) -> int:
@@ -99,8 +99,9 @@ class Survey:
         self.costs.append(step.cost or 0.0)
         self.calls_left.append(_number(marked.spent.calls_left))
         self.submissions_left.append(_number(marked.spent.submissions_left))
-        if self._own and step.kind in HARNESS and step.label != "comfort":
-            self.harness.add(step.index)
+        family = family_of(step, self._format)
+        self.families.append(FAMILIES.index(family) + 1 if family is not None else 0)
+        self.turns.append(step.actor in BY_SOLVERS)
         others = tuple((item.mark, item.other) for item in marked.marked if item.other is not None)
         if others:
             self.others[step.index] = others
@@ -132,14 +133,28 @@ class Survey:
             f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "") for mark in self.marks(index)
         ]
 
-    def listed(self, kind: str, seen: Collection[int], count: int) -> list[int]:
+    @property
+    def hidden_at_first(self) -> frozenset[Family]:
+        """The families that are hidden until a key changes it; none before all steps were read."""
+        return hidden_at_first(self._format, len(self), self.count_of(Family.HARNESS) if self.finished else 0)
+
+    def count_of(self, family: Family) -> int:
+        """Return the number of steps of a family, among those that were read."""
+        return self.families.count(FAMILIES.index(family) + 1)
+
+    def listed(
+        self, kind: str, seen: Collection[int], count: int, hidden: Collection[Family] = frozenset()
+    ) -> list[int]:
         """Return which of `count` steps a list shows: `all` of them, `edits`, `errors` or those not `seen`.
 
-        Steps of the harness are in none; of steps that were not read yet, edits and errors are not known.
+        Families that are `hidden` are not in `all` and `unseen`; of steps that were not read yet, nothing is known.
         """
         if kind in ("all", "unseen"):
-            left_out = self.harness if kind == "all" else self.harness | set(seen)
-            return [step for step in range(count) if step not in left_out]
+            left_out = {FAMILIES.index(family) + 1 for family in hidden}
+            before = seen if kind == "unseen" else ()
+            known = [step for step, family in enumerate(self.families[:count])
+                     if family not in left_out and step not in before]  # fmt: skip
+            return [*known, *(step for step in range(len(self), count) if step not in before)]
         bit = _BITS[StepMark.EDIT.value if kind == "edits" else StepMark.ERROR.value]
         return [step for step, bits in enumerate(self.bits[:count]) if bits & bit]
 

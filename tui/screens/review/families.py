@@ -1,0 +1,59 @@
+"""Families of steps, which a key hides and shows again in the list of steps."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from gistpoint.sessions.records.model import OWN_FORMAT, Actor, Step, StepKind
+
+
+class Family(StrEnum):
+    """Steps that are hidden together; scores, ends, errors and what could not be read belong to none."""
+
+    HARNESS = "harness"
+    """Bookkeeping, and what the harness itself ran."""
+    MESSAGES = "messages"
+    FINDING = "finding"
+    COMMANDS = "commands"
+    PATCHES = "patches"
+
+
+FAMILIES = tuple(Family)
+BY_SOLVERS = frozenset({Actor.AGENT, Actor.PERSON})
+_OF_KIND = {
+    StepKind.STATE: Family.HARNESS,
+    StepKind.PAUSE: Family.HARNESS,
+    StepKind.SYSTEM: Family.MESSAGES,
+    StepKind.TASK: Family.MESSAGES,
+    StepKind.MESSAGE: Family.MESSAGES,
+    StepKind.CONTEXT: Family.MESSAGES,
+    StepKind.NOTE: Family.MESSAGES,
+    StepKind.VIEW: Family.FINDING,
+    StepKind.SEARCH: Family.FINDING,
+    StepKind.EXECUTE: Family.COMMANDS,
+    StepKind.TEST: Family.COMMANDS,
+    StepKind.TOOL: Family.COMMANDS,
+    StepKind.DELEGATE: Family.COMMANDS,
+    StepKind.EDIT: Family.PATCHES,
+    StepKind.SUBMIT: Family.PATCHES,
+}
+_FOR_SOLVERS = frozenset({Family.FINDING, Family.COMMANDS, Family.PATCHES})
+_FLOOD = 0.25
+"""The share of its steps from which on a foreign harness's own ones are hidden at first."""
+
+
+def family_of(step: Step, format: str) -> Family | None:
+    """Return the family of a step of a run in some format; None if it is always listed."""
+    family = _OF_KIND.get(step.kind)
+    if format == OWN_FORMAT:
+        return family if family is not Family.HARNESS or step.label != "comfort" else None
+    by_harness = step.actor in (Actor.ENVIRONMENT, Actor.SYSTEM)
+    if by_harness and (family in _FOR_SOLVERS or step.kind is StepKind.NOTE):
+        return Family.HARNESS
+    return family
+
+
+def hidden_at_first(format: str, count: int, of_harness: int) -> frozenset[Family]:
+    """Return what is hidden until a key changes it, in a run of `count` steps: the harness's, where they are many."""
+    floods = of_harness and (format == OWN_FORMAT or of_harness >= _FLOOD * count)
+    return frozenset({Family.HARNESS}) if floods else frozenset()
