@@ -224,6 +224,8 @@ class TraceReader(PartsReader):
         calls: list[RunCall] = []
         errors = [span.error] if span is not None and span.error else []
         times = [at for at in ((span.started, span.ended) if span is not None else ()) if at is not None]
+        if span is not None and span.kind != "model":
+            times = times[:1]  # what it surrounds has the time
         replies = [parts_of_reply(message) for message in span.replied] if span is not None else []
         if span is not None and span.kind == "model":
             calls = [call for reply in replies for call in reply.calls]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
-from gistpoint.sessions.formats.messages import Totals
+from gistpoint.sessions.formats.messages import Totals, headline
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
@@ -68,9 +68,9 @@ class _Lines:
 class _Reader(TextReader):
     format = "aider"
 
-    def __init__(self, probe: FileProbe, id: str) -> None:
+    def __init__(self, probe: FileProbe, chat: _Chat) -> None:
         super().__init__(probe)
-        self._id = id
+        self._chat = chat
         self._lines = _Lines()
         self._kind = ""
         self._totals = Totals()
@@ -96,7 +96,8 @@ class _Reader(TextReader):
         return Run(
             self.format,
             version[1] if version else "",
-            id=self._id,
+            id=self._chat.name,
+            task=headline(self._chat.asked) or f"chat of {self._chat.name}",
             model=model[1] if model else "",
             agent="aider",
             tokens=self._totals.tokens,
@@ -183,6 +184,7 @@ class _Chat:
     end: int
     name: str
     said: bool = False
+    asked: str = ""
     lines: _Lines = field(default_factory=_Lines)
 
 
@@ -203,6 +205,7 @@ def _chats(probe: FileProbe) -> Iterator[_Chat]:
             fresh = chat.lines.begins(text, following[2] if following else "", kind)
             kind = fresh or kind
             asked = text.startswith("#### ") and not text.startswith(("#### /", "#### !"))
+            chat.asked = chat.asked or (text.removeprefix("#### ") if asked else "")
             chat.said = chat.said or fresh == "reply" or (kind == "user" and asked)
             chat.end = end
         line = following
@@ -224,8 +227,7 @@ class Aider(Format):
         """List the chats in which somebody asked or answered; the only one has no id."""
         chats = list(_chats(probe))
         for chat in chats:
-            header = _open(probe, chat).header()
-            yield RunEntry(chat.name if len(chats) > 1 else "", replace(header, task=f"chat of {chat.name}"))
+            yield RunEntry(chat.name if len(chats) > 1 else "", _open(probe, chat).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a chat by the time at which it started, or the only one."""
@@ -236,7 +238,7 @@ class Aider(Format):
 
 
 def _open(probe: FileProbe, chat: _Chat) -> _Reader:
-    return _Reader(probe.part(RawRecord(chat.start, chat.end, None)), chat.name)
+    return _Reader(probe.part(RawRecord(chat.start, chat.end, None)), chat)
 
 
 FORMAT = Aider()

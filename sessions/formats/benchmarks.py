@@ -10,7 +10,7 @@ from gistpoint.sessions.records.values import as_dict, as_float, as_str, first
 TASKS = ("instance_id", "task_id", "task")
 IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id", "trajectory_id")
 PATCHES = ("patch", "generated_patch", "model_patch", "git_patch", "output_patch")
-_SOLVED = ("resolved", "target", "is_resolved", "success")
+_SOLVED = ("resolved", "target", "is_resolved", "success", "verified")
 HEADER = (
     "model", "model_name", "run_id", "reward", "exit_status", "exit_reason", "test_result", "problem_statement",
     *_SOLVED, *TASKS, *IDS, *PATCHES,

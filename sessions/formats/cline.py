@@ -15,6 +15,7 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import (
     Totals,
     cost_of,
+    headline,
     message_step,
     parts_of_message,
     parts_of_reply,
@@ -111,6 +112,7 @@ class _Reader(RunReader):
             self.format,
             as_str(self.fact("version")),
             id=as_str(self.fact("sessionId")),
+            task=headline(self._asked().replace("<task>", "")),
             model=self._models[0] if self._models else "",
             agent=joined(["Cline", as_str(self.fact("agent"))], " "),
             tokens=self._totals.tokens,
@@ -120,6 +122,11 @@ class _Reader(RunReader):
             extra={"models": list(self._models)} if len(self._models) > 1 else {},
             derived=frozenset({"tokens", "cost", "duration_s"}),
         )
+
+    def _asked(self) -> str:
+        """Return the first question."""
+        messages = objects(self.probe.array) or objects(self.probe.object.get("messages"))
+        return next((text for message in messages[:1] for text in _texts(message)), "")
 
     def completed(self, value: Json) -> Json:
         """Return a message in which a result that is JSON within a text is a value."""

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.messages import headline
 from gistpoint.sessions.records.archives import BytesBlob
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import (
@@ -133,7 +134,7 @@ class _Reader(PartsReader):
             self.format,
             as_str(self.fact("version")),
             id=as_str(self.fact("sessionId")) or self._seen.get("id", ""),
-            task=as_str(self.fact("customTitle")),
+            task=as_str(self.fact("customTitle")) or headline(_text_of(requests[0]) if requests else ""),
             model=self._seen.get("model", ""),
             agent=name or "GitHub Copilot",
             tokens=self._tokens,
@@ -210,9 +211,13 @@ def _ending(request: dict[str, Json]) -> dict[str, Json]:
     return {"isCanceled": True} if as_bool(request.get("isCanceled")) else {}
 
 
-def _message(request: dict[str, Json]) -> str:
+def _text_of(request: dict[str, Json]) -> str:
     message = request.get("message")
-    text = message if isinstance(message, str) else as_text(as_dict(message).get("text"))
+    return message if isinstance(message, str) else as_text(as_dict(message).get("text"))
+
+
+def _message(request: dict[str, Json]) -> str:
+    text = _text_of(request)
     files = objects(as_dict(request.get("variableData")).get("variables"))
     named = [as_str(first(item, "name", "id")) for item in files]
     return joined([text, *(f"[attached: {name}]" for name in named if name)])
@@ -257,13 +262,13 @@ def _leaves(value: Json) -> Iterator[str]:
         yield as_text(value)
         return
     stack: list[Json] = [node]
-    begun = False
+    said = ""
     while stack:
         found = as_dict(stack.pop())
-        if found.get("lineBreakBefore") and begun:
+        if found.get("lineBreakBefore") and said and not said.endswith("\n"):
             yield "\n"
         if isinstance(found.get("text"), str):
-            begun = True
+            said = as_text(found["text"]) or said
             yield as_text(found["text"])
         elif not found.get("children") and "data" in found:
             yield f"[{as_str(found.get('mimeType')) or 'data'}]"

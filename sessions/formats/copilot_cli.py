@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
+from gistpoint.sessions.formats.messages import headline
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -24,6 +25,7 @@ from gistpoint.sessions.records.values import (
     is_naive,
     joined,
     objects,
+    recoded,
     when,
 )
 
@@ -96,6 +98,8 @@ class _Reader(RunReader):
             self._end = "aborted" if name == "abort" else "task complete"
 
     def _start(self, name: str, data: dict[str, Json]) -> None:
+        if name == "user.message":
+            self._seen.setdefault("asked", recoded(as_text(data.get("content"))))
         if name == "session.start":
             self._seen.setdefault("sessionId", data.get("sessionId"))
             self._seen.setdefault("version", data.get("copilotVersion"))
@@ -104,7 +108,7 @@ class _Reader(RunReader):
                 self._seen.setdefault("model", data["selectedModel"])
 
     def header(self) -> Run:
-        if not self._seen:
+        if "asked" not in self._seen:
             for event in self.probe.lines:
                 self._start(as_str(event.get("type")), as_dict(event.get("data")))
         context = as_dict(self._seen.get("context"))
@@ -113,6 +117,7 @@ class _Reader(RunReader):
             self.format,
             as_str(self._seen.get("version")),
             id=as_str(self._seen.get("sessionId")),
+            task=headline(as_text(self._seen.get("asked"))),
             model=as_str(self._seen.get("model")),
             agent="Copilot CLI",
             exit_status=self._end,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import is_call, is_result, parts_of_message
+from gistpoint.sessions.formats.messages import headline, is_call, is_result, parts_of_message
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -100,6 +100,7 @@ class _Reader(RunReader):
             self.format,
             "stream" if self._opening else "transcript",
             id=as_str(self._opening.get("session_id")),
+            task=headline(self._asked()),
             model=as_str(self._opening.get("model")),
             agent="Cursor",
             exit_status=as_str(self._ending.get("subtype")),
@@ -108,6 +109,12 @@ class _Reader(RunReader):
             duration_s=None if spent is None else spent / 1000,
             extra={"cwd": self._opening["cwd"]} if self._opening.get("cwd") else {},
         )
+
+    def _asked(self) -> str:
+        """Return the first question."""
+        asked = [line for line in self.probe.lines if "user" in (line.get("role"), line.get("type"))]
+        parts = [parts_of_message(as_dict(line.get("message")).get("content")) for line in asked[:1]]
+        return joined(text for part in parts for text in part.texts)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         records = [as_dict(raw.value) for raw in raws]

@@ -38,7 +38,7 @@ _STEPS = "trajectory_steps"
 """R2E-Gym's steps: a thought, an action and an observation each."""
 _MARKS = frozenset(
     ("instance_id", "traj_id", "trajectory_id", "resolved", "target", "test_result", "generated_patch", "model_patch",
-     "run_id", "exit_status", _STEPS)
+     "run_id", "exit_status", "verified", _STEPS)
 )  # fmt: skip
 """Members of a row, at least one of which tells it from a conversation alone."""
 _NAMES = ("instance_id", "id", "task_id", "traj_id", "trajectory_id", "docker_image")
@@ -265,10 +265,7 @@ def _named(probe: FileProbe, seen: list[str]) -> Iterator[tuple[str, Row, str]]:
             shared = key
             name = as_str(next((row.member(name) for name in _NAMES if row.member(name) is not None), ""))
             id = names.name(name or str(row.number))
-            if row.record is None:
-                places[id] = (row.number, 0, 0)
-            elif not row.record.damage:
-                places[id] = (row.number, row.record.start, row.record.end)
+            _PLACES.add(places, id, row)
             yield id, row, key
 
 

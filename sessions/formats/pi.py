@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.messages import Totals, thought_text
+from gistpoint.sessions.formats.messages import Totals, headline, thought_text
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -77,7 +77,7 @@ class _Reader(RunReader):
             self.format,
             as_str(opening.get("version")),
             id=as_str(opening.get("id")),
-            task=as_str(opening.get("name")),
+            task=as_str(opening.get("name")) or headline(self._asked()),
             model=as_str(first(opening, "model", "modelId")),
             agent="pi",
             exit_status=self._end,
@@ -89,6 +89,11 @@ class _Reader(RunReader):
             extra={"cwd": opening["cwd"]} if opening.get("cwd") else {},
             derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),
         )
+
+    def _asked(self) -> str:
+        """Return the first question, if it is near the beginning of the file."""
+        messages = [as_dict(line.get("message")) for line in self.probe.lines]
+        return next((as_text(item.get("content")) for item in messages if item.get("role") == "user"), "")
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         entries = [as_dict(raw.value) for raw in raws]
@@ -168,6 +173,7 @@ class Pi(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(("message.api", "message.provider", "message.usage", "message.stopReason", "message.toolName"),
                  "counts and settings of the provider; the model, the tokens and the cost are shown"),
+        NotShown(("message.content.partialJson",), "a call's arguments as they came; the call has them"),
         NotShown(("message.content.thinkingSignature", "message.content.textSignature",
                   "message.content.thoughtSignature"), "encoded: the provider alone can read it"),
     )  # fmt: skip

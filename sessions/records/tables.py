@@ -93,9 +93,10 @@ class Places:
     def __init__(self) -> None:
         self._files: OrderedDict[_FileKey, dict[str, tuple[int, int, int]]] = OrderedDict()
         self._reading: tuple[_FileKey, Iterator[Row], int] | None = None
+        self._latest: tuple[dict[str, tuple[int, int, int]], str, Row] | None = None
 
     def of(self, probe: FileProbe) -> dict[str, tuple[int, int, int]]:
-        """Return the number, start and end of the known rows of a file, to be read and added to."""
+        """Return the number, start and end of the known rows of a file, to which `add` adds."""
         key = _key_of(probe)
         if key is None:
             return {}
@@ -105,11 +106,21 @@ class Places:
             self._files.popitem(last=False)
         return known
 
+    def add(self, known: dict[str, tuple[int, int, int]], id: str, row: Row) -> None:
+        """Add a row to those of its file; the latest is kept decoded, for whoever opens each row that is listed."""
+        record = row.record
+        if record is None or not record.damage:
+            known[id] = (row.number, record.start if record else 0, record.end if record else 0)
+            self._latest = (known, id, row)
+
     def row(self, probe: FileProbe, id: str) -> Row | None:
         """Return a row that is known, None if it is not, or can't be decoded."""
-        place = self.of(probe).get(id)
+        known = self.of(probe)
+        place, latest = known.get(id), self._latest
         if place is None:
             return None
+        if latest is not None and latest[0] is known and latest[1] == id:
+            return latest[2]
         if not probe.head.startswith(PARQUET):
             return _row_at(probe, *place)
         key, wanted = _key_of(probe), place[0]
