@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded
 from gistpoint.sessions.formats.calls import command_in
-from gistpoint.sessions.records.model import CutText, Run, Step, TextScope, json_text, parts_of
+from gistpoint.sessions.records.model import CutText, Run, RunCall, Step, TextScope, json_text, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 
 GLYPHS = {
@@ -16,6 +16,15 @@ GLYPHS = {
     "error": "x", "end": "#", "unknown": "?", "damaged": "x",
 }  # fmt: skip
 """One character for each kind of step, for lists on any terminal."""
+
+SHELLS = frozenset(
+    ("bash", "execute_bash", "sh", "shell", "local_shell", "shell_command", "exec_command", "run_shell_command",
+     "command_execution")
+)  # fmt: skip
+"""Tools that a row does not name: the kind of the step tells what the command does."""
+_WORDS = 160
+"""Characters of a step in one line."""
+FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
 
 
 def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:
@@ -34,7 +43,19 @@ def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000)
 
 
 def header_lines(run: Run) -> Iterator[str]:
-    """Yield the lines of a header; derived values are marked with a tilde, unknown ones are omitted."""
+    """Yield the lines of a header: its facts, other texts of the file, what is not shown, and warnings."""
+    for name, value in header_facts(run):
+        yield f"{name:<12} {value}"
+    for noted in run.also:
+        yield f"{noted.path}: {bounded(noted.text, 20_000)}"
+    for item in run.not_shown:
+        yield f"{'not shown':<12} {', '.join(item.names)}: {item.reason}"
+    for warning in run.warnings:
+        yield f"{'warning':<12} {warning}"
+
+
+def header_facts(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield the known facts about a run with their names; derived values are marked with a tilde."""
     tokens = " / ".join(str(n) for n in (run.tokens.prompt, run.tokens.completion) if n is not None)
     facts = {
         "format": f"{run.format} {run.format_version}".strip(), "id": run.id, "task": run.task, "model": run.model,
@@ -46,17 +67,11 @@ def header_lines(run: Run) -> Iterator[str]:
     }  # fmt: skip
     for name, value in facts.items():
         if value:
-            yield f"{name.replace('_', ' '):<12} {'~' if name in run.derived else ''}{value}"
+            yield name.replace("_", " "), f"{'~' if name in run.derived else ''}{value}"
     for link in run.links:
-        yield f"{'goes on in':<12} {link}"
+        yield "goes on in", link
     for name, fact in run.extra.items():
-        yield f"{name.replace('_', ' '):<12} {fact if isinstance(fact, str) else json_text(fact, None)}"
-    for noted in run.also:
-        yield f"{noted.path}: {bounded(noted.text, 20_000)}"
-    for item in run.not_shown:
-        yield f"{'not shown':<12} {', '.join(item.names)}: {item.reason}"
-    for warning in run.warnings:
-        yield f"{'warning':<12} {warning}"
+        yield name.replace("_", " "), fact if isinstance(fact, str) else json_text(fact, None)
 
 
 def summary(step: Step, width: int = 100) -> str:
@@ -73,10 +88,72 @@ def summary(step: Step, width: int = 100) -> str:
     return line + (f"  [{', '.join(sorted(step.flags))}]" if step.flags else "")
 
 
+def row_words(step: Step) -> str:
+    """Return a step in one line: its first call and that call's object, else its text."""
+    call = step.calls[0] if step.calls else None
+    parsed = (call.parsed or {}) if call is not None else {}
+    path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
+    if call is not None and path is None and len(step.calls) == 1 and (words := _plain_call(call)):
+        return words
+    if call is None or path is None:
+        words = summary(step, _WORDS)
+        return words.removeprefix(f"{call.tool} ") if call is not None and call.tool.lower() in SHELLS else words
+    doing = parsed.get("command")
+    more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
+    name = next((parsed[key] for key in ("function_name", "func_name") if isinstance(parsed.get(key), str)), None)
+    place = f"{path}::{name}" if name else path
+    return f"{doing if isinstance(doing, str) else call.tool} {place}{more}"[:_WORDS]
+
+
+def _plain_call(call: RunCall) -> str:
+    """Return a call of one of our tools without the marks of JSON: those have no argument, or one that is a text."""
+    values = list((call.parsed or {}).values())
+    if call.arguments.strip() not in ("", "{}") and (len(values) != 1 or not isinstance(values[0], str)):
+        return ""
+    if call.tool.lower() in SHELLS or set(call.parsed or {}) & {"command", "cmd", "keystrokes"}:
+        return ""
+    return " ".join(f"{call.tool} {values[0] if values else ''}"[: _WORDS * 4].split())[:_WORDS]
+
+
 def moment(seconds: float, *, naive: bool) -> str:
     """Return a time as ISO 8601, without a time zone if it was written without one."""
     at = datetime.fromtimestamp(seconds, UTC)
     return (at.replace(tzinfo=None) if naive else at).isoformat(timespec="milliseconds")
+
+
+def step_facts(step: Step) -> list[str]:
+    """Return the facts about a step other than its texts, a few words each; a tilde marks derived ones."""
+    facts = [step.kind.value, step.actor.value, step.label, step.model]
+    if step.started is not None:
+        stamp = moment(step.started, naive=step.naive)[:19].replace("T", " ")
+        facts.append(f"{_tilde(step, 'started')}{stamp}" + (" (no zone)" if step.naive else ""))
+    if step.started is not None and step.ended is not None and step.ended > step.started:
+        facts.append(f"{_tilde(step, 'ended')}{step.ended - step.started:.1f} s")
+    tokens = step.tokens
+    counted = [
+        f"{name} {value:,}"
+        for name, value in (("in", tokens.prompt), ("cached", tokens.cached), ("out", tokens.completion))
+        if value is not None
+    ]
+    if counted:
+        facts.append(f"{_tilde(step, 'tokens')}tokens {', '.join(counted)}")
+    if step.cost is not None:
+        facts.append(f"{_tilde(step, 'cost')}${step.cost:.4f}")
+    facts += [FLAG_WORDS.get(flag, flag) for flag in sorted(step.flags)]
+    return [fact for fact in facts if fact]
+
+
+def _tilde(step: Step, field: str) -> str:
+    return "~" if field in step.derived else ""
+
+
+def language_of(call: RunCall) -> str:
+    """Return the language of a call's argument: a shell's command, or the code of a Python file; empty if neither."""
+    parsed = call.parsed or {}
+    if call.tool.lower() in SHELLS:
+        return "bash"
+    paths = [value for value in parsed.values() if isinstance(value, str) and "\n" not in value]
+    return "python" if any(path.endswith(".py") for path in paths) or "func_code" in parsed else ""
 
 
 def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:

@@ -120,7 +120,16 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Review",
         _RV,
     ),
-    Key("review.verdict", "V", "annotate('verdict')", "Verdict", "Say what you think of the run", "Review", _RV, True),
+    Key(
+        "review.verdict",
+        "V",
+        "annotate('verdict')",
+        "Verdict",
+        "Judge the run; Y accepts it at once",
+        "Review",
+        _RV,
+        True,
+    ),
     Key(
         "review.blind",
         "ctrl+b",

@@ -73,7 +73,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("c", "comment", "review.comment judge.comment"),
     KeyWord("C", "compare", "runs.compare review.compare"),
     KeyWord("L", "label", "review.label"),
-    KeyWord("V", "verdict", "review.verdict"),
+    KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
     KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold"),
     KeyWord("s tilde", "sort, turn the order round", "home.sort home.reverse runs.sort runs.reverse"),

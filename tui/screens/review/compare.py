@@ -19,9 +19,10 @@ from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read_side
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Spent
+from gistpoint.sessions.runs.rendering import row_words
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import known_task, row_words, short_task, solver_words, title_known
+from gistpoint.tui.screens.review.loading import known_task, short_task, solver_words, title_known
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_list import kind_words
 from gistpoint.tui.screens.review.step_view import StepView, compose

@@ -41,6 +41,16 @@ class GistScoring(ViewJob):
 
     # Scoring
 
+    def toggle_shown(self) -> bool:
+        """Score the gist on its page, or stop scoring; return False if that page is not in sight."""
+        from gistpoint.tui.screens.review.pages.gist import StepGistPage
+
+        page = self._view.pages.made.get("gist")
+        if not self.running and self._view.pages.current != "gist":
+            return False
+        self.toggle(page.text if isinstance(page, StepGistPage) else "")
+        return True
+
     def toggle(self, text: str) -> None:
         """Score a gist in a sandbox, or stop scoring."""
         if self.stops():

@@ -28,6 +28,7 @@ def run_fields(header: Run, said: Review | None, place: str, *, hides: bool) -> 
     return [
         HeaderField("cost", f"${header.cost:,.2f}" if header.cost and not hides else ""),
         HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
+        HeaderField("verdict", said.verdict.said if said is not None and said.verdict is not None else ""),
         HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
         HeaderField("run", place),
         HeaderField("", header.format, "$foreground 60%"),

@@ -17,9 +17,9 @@ from textual.message_pump import MessagePump
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.records.model import Actor, Run, RunCall, Step, StepKind
+from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.rendering import summary
+from gistpoint.sessions.runs.rendering import row_words
 from gistpoint.tui.jobs import Job, Jobs
 
 if TYPE_CHECKING:
@@ -37,12 +37,6 @@ _FRAME_S = 0.05
 """The time left to the screen to draw the last step before all others are counted."""
 _REPORT_S = 0.5
 _ROWS = 2_000
-_WORDS = 160
-SHELLS = frozenset(
-    ("bash", "execute_bash", "sh", "shell", "local_shell", "shell_command", "exec_command", "run_shell_command",
-     "command_execution")
-)  # fmt: skip
-"""Tools that a row does not name: the kind of the step tells what the command does."""
 _SLICE = 48
 _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
@@ -141,33 +135,6 @@ def is_our_id(task: str) -> bool:
 def short_task(task: str) -> str:
     """Return a task's name, an id of ours as everywhere by its beginning."""
     return task[:_SHORTEST_ID] if is_our_id(task) else task
-
-
-def row_words(step: Step) -> str:
-    """Return a step in one line: its first call and that call's object, else its text."""
-    call = step.calls[0] if step.calls else None
-    parsed = (call.parsed or {}) if call is not None else {}
-    path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
-    if call is not None and path is None and len(step.calls) == 1 and (words := _plain_call(call)):
-        return words
-    if call is None or path is None:
-        words = summary(step, _WORDS)
-        return words.removeprefix(f"{call.tool} ") if call is not None and call.tool.lower() in SHELLS else words
-    doing = parsed.get("command")
-    more = f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
-    name = next((parsed[key] for key in ("function_name", "func_name") if isinstance(parsed.get(key), str)), None)
-    place = f"{path}::{name}" if name else path
-    return f"{doing if isinstance(doing, str) else call.tool} {place}{more}"[:_WORDS]
-
-
-def _plain_call(call: RunCall) -> str:
-    """Return a call of one of our tools without the marks of JSON: those have no argument, or one that is a text."""
-    values = list((call.parsed or {}).values())
-    if call.arguments.strip() not in ("", "{}") and (len(values) != 1 or not isinstance(values[0], str)):
-        return ""
-    if call.tool.lower() in SHELLS or set(call.parsed or {}) & {"command", "cmd", "keystrokes"}:
-        return ""
-    return " ".join(f"{call.tool} {values[0] if values else ''}"[: _WORDS * 4].split())[:_WORDS]
 
 
 class RunRewritten(OfRun):

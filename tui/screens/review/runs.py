@@ -237,7 +237,7 @@ def _filled(
     for label in review.labels:
         counts[label.label] = counts.get(label.label, 0) + 1
     labels = tuple(f"{name}×{count}" if count > 1 else name for name, count in sorted(counts.items()))
-    said = review.verdict.verdict.value.replace("_", " ") if review.verdict is not None else ""
+    said = review.verdict.said if review.verdict is not None else ""
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
     listed = Listed(row.name, row.listed.size, header, row.listed.problem)
     return RunRow(listed, labels, said, hides, title(header.task, bool(header.verdict)))

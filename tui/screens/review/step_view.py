@@ -27,8 +27,8 @@ from gistpoint.sessions.records.model import (
     call_text,
     parts_of,
 )
-from gistpoint.sessions.runs.rendering import moment
-from gistpoint.tui.screens.review.loading import SHELLS, RunLoader
+from gistpoint.sessions.runs.rendering import language_of, step_facts
+from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
 from gistpoint.tui.widgets.text_lines import TextLines
@@ -44,7 +44,6 @@ REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
 _COLOUR_S = 0.05
 """Code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
-FLAG_WORDS = {"long": "a text of it is long", "unknown": "an event that the format's reader does not know"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,28 +133,6 @@ def compose(
     return builder.done()
 
 
-def step_facts(step: Step) -> list[str]:
-    """Return the facts about a step other than its texts, a few words each; a tilde marks derived ones."""
-    facts = [step.kind.value, step.actor.value, step.label, step.model]
-    if step.started is not None:
-        stamp = moment(step.started, naive=step.naive)[:19].replace("T", " ")
-        facts.append(f"{_tilde(step, 'started')}{stamp}" + (" (no zone)" if step.naive else ""))
-    if step.started is not None and step.ended is not None and step.ended > step.started:
-        facts.append(f"{_tilde(step, 'ended')}{step.ended - step.started:.1f} s")
-    tokens = step.tokens
-    counted = [
-        f"{name} {value:,}"
-        for name, value in (("in", tokens.prompt), ("cached", tokens.cached), ("out", tokens.completion))
-        if value is not None
-    ]
-    if counted:
-        facts.append(f"{_tilde(step, 'tokens')}tokens {', '.join(counted)}")
-    if step.cost is not None:
-        facts.append(f"{_tilde(step, 'cost')}${step.cost:.4f}")
-    facts += [FLAG_WORDS.get(flag, flag) for flag in sorted(step.flags)]
-    return [fact for fact in facts if fact]
-
-
 def sized(characters: int) -> str:
     """Return a length in readable form."""
     if characters < 10_000:
@@ -163,10 +140,6 @@ def sized(characters: int) -> str:
     return (
         f"{characters / 1e3:,.0f} k characters" if characters < 1_000_000 else f"{characters / 1e6:,.1f} M characters"
     )
-
-
-def _tilde(step: Step, field: str) -> str:
-    return "~" if field in step.derived else ""
 
 
 def _mark(step: Step, field: str) -> str:
@@ -243,7 +216,7 @@ class _Builder:
                 return
         first, before = self._line + 2, self._line
         self.part(title, TextScope.CALL, number, call_text(call), always=True, skipped=skipped)
-        if (language := _language(call)) and self._line > before + 2:
+        if (language := language_of(call)) and self._line > before + 2:
             self._code.append(CodeLines(first, self._line, language))
 
     def lines(self, title: str, lines: Sequence[str]) -> None:
@@ -277,15 +250,6 @@ class _Builder:
             tuple(self._code),
             tuple(self._repeated),
         )
-
-
-def _language(call: RunCall) -> str:
-    """Return the language of a call's argument: a shell's command, or the code of a Python file."""
-    parsed = call.parsed or {}
-    if call.tool.lower() in SHELLS:
-        return "bash"
-    paths = [value for value in parsed.values() if isinstance(value, str) and "\n" not in value]
-    return "python" if any(path.endswith(".py") for path in paths) or "func_code" in parsed else ""
 
 
 def _length(text: str, shown: str) -> str:
