@@ -25,7 +25,7 @@ from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.records.model import Run
-from gistpoint.sessions.runs.opening import Listed, list_runs, open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.loading import known_task, title_known
@@ -104,18 +104,18 @@ def _filled(
     row: RunRow, book: ReviewBook, settings: ReviewSettings, cancel: CancelToken, title: Callable[[str, bool], str]
 ) -> RunRow:
     try:
-        document = open_run(row.name)
+        document = open_run(row.name, known=row.listed.format)
         document.build(cancel=cancel)
-        settle(document, book)
-        header = document.header
-        review = book.review(run_key(document), settings.reviewer)
+        key = run_key(document)
+        header = settle(document, book, key).header
+        review = book.review(key, settings.reviewer)
     except CancelledError:
         raise
     except UserError as error:
         return replace(row, listed=replace(row.listed, problem=str(error)))
     header = replace(header, task=header.task or row.header.task)
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
-    listed = Listed(row.name, row.listed.size, header, row.listed.problem)
+    listed = replace(row.listed, header=header)
     return RunRow(listed, review, hides, title(header.task, bool(header.verdict)))
 
 
