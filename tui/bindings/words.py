@@ -75,7 +75,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("L", "label", "review.label"),
     KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
-    KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold"),
+    KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all"),
     KeyWord("s tilde", "sort, turn the order round", "home.sort home.reverse runs.sort runs.reverse"),
     KeyWord("ampersand", "group", "runs.group"),
     KeyWord("less_than_sign greater_than_sign", "callers, callees", "places.callers places.callees"),

@@ -94,7 +94,7 @@ def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed
             problems.append(listed)
             continue
         try:
-            document = _settled(open_run(listed.name))
+            document = _settled(open_run(listed.name, known=listed.format))
         except RunFileError as error:
             problems.append(Listed(listed.name, listed.size, None, str(error)))
             continue
@@ -295,7 +295,7 @@ def _documents(paths: Iterable[str], problems: list[Listed]) -> Iterator[RunDocu
             problems.append(listed)
             continue
         try:
-            yield open_run(listed.name)
+            yield open_run(listed.name, known=listed.format)
         except RunFileError as error:
             problems.append(Listed(listed.name, listed.size, None, str(error)))
 
