@@ -10,9 +10,9 @@ from gistpoint.sessions.runs.profile import (
     WORKS,
     Bin,
     Counted,
+    GoalReached,
     Profile,
-    Reached,
-    TestRun,
+    TestRunCounts,
     Work,
     cost_of,
     missing_in,
@@ -176,7 +176,7 @@ def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
 # Facts below it
 
 
-def _reached(found: Reached, profile: Profile) -> Iterator[Line]:
+def _reached(found: GoalReached, profile: Profile) -> Iterator[Line]:
     yield _named("right", found.function)
     steps = (("① file read", found.read), ("② seen", found.seen), ("③ edited", found.edited))
     words = (
@@ -200,7 +200,7 @@ def _tests(profile: Profile) -> Iterator[Line]:
         yield _named("", f"… {profile.more_test_runs:,} after these", _MUTED)
 
 
-def _test_run(found: TestRun, *, first: bool) -> Line:
+def _test_run(found: TestRunCounts, *, first: bool) -> Line:
     start = _named("tests" if first else "", f"step {found.step + 1:>6,}  ")
     if found.passed is None or found.failed is None:
         ended = {True: "passed", False: "failed", None: "ended"}[found.went_well]

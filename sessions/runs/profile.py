@@ -88,7 +88,7 @@ class Counted:
 
 
 @dataclass(slots=True)
-class Share:
+class WorkShare:
     """The steps of a kind of work, and the seconds they took."""
 
     steps: int = 0
@@ -96,7 +96,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class TestRun:
+class TestRunCounts:
     """A run of tests; the counts are None if the results do not show them."""
 
     __test__ = False
@@ -109,7 +109,7 @@ class TestRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class GoalReached:
     """The steps at which a broken function's file was first read, it was first seen, and first edited."""
 
     function: str
@@ -119,14 +119,14 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class SolverMove:
     """A step of the solver in short: its work, and the file that it is about, if it names one."""
 
     step: int
     work: Work
     path: str = ""
 
-    def like(self, other: Move) -> bool:
+    def like(self, other: SolverMove) -> bool:
         """Whether two runs do the same: the same kind of work, on the same file."""
         return self.work is other.work and (self.path == other.path or same_path(self.path, other.path))
 
@@ -142,9 +142,9 @@ class Profile:
     bins: tuple[Bin, ...]
     bin_steps: int
     """The steps of a bin; the last may have fewer."""
-    shares: Mapping[Work, Share]
+    shares: Mapping[Work, WorkShare]
     """The kinds of work that occur."""
-    reached: tuple[Reached, ...]
+    reached: tuple[GoalReached, ...]
     """Empty if the functions that are broken are not known."""
     first_edit: int | None
     submissions: Counted
@@ -154,14 +154,14 @@ class Profile:
     reverted: Counted
     wasted: int
     """Steps that failed, repeat a call, read again what did not change, or take an edit back."""
-    test_runs: tuple[TestRun, ...]
+    test_runs: tuple[TestRunCounts, ...]
     more_test_runs: int
     """Test runs beyond the first `MOST_TEST_RUNS`."""
     condensed: Counted
     """Steps at which the context was condensed or copied."""
     last_context: int | None
     spent: Spent
-    moves: tuple[Move, ...]
+    moves: tuple[SolverMove, ...]
     """The first `MOST_MOVES`."""
     timed: bool
     """Whether times or durations are recorded."""
@@ -216,7 +216,7 @@ class Profiler:
         """The number of steps that were fed."""
         self._bins: list[Bin] = []
         self._bin_steps = 1
-        self._shares: dict[Work, Share] = {}
+        self._shares: dict[Work, WorkShare] = {}
         self._firsts: dict[tuple[int, StepMark], int] = {}
         self._first_edit: int | None = None
         self._counted = {
@@ -230,12 +230,12 @@ class Profiler:
             )
         }
         self._wasted = 0
-        self._test_runs: list[TestRun] = []
+        self._test_runs: list[TestRunCounts] = []
         self._more_test_runs = 0
         self._condensed = Counted()
         self._last_context: int | None = None
         self._spent = Spent()
-        self._moves: list[Move] = []
+        self._moves: list[SolverMove] = []
         self._timed = False
 
     def feed(self, step: Step) -> None:
@@ -250,11 +250,11 @@ class Profiler:
         found = Bin()
         if work is not None:
             found.work[WORKS.index(work)] = 1
-            share = self._shares.setdefault(work, Share())
+            share = self._shares.setdefault(work, WorkShare())
             share.steps += 1
             share.seconds += seconds
             if len(self._moves) < MOST_MOVES:
-                self._moves.append(Move(step.index, work, _path(step, work)))
+                self._moves.append(SolverMove(step.index, work, _path(step, work)))
         self._count(step, marked, found, solver=solver)
         if StepMark.TEST_RUN in marked.marks and solver:
             self._add_test_run(step)
@@ -299,7 +299,7 @@ class Profiler:
     def profile(self) -> Profile:
         """Return the profile of the steps that were fed."""
         goals = (
-            Reached(str(goal.ref), *(self._firsts.get((number, mark)) for mark in FIRSTS))
+            GoalReached(str(goal.ref), *(self._firsts.get((number, mark)) for mark in FIRSTS))
             for number, goal in enumerate(self._marks.goals)
         )
         return Profile(
@@ -363,22 +363,22 @@ _UNITTEST_END = re.compile(r"^(OK|FAILED)(?: \(([^)]{1,200})\))?[ \r]*$", re.MUL
 _UNITTEST_COUNT = re.compile(r"([a-z ]*[a-z])=(\d{1,7})")
 
 
-def test_run_of(step: Step) -> TestRun:
+def test_run_of(step: Step) -> TestRunCounts:
     """Return the counts of a test run: as recorded, else as pytest, unittest, Jest or Cargo print them at the end."""
     recorded = step.state.get("test_run")
     if isinstance(recorded, dict):
         passed, failing = recorded.get("passed"), recorded.get("failing")
         if isinstance(passed, int) and isinstance(failing, list | tuple):
-            return TestRun(step.index, passed, len(failing), not failing and passed > 0)
+            return TestRunCounts(step.index, passed, len(failing), not failing and passed > 0)
     for result in reversed(step.results):
         counts = None if isinstance(result.text, CutText) else _counts(result.text[-_TAIL:])
         if counts is not None:
             passed, failed = counts
-            return TestRun(step.index, passed, failed, not failed and passed > 0)
+            return TestRunCounts(step.index, passed, failed, not failed and passed > 0)
     codes = [result.returncode for result in step.results if result.returncode is not None]
     if any(codes) or any(result.is_error for result in step.results):
-        return TestRun(step.index, went_well=False)
-    return TestRun(step.index)
+        return TestRunCounts(step.index, went_well=False)
+    return TestRunCounts(step.index)
 
 
 test_run_of.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test's
@@ -413,13 +413,13 @@ class Parting:
     """
 
     place: int
-    ways: tuple[tuple[Move | None, tuple[int, ...]], ...]
+    ways: tuple[tuple[SolverMove | None, tuple[int, ...]], ...]
 
 
 def parting_of(profiles: list[Profile]) -> Parting | None:
     """Return where runs part ways; None if fewer than two runs are given, or all do the same as far as is kept."""
     for place in range(max((len(profile.moves) for profile in profiles), default=0)):
-        ways: list[tuple[Move | None, list[int]]] = []
+        ways: list[tuple[SolverMove | None, list[int]]] = []
         for number, profile in enumerate(profiles):
             move = profile.moves[place] if place < len(profile.moves) else None
             same = next((runs for other, runs in ways if _alike(move, other)), None)
@@ -432,5 +432,5 @@ def parting_of(profiles: list[Profile]) -> Parting | None:
     return None
 
 
-def _alike(one: Move | None, other: Move | None) -> bool:
+def _alike(one: SolverMove | None, other: SolverMove | None) -> bool:
     return one is other if one is None or other is None else one.like(other)

@@ -94,7 +94,7 @@ def test_a_long_run_keeps_its_shape_in_a_bounded_number_of_bins() -> None:
 def ways(*runs: Sequence[tuple[StepKind, str]]) -> tuple[int, list[tuple[str, tuple[int, ...]]]] | None:
     profiles = [profile(*(step(n, kind, path) for n, (kind, path) in enumerate(run))) for run in runs]
     parting = parting_of(profiles)
-    return parting and (parting.place, [(str(move or "ended"), runs) for move, runs in parting.ways])
+    return None if parting is None else (parting.place, [(str(move or "ended"), runs) for move, runs in parting.ways])
 
 
 def test_runs_part_ways_at_the_first_step_of_another_kind_or_about_another_file() -> None:
