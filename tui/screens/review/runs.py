@@ -241,13 +241,11 @@ class RunsScreen(Screen[None]):
 
     def action_search(self) -> None:
         """Search in all runs of the list."""
-        names = self._names()
-        row = self.table.chosen
-        if row is None or not names:
-            return
-        screen = ReviewScreen(row.name, self._settings, runs=names)
-        self.app.push_screen(screen, self._reviewed)
-        screen.call_after_refresh(screen.search_all)
+        runs = {row.name: row for row in self.table.shown if row.listed.header is not None}
+        if runs:
+            from gistpoint.tui.screens.review.places import PlacesScreen
+
+            self.app.push_screen(PlacesScreen(runs, self._settings), self._reviewed)
 
     # Arranging
 
