@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from math import inf, nan
+from typing import Any, Generic, TypeVar
 
 from gistpoint.core.errors import UserError
 
 Row = TypeVar("Row")
 Value = float | str
+Summary = tuple[float, str]
+"""What a column says about a group of rows: the number that orders groups, and the text."""
 
 WIDE = 120
 """The width in cells from which a table shows all its columns."""
@@ -31,9 +34,9 @@ class Column(Generic[Row]):
     name: str
     """Its heading, and its name in queries."""
     shown: Callable[[Row], str]
-    value: Callable[[Row], Value] | None = None
-    """The number or word in the cell, for queries and sorting. By default the text that is shown."""
-    sort: Callable[[Row], Value] | None = None
+    value: Callable[[Row], Value | None] | None = None
+    """The number or word in the cell, for queries and sorting; None if not known. By default the text that is shown."""
+    sort: Callable[[Row], Value | None] | None = None
     """The sort key of rows, if not the value."""
     width: int = 0
     """In cells; 0 for the width of its widest cell."""
@@ -43,20 +46,24 @@ class Column(Generic[Row]):
     """The style of a cell, written with theme variables."""
     rank: int = 0
     """Its position in a terminal of fewer than `WIDE` cells, from 1; 0 hides it there, if any column has a position."""
+    least: int = 0
+    """The width to which it may be cut there, as the last one; 0 for its full width."""
     text: Callable[[Row], str] | None = None
     """The text that queries search for words, if not the text that is shown."""
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
     """Words that a query matches as a whole, such as `solved`, which then does not match `unsolved`."""
+    summary: Callable[[Sequence[Row]], Summary] | None = None
+    """What stands in the column in the line above a group."""
 
     def order(self, row: Row) -> tuple[float, str]:
         """Return the sort key of a row."""
         value = (self.sort or self.value or self.shown)(row)
-        return (0.0, value.lower()) if isinstance(value, str) else (float(value), "")
+        return (0.0, value.lower()) if isinstance(value, str) else (-inf if value is None else float(value), "")
 
     def number(self, row: Row) -> float:
-        """Return the number in the cell of a row, 0 for a word."""
+        """Return the number in the cell of a row: 0 for a word, and one that fits no condition if it is not known."""
         value = 0 if self.value is None else self.value(row)
-        return 0.0 if isinstance(value, str) else float(value)
+        return 0.0 if isinstance(value, str) else nan if value is None else float(value)
 
     def holds(self, row: Row, word: str) -> bool:
         """Whether the cell of a row contains a word, which is given in lower case."""
@@ -95,7 +102,13 @@ class RowQuery(Generic[Row]):
 
 def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
     """Read a query. Raises `QueryError` for an unknown column, or a number that can't be read."""
-    return RowQuery(tuple(_test(word, columns) for word in text.split()))
+    names = [column.name.lower() for column in columns]
+
+    def joined(match: re.Match[str]) -> str:
+        name, way = match.groups()
+        return f"{name}{way}" if any(known.startswith(name.lower()) for known in names) else match.group()
+
+    return RowQuery(tuple(_test(word, columns) for word in _SPACED.sub(joined, text).split()))
 
 
 def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
@@ -113,36 +126,53 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
         raise QueryError(
             f"There is no column {name}.", hint=f"Columns: {', '.join(c.name for c in columns if c.name)}."
         )
-    if way == ":" or (way == "=" and (column.value is None or not _is_number(wanted))):
+    number = number_of(wanted)
+    if way == ":" or (way == "=" and (column.value is None or number is None)):
         return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
     if column.value is None:
         raise QueryError(f"The column {column.name} holds no numbers.", hint=f"Write {name}:words.")
-    if not _is_number(wanted):
-        raise QueryError(f"{wanted or 'nothing'} is not a number.", hint=f"Write {name}{way}20, or {name}:words.")
-    number, compare = float(wanted), _WAYS[way]
+    if number is None:
+        raise QueryError(
+            f"{wanted or 'nothing'} is not a number.", hint=f"Write {name}{way}20, {name}{way}1.5k or {name}:words."
+        )
+    compare = _WAYS[way]
+    if way == "=":
+        return lambda row: (column.number(row) == number or column.shown(row) == wanted) is not bool(sign)
     return lambda row: compare(column.number(row), number) is not bool(sign)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+_SPACED = re.compile(r"\b([a-z_]\w*)\s*(<=|>=|<|>|=(?!=))\s*(?=\S)", re.IGNORECASE)
+_PRINTED = re.compile(r"\$?(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*([kmg%]?)", re.IGNORECASE)
+_TIME = re.compile(r"(?:(\d+):)?(\d+):(\d\d)")
+_UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+
+
+def number_of(text: str) -> float | None:
+    """Return a number as tables print it: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, and `1:30` in seconds; else None."""
+    if found := _TIME.fullmatch(text):
+        hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return float(hours * 3600 + minutes * 60 + seconds)
+    found = _PRINTED.fullmatch(text)
+    return float(found[1].replace(",", "")) * _UNITS[found[2].lower()] if found else None
 
 
 # Order
 
 
 class Heading(str):
-    """The line above a group of rows."""
+    """The line above a group of rows: its text, the name of the group, and its rows."""
 
-    __slots__ = ()
+    __slots__ = ("folded", "group", "rows")
+    folded: bool
+    """Whether the rows are left out."""
+    group: str
+    rows: Sequence[Any]
 
-
-def count_heading(name: str, rows: Sequence[object]) -> str:
-    """Return the line above a group: its name and how many rows it has."""
-    return f"{name}: {len(rows)}"
+    def __new__(cls, text: str, group: str = "", rows: Sequence[Any] = (), *, folded: bool = False) -> Heading:
+        """Return the line with that text."""
+        made = super().__new__(cls, text)
+        made.group, made.rows, made.folded = group, rows, folded
+        return made
 
 
 def arranged(
@@ -152,9 +182,13 @@ def arranged(
     *,
     reverse: bool = False,
     group: Column[Row] | None = None,
-    heading: Callable[[str, Sequence[Row]], str] = count_heading,
+    folded: Callable[[str], bool] = lambda name: False,
 ) -> list[Row | Heading]:
-    """Return the matching rows, in the order of a column or else their own; `heading` precedes each group's rows."""
+    """Return the matching rows, in the order of a column or else their own; a heading precedes the rows of each group.
+
+    Groups are in the order of what the column says about them; else the largest comes first. Rows of groups that are
+    `folded` are left out.
+    """
     kept = [row for row in rows if query.fits(row)]
     if column is not None:
         kept.sort(key=column.order, reverse=reverse)
@@ -165,7 +199,15 @@ def arranged(
     groups: dict[str, list[Row]] = {}
     for row in kept:
         groups.setdefault(group.shown(row) or "not known", []).append(row)
+    names = sorted(groups)
+    summary = column.summary if column is not None else lambda rows: (-len(rows), "")
+    if summary is not None:
+        names.sort(key=lambda name: summary(groups[name])[0], reverse=reverse)
+    elif reverse:
+        names.reverse()
     found: list[Row | Heading] = []
-    for name in sorted(groups):
-        found += [Heading(heading(name, groups[name])), *groups[name]]
+    for name in names:
+        members = groups[name]
+        heading = Heading(f"{len(members):,}× {name}", name, members, folded=folded(name))
+        found += [heading, *(() if heading.folded else members)]
     return found

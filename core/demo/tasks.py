@@ -115,5 +115,10 @@ def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
     )
 
 
+def recorded_runs() -> Path:
+    """Return the folder of the recorded runs on the demo's tasks."""
+    return Path(str(files(PACKAGE).joinpath("runs")))
+
+
 def _json(name: str) -> Any:
     return json.loads(files(PACKAGE).joinpath(name).read_text(encoding="utf-8"))

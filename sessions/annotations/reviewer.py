@@ -93,8 +93,11 @@ class Reviewer:
         note: str = "",
         corrected_time_s: float | None = None,
         minutes: float | None = None,
+        words: str = "",
     ) -> ReviewOperation:
-        """Give a verdict. Raises `ReviewError` for an exclusion without a reason, or a corrected time without a time.
+        """Give a verdict, in one's own `words` if there are any.
+
+        Raises `ReviewError` for an exclusion without a reason, or a corrected time without a time.
 
         Whether it is blind follows from the review so far.
         """
@@ -103,7 +106,7 @@ class Reviewer:
             raise ReviewError("Exclusions, and they alone, have reasons.", hint=f"One of {', '.join(ExcludeReason)}.")
         if (verdict is RunVerdict.ACCEPT_CORRECTED_TIME) != (corrected_time_s is not None):
             raise ReviewError("A corrected time belongs to accept_corrected_time, and to nothing else.")
-        data = RunVerdictData(verdict, self.review(run).hides_outcome, why, note, corrected_time_s, minutes)
+        data = RunVerdictData(verdict, self.review(run).hides_outcome, why, note, corrected_time_s, minutes, words)
         return self._add(run, ReviewOperationKind.VERDICT, data=data)
 
     def seen(self, run: str, steps: Iterable[StepKey]) -> None:

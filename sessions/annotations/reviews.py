@@ -90,6 +90,8 @@ class RunVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
     note: str = ""
     corrected_time_s: float | None = None
     minutes: float | None = None
+    words: str = ""
+    """The reviewer's own words for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,12 @@ class RunVerdictGiven:
     """Whether model and outcome were hidden when it was given."""
     reviewer: str
     utc_ms: int
+    words: str = ""
+
+    @property
+    def said(self) -> str:
+        """The verdict in the reviewer's own words, or by its name."""
+        return self.words or self.verdict.value.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +226,7 @@ def _verdict(operation: ReviewOperation) -> RunVerdictGiven | None:
         given.blind is True,
         operation.reviewer,
         operation.utc_ms,
+        given.words,
     )
 
 

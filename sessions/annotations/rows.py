@@ -81,7 +81,7 @@ def _of_review(review: Review) -> Iterator[Row]:
             "kind": "verdict",
             "verdict": verdict.verdict.value,
             "reasons": [reason.value for reason in verdict.reasons],
-            "text": verdict.note,
+            "text": ": ".join(filter(None, [verdict.words, verdict.note])),
             "corrected_time_s": verdict.corrected_time_s,
             "minutes": verdict.minutes,
             "blind": verdict.blind,

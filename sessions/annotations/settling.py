@@ -39,9 +39,9 @@ def _rules(given: RunVerdictGiven) -> bool | None:
     return False if ExcludeReason.SHORTCUT in given.reasons else None
 
 
-def settle(document: RunDocument, book: ReviewBook) -> RunDocument:
-    """Set on an open run whether reviewers accepted its pass, and return the run."""
-    document.accepted = accepted(book, run_key(document))
+def settle(document: RunDocument, book: ReviewBook, key: str = "") -> RunDocument:
+    """Set on an open run whether reviewers accepted its pass, and return the run; `key` is its key, if it is known."""
+    document.accepted = accepted(book, key or run_key(document))
     return document
 
 

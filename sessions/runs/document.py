@@ -148,6 +148,10 @@ class StepIndex:
 
     def step_at(self, member: int, offset: int) -> int | None:
         """Return the step whose record holds a byte, None between records."""
+        return self.stretch_at(member, offset)[0]
+
+    def stretch_at(self, member: int, offset: int) -> tuple[int | None, int]:
+        """Return the step whose record holds a byte, and the offset up to which the known records say the same."""
         if not self._sorted:
             matches = (
                 n
@@ -155,12 +159,13 @@ class StepIndex:
                 if self._member[n] == member and self._start[n] <= offset < self._end[n]
             )
             number = next(matches, None)
-            return None if number is None else self._owner[number]
+            return (None if number is None else self._owner[number]), offset + 1
         low, high = bisect_right(self._member, member - 1), bisect_right(self._member, member)
         number = bisect_right(self._start, offset, low, high) - 1
         if number < low or offset >= self._end[number]:
-            return None
-        return self._owner[number]
+            return None, offset + 1
+        end = self._end[number]
+        return self._owner[number], min(end, self._start[number + 1]) if number + 1 < high else end
 
 
 _SLICE_S = 0.008
@@ -502,9 +507,14 @@ class RunDocument:
 
     def step_covering(self, member: int, offset: int) -> int | None:
         """Return the step that a byte belongs to, building the index up to it; None between records."""
+        return self.stretch_covering(member, offset)[0]
+
+    def stretch_covering(self, member: int, offset: int) -> tuple[int | None, int]:
+        """Return the step that a byte belongs to, building the index up to it, and the offset up to which it is it."""
         while not self._finished and self._position <= (member, offset):
             self._advance(lambda: self._position > (member, offset))
-        return self.step_at(member, offset)
+        with self._lock:
+            return self._index.stretch_at(member, offset)
 
     def step_at(self, member: int, offset: int) -> int | None:
         """Return the step that a byte belongs to, if it is in the index."""

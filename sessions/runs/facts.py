@@ -339,6 +339,23 @@ class Spending:
         return max(at - self._started, self._spent.elapsed_s or 0.0), False
 
 
+class StepClock:
+    """Tells how long each step of a run took, in order."""
+
+    def __init__(self) -> None:
+        self._last_start: float | None = None
+
+    def feed(self, step: Step) -> float:
+        """Return the seconds of the next step: by its own times, its results' durations or the step before; else 0."""
+        durations = sum(result.duration_s or 0.0 for result in step.results)
+        if step.started is None:
+            return durations
+        before, self._last_start = self._last_start, step.started
+        if step.ended is not None and step.ended > step.started:
+            return step.ended - step.started
+        return durations or (0.0 if before is None else max(0.0, step.started - before))
+
+
 def submissions_in(step: Step) -> int:
     """Return how many submissions a step makes."""
     submissions = sum(submits(call.tool) for call in step.calls)

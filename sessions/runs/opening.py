@@ -25,7 +25,7 @@ from gistpoint.sessions.records.archives import (
     opened,
 )
 from gistpoint.sessions.records.folders import event_files, holds_trials, is_trial, run_files, trial_files
-from gistpoint.sessions.records.format import RunEntry
+from gistpoint.sessions.records.format import Format, RunEntry
 from gistpoint.sessions.records.model import Run, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
@@ -45,6 +45,8 @@ class Listed:
     problem: str = ""
     is_verdict: bool = False
     """Whether the file can be read and is not a run in a known format."""
+    format: Format | None = None
+    """The format of its file, if it is a run."""
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -151,7 +153,7 @@ def _runs(probe: FileProbe, name: str, size: int) -> Iterator[Listed]:
         header = entry.header
         if not header.task and not header.id:
             header = replace(header, task=Path(name.split("#")[0]).name, derived=header.derived | {"task"})
-        yield Listed(join_name(name, entry.id) if entry.id else name, size, header)
+        yield Listed(join_name(name, entry.id) if entry.id else name, size, header, format=format)
     if none:
         raise NoRunError(f"{name} holds no run of {format.name}.", hint="It was cut off, or is only begun.")
 
@@ -184,19 +186,20 @@ def join_name(path: str, *ids: str) -> str:
     return "#".join([path, *(quote(id, safe="/@:+,=") for id in ids if id)])
 
 
-def open_run(name: str | Path) -> RunDocument:
+def open_run(name: str | Path, *, known: Format | None = None) -> RunDocument:
     """Open a run by path or `PATH#ID`; read only both ends of the file. Raises `RunFileError` if that is impossible.
 
-    A folder is opened if it contains a journal. A file with several runs requires an id.
+    A folder is opened if it contains a journal. A file with several runs requires an id. `known` is the format of a run
+    that was listed under the name, which is then not recognised again.
     """
     path, id = split_name(str(name))
     if path.is_dir() and (path / JOURNAL).is_file():
         path = path / JOURNAL
     probe, rest = probe_of(path, id)
-    format = recognise(probe)
+    format = known or recognise(probe)
     probe.widen()
     run = unquote(rest)
-    if not run:
+    if not run and known is None:
         run = _only(format.runs(probe), probe.name)
     return RunDocument(format.open(probe, run), format, name=str(name), id=run, another=lambda: format.open(probe, run))
 

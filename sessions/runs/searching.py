@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.running import NEVER, CancelToken
@@ -28,8 +28,7 @@ class SearchError(UserError):
     """A pattern can't be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """One match: `start` and `end` count code points of the raw text of `scope`, `part` its calls or results."""
 
     run: str
@@ -68,6 +67,8 @@ class Query:
         literal = _longest_word(pattern) if regex else pattern
         self.forms = _byte_forms(literal, ignore) if literal else None
         self.lower = ignore or not pattern.isascii()
+        self._plain = None if regex else pattern
+        self._ignore = ignore
 
     def hits(self, run: str, document: RunDocument, step: Step) -> Iterator[Hit]:
         """Yield the matches in a step, in display order."""
@@ -78,15 +79,21 @@ class Query:
                 text = concatenated([f"{step.calls[part].tool}\n", text])
             if isinstance(text, CutText):
                 yield from self._in_pieces(run, document, step.index, scope, part, text)
-            else:
+            elif text:
                 yield from self._in_text(run, step.index, scope, part, text, 0)
 
     def _in_text(self, run: str, step: int, scope: TextScope, part: int, text: str, offset: int) -> Iterator[Hit]:
+        for start, end in self._spans(text):
+            yield Hit(run, step, scope, part, offset + start, offset + end, _line(text, start, end))
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        if self._plain is not None and (not self._ignore or (text.isascii() and self._plain.isascii())):
+            yield from _places(text.lower(), self._plain.lower()) if self._ignore else _places(text, self._plain)
+            return
         try:
             for match in self._pattern.finditer(text, timeout=_TIMEOUT_S):
-                start, end = match.span()
-                if start < end:
-                    yield Hit(run, step, scope, part, offset + start, offset + end, _line(text, start, end))
+                if match.start() < match.end():
+                    yield match.span()
         except TimeoutError as error:
             raise SearchError("The pattern takes too long on one step.", hint="Make it simpler.") from error
 
@@ -103,6 +110,13 @@ class Query:
                     yield hit
             offset += len(piece)
             kept = window[-4096:]
+
+
+def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
+    at, length = text.find(wanted), len(wanted)
+    while at >= 0:
+        yield at, at + length
+        at = text.find(wanted, at + length)
 
 
 def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
@@ -174,9 +188,12 @@ def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Ite
         return
     seen: set[int] = set()
     for member, blob in enumerate(document.blobs):
+        known_to = 0
         for offset in search_bytes(blob, query.forms, lower=query.lower):
+            if offset < known_to:
+                continue
             cancel.check()
-            step = document.step_covering(member, offset)
+            step, known_to = document.stretch_covering(member, offset)
             if step is not None and step not in seen:
                 seen.add(step)
                 yield step

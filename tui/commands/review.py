@@ -32,11 +32,12 @@ def review_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint review`."""
     parser.add_argument(
         "paths",
-        nargs="+",
+        nargs="*",
         metavar="PATH",
         help="files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or a "
         "study's folder: its attempts, blind",
     )
+    parser.add_argument("--demo", action="store_true", help="open recorded runs that come with gistpoint")
     parser.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
     parser.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
     add_read_as(parser)
@@ -46,6 +47,8 @@ def review_options(parser: argparse.ArgumentParser) -> Handler:
 
 def review(options: argparse.Namespace) -> int:
     """Open the list of runs, or the run if only one was named."""
+    if not options.paths and not options.demo:
+        raise UserError("Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with.")
     for path in options.paths:
         _require_there(path)
     heed_read_as(options)
@@ -53,6 +56,12 @@ def review(options: argparse.Namespace) -> int:
     from gistpoint.tui.review_app import ReviewApp
 
     locations = Locations.of_user()
+    if options.demo:
+        from gistpoint.core.demo.tasks import recorded_runs, unpack_demo
+
+        options.paths = [*options.paths, str(recorded_runs())]
+        for _ in unpack_demo(locations.demo):
+            pass
     reviewer = options.reviewer or getpass.getuser()
     replaying = partial(_replay, options)
     judging = partial(_judge, options)

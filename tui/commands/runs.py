@@ -94,7 +94,7 @@ def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed
             problems.append(listed)
             continue
         try:
-            document = _settled(open_run(listed.name))
+            document = _settled(open_run(listed.name, known=listed.format))
         except RunFileError as error:
             problems.append(Listed(listed.name, listed.size, None, str(error)))
             continue
@@ -189,7 +189,8 @@ def show_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint show`."""
     parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
     parser.add_argument("--step", type=step_number, metavar="N", help="all of the step N, counted from 1")
-    parser.add_argument("--json", action="store_true", help="the run, or the step, as ATIF")
+    parser.add_argument("--json", action="store_true", help="the run, or the step, as ATIF; a profile as JSON")
+    parser.add_argument("--profile", action="store_true", help="what was done when, waste, test runs and context")
     add_read_as(parser)
     return show
 
@@ -197,9 +198,16 @@ def show_options(parser: argparse.ArgumentParser) -> Handler:
 def show(options: argparse.Namespace) -> int:
     """Print a run or a step of it, for people or as ATIF."""
     heed_read_as(options)
+    if options.profile and options.step is not None:
+        raise UserError("--profile is about the whole run, and --step about one step.", hint="Give one of the two.")
     document = open_named(options.recorded)
     if options.step is None:
         _settled(document)
+    if options.profile:
+        from gistpoint.tui.commands.profiles import print_profile
+
+        print_profile(document, as_json=options.json)
+        return _doubted(document)
     if options.step is not None and not document.ensure(options.step - 1):
         count = document.step_count
         raise UserError(f"{options.recorded} has {plural(count, 'step')}: there is no step {options.step}.")
@@ -287,7 +295,7 @@ def _documents(paths: Iterable[str], problems: list[Listed]) -> Iterator[RunDocu
             problems.append(listed)
             continue
         try:
-            yield open_run(listed.name)
+            yield open_run(listed.name, known=listed.format)
         except RunFileError as error:
             problems.append(Listed(listed.name, listed.size, None, str(error)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from typing import Any, ClassVar, Generic
 
 from rich.cells import cell_len
@@ -13,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from gistpoint.core.text import visible_line
-from gistpoint.tui.tables import Column, Heading, Row, RowQuery, arranged, columns_for, count_heading, parse_query
+from gistpoint.tui.tables import Column, Heading, Row, RowQuery, arranged, columns_for, parse_query
 from gistpoint.tui.widgets.fitted import Fitted
 from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
@@ -34,6 +33,9 @@ class Table(Fitted, RecordList, Generic[Row]):
     """Whether rows that are too wide can be scrolled; if not, they are cut."""
     STRIPED: ClassVar[bool] = False
     """Whether every second row has another background."""
+
+    SPARING: ClassVar[bool] = False
+    """Whether a column that is empty in all records takes no room."""
 
     class Arranged(Message):
         """The shown rows have changed."""
@@ -61,6 +63,9 @@ class Table(Fitted, RecordList, Generic[Row]):
         """The column by which the rows are sorted; None for their own order."""
         self.reverse = False
         self.group: Column[Row] | None = None
+        self._all_folded = False
+        self._turned: set[str] = set()
+        """The groups that are folded although not all are, or not although all are."""
         self._query: RowQuery[Row] = RowQuery()
         self._widths: dict[str, int] = {}
 
@@ -74,8 +79,20 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     @property
     def shown(self) -> list[Row]:
-        """The matching rows, in order."""
-        return [row for row in self.rows if not isinstance(row, Heading)]
+        """The matching rows, in order, those of folded groups too."""
+        found: list[Row] = []
+        for row in self.rows:
+            if not isinstance(row, Heading):
+                found.append(row)
+            elif row.folded:
+                found.extend(row.rows)
+        return found
+
+    @property
+    def chosen_group(self) -> Heading | None:
+        """The heading of the group that the cursor is in; None without groups."""
+        above = (self.rows[n] for n in range(min(self.cursor, len(self.rows) - 1), -1, -1))
+        return next((row for row in above if isinstance(row, Heading)), None)
 
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
         """Show other rows; the cursor goes to the row with the key `at`, or stays on its own."""
@@ -101,19 +118,54 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def rearrange(self, at: object = None) -> None:
         """Put the rows in order."""
+        group = self.chosen_group
         if at is None and self.chosen is not None:
             at = self._key(self.chosen)
         self.rows = arranged(
-            self.records, self._query, self.column, reverse=self.reverse, group=self.group, heading=self.heading
+            self.records,
+            self._query,
+            self.column,
+            reverse=self.reverse,
+            group=self.group,
+            folded=lambda name: (name in self._turned) is not self._all_folded,
         )
-        places = ((n, row) for n, row in enumerate(self.rows) if not isinstance(row, Heading))
-        first = next(places, (0, None))
-        self._draw(next((n for n, row in chain([first], places) if row is not None and self._key(row) == at), first[0]))
+        self._draw(self._place(at, group.group if group is not None else None))
         self.post_message(self.Arranged(self))
 
-    def heading(self, name: str, rows: Sequence[Row]) -> str:
-        """Return the heading of a group."""
-        return count_heading(name, rows)
+    def _place(self, at: object, group: str | None) -> int:
+        """Return the place of a row by its key, or else of its group's heading, or else of the first row."""
+        first: int | None = None
+        heading: int | None = None
+        for n, row in enumerate(self.rows):
+            if isinstance(row, Heading):
+                holds = row.folded and at is not None and any(self._key(inner) == at for inner in row.rows)
+                heading = n if holds or (row.group == group and heading is None) else heading
+            elif at is not None and self._key(row) == at:
+                return n
+            elif first is None:
+                first = n
+        return next((n for n in (heading, first) if n is not None), 0)
+
+    # Groups
+
+    def group_by(self, column: Column[Row] | None) -> None:
+        """Group by a column, or not at all; no group of its own is folded or unfolded any more."""
+        self.group = column
+        self._turned.clear()
+        self.rearrange()
+
+    def fold(self, *, folded: bool) -> None:
+        """Fold or unfold the group that the cursor is in."""
+        heading = self.chosen_group
+        if heading is not None and heading.folded is not folded:
+            self._turned ^= {heading.group}
+            self.rearrange()
+
+    def fold_all(self) -> None:
+        """Fold all groups, or unfold all."""
+        self._all_folded = not self._all_folded
+        self._turned.clear()
+        self.rearrange()
 
     # Order
 
@@ -163,6 +215,8 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.set_count(len(self.rows), cursor=cursor)
 
     def _width_of(self, column: Column[Row]) -> int:
+        if self.SPARING and column is not self.column and not any(column.shown(record) for record in self.records):
+            return 0
         if column.width or (column is self.columns[-1] and not self.SIDEWAYS):
             return column.width
         texts = {column.shown(row) for row in self.shown}
@@ -181,15 +235,22 @@ class Table(Fitted, RecordList, Generic[Row]):
         Of columns that have a position in narrow terminals, those without room are left out, the last first.
         """
         found = [(column, self._widths.get(column.name, column.width)) for column in columns_for(self.columns, width)]
-        found = [(column, cells) for column, cells in found if cells or self.HEAD or column is self.columns[-1]]
+        keeps = self.HEAD and not self.SPARING
+        found = [(column, cells) for column, cells in found if cells or keeps or column is self.columns[-1]]
         if found and all(column.rank for column, _ in found) and not self.SIDEWAYS:
-            while len(found) > 1 and self.MARGIN + sum(cells + self.GAP for _, cells in found) - self.GAP > width:
+            room = width - self.MARGIN + self.GAP
+            while len(found) > 1 and self._least(found) > room:
                 found.pop()
         if found and found[-1][0].width and not self.SIDEWAYS:
             column, cells = found[-1]
             room = width - self.MARGIN - sum(cells + self.GAP for _, cells in found[:-1])
             found[-1] = (column, max(1, min(cells, room)))
         return found
+
+    def _least(self, found: Sequence[tuple[Column[Row], int]]) -> int:
+        """Return the width of columns if the last is cut as far as it may be."""
+        last, cells = found[-1]
+        return sum(cells + self.GAP for _, cells in found[:-1]) + min(cells, last.least or cells) + self.GAP
 
     def _titled(self, column: Column[Row]) -> str:
         if column is not self.column:
@@ -213,7 +274,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         """Return the cells of a row, or the heading of a group."""
         row = self.rows[index]
         if isinstance(row, Heading):
-            return [(f"── {row}", "bold $text-primary")]
+            return self._heading(row, here=index == self.cursor)
         picked = bool(self.picked) and self._key(row) in self.picked
         here, sign = "▸" if index == self.cursor else " ", "✓" if picked else " "
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
@@ -223,3 +284,15 @@ class Table(Fitted, RecordList, Generic[Row]):
             text = fitted_cells(visible_line(column.shown(row)), cells, right=column.right)
             pieces.append((text + " " * self.GAP, column.style(row)))
         return pieces
+
+    def _heading(self, row: Heading, *, here: bool) -> list[Piece]:
+        """Return the line above a group: its name, and below the columns what they say about it."""
+        laid = self._laid_out(self.size.width)
+        at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
+        room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
+        name = fitted_cells(visible_line(f"{'+' if row.folded else '-'} {row}"), max(1, room))
+        text = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN] + name + " " * self.GAP
+        for column, cells in laid[at:]:
+            said = column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
+            text += fitted_cells(visible_line(said), cells, right=column.right) + " " * self.GAP
+        return [(text, "bold $text-primary")]

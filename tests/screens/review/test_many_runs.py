@@ -6,6 +6,8 @@ from pathlib import Path
 
 from screens.review.reviewing import TURNS, Reviewing, command, mini_run, reviewing
 
+from gistpoint.core.demo.tasks import recorded_runs, unpack_demo
+from gistpoint.core.locations import Locations
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
 
@@ -107,3 +109,21 @@ async def test_escape_goes_back_one_level_and_never_ends_the_program(tmp_path: P
         await driver.until(lambda: driver.app.focused is driver.review.steps)
         await driver.press("escape")
         await driver.until(lambda: "q closes it" in driver.text())
+
+
+async def test_the_demo_has_runs_to_go_through() -> None:
+    for _ in unpack_demo(Locations.of_user().demo):
+        pass
+    async with reviewing(recorded_runs(), size=(120, 40)) as driver:
+        runs = driver.on(RunsScreen)
+        await driver.until(lambda: runs.table.count and all(row.header.step_count for row in runs.table.rows))
+        assert {row.header.format for row in runs.table.rows} == {"mini-swe-agent", "atif", "gistpoint"}
+        assert {row.header.verdict for row in runs.table.rows} == {"", "solved", "unsolved"}
+        await driver.until(lambda: "Tickets that cost too m" in driver.text())
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        for number in range(2, runs.table.count + 1):
+            await driver.until_surveyed()
+            assert not driver.review.loader.document.warnings
+            await driver.press("right_parenthesis")
+            await driver.until(lambda number=number: f"run {number} of {runs.table.count}" in driver.text())  # type: ignore[misc]

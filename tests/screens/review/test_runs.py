@@ -19,9 +19,10 @@ from gistpoint.sessions.records.model import Run, Tokens
 from gistpoint.sessions.runs.opening import Listed
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
-from gistpoint.tui.screens.review.runs import COLUMNS, RunRow, RunsScreen, heading
+from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
+from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.tables import RowQuery, arranged, parse_query
+from gistpoint.tui.tables import Heading, RowQuery, arranged, parse_query
 
 
 def row(task: str, **known: object) -> RunRow:
@@ -30,7 +31,7 @@ def row(task: str, **known: object) -> RunRow:
 
 ROWS = [
     row("b", model="m-1", verdict="solved", step_count=30, cost=0.5),
-    row("a", model="m-2", verdict="unsolved", step_count=10, tokens=Tokens(5, 6)),
+    row("a", model="m-2", verdict="unsolved", step_count=10, tokens=Tokens(111_000, 600), duration_s=95.0),
     row("c", model="m-1", step_count=20),
 ]
 
@@ -47,6 +48,12 @@ ROWS = [
         ("cost>0.4", "b"),
         ("m-2", "a"),
         ("-steps=10", "bc"),
+        ("tokens > 100k", "a"),
+        ("tokens=112k", "a"),
+        ("tokens<0.2M", "a"),
+        ("cost>=$0.50", "b"),
+        ("-cost<$1", "ac"),
+        ("time>1:30", "a"),
     ],
 )
 def test_queries_narrow_the_list(query: str, tasks: str) -> None:
@@ -70,9 +77,34 @@ def test_rows_are_sorted_and_grouped() -> None:
     steps, model = (next(column for column in COLUMNS if column.name == name) for name in ("steps", "model"))
     by_steps = [found.header.task for found in arranged(ROWS, RowQuery(), steps) if isinstance(found, RunRow)]
     assert by_steps == ["a", "c", "b"]
-    grouped = arranged(ROWS, RowQuery(), group=model, heading=heading)
-    assert grouped[0] == "m-1: 2 runs, 1 of 1 solved"
-    assert grouped[3] == "m-2: 1 run, 0 of 1 solved"
+    grouped = arranged(ROWS, RowQuery(), group=model)
+    headings = [found for found in grouped if isinstance(found, Heading)]
+    assert headings == ["2× m-1", "1× m-2"]
+    said = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
+    assert (said["verdict"], said["steps"], said["cost"], said["model"]) == ("✔ 1 of 1", "25", "Σ$0.50", "m-1")
+    by_verdict = arranged(ROWS, RowQuery(), COLUMNS[2], group=model, folded=lambda name: name == "m-1")
+    assert [str(found) for found in by_verdict if isinstance(found, Heading)] == ["1× m-2", "2× m-1"]
+    assert by_verdict[1:] == [ROWS[1], "2× m-1"]
+
+
+async def test_groups_are_folded_to_a_line_that_sums_them_up(tmp_path: Path) -> None:
+    for number in range(6):
+        mini_run(tmp_path / f"{number}.traj.json", TURNS[number % 2 :], model=f"m-{number % 2}", task=f"t{number % 3}")
+    async with reviewing(tmp_path) as driver:
+        runs = driver.on(RunsScreen)
+        await driver.until(lambda: runs.table.count == 6 and all(found.review for found in runs.table.shown))
+        await driver.press("ampersand", "ampersand", "o")
+        await driver.until(lambda: runs.table.count == 2)
+        assert len(runs.table.shown) == 6
+        assert "3× m-0" in driver.text()
+        assert "Σ$0.75" in driver.text()
+        await driver.press("enter", "down")
+        await driver.until(lambda: runs.table.count == 5 and runs.table.chosen is not None)
+        await driver.press("left")
+        await driver.until(lambda: runs.table.count == 2 and runs.table.chosen is None)
+        await driver.press("right", "down", "enter")
+        await driver.until_on(ReviewScreen)
+        assert len(driver.review.others.names) == 6, "runs of folded groups are still of the list"
 
 
 async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:

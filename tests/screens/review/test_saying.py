@@ -12,10 +12,12 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Button
 
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.annotations import labels, verdict_words
 from gistpoint.sessions.annotations.reviewer import Reviewer
-from gistpoint.sessions.annotations.reviews import RunVerdict
+from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
 from gistpoint.sessions.records.model import TextScope
-from gistpoint.tui.screens.review.annotations import VerdictDialog
+from gistpoint.tui.screens.review.annotations import VerdictDialog, _bound_characters
 from gistpoint.tui.screens.review.screen import ReviewScreen
 
 
@@ -139,3 +141,34 @@ async def test_what_is_of_no_known_field_is_hidden_from_a_blind_reviewer(tmp_pat
             await driver.until_read(0)
             await driver.until(lambda: "Fix it" in driver.text())
             assert ("also recorded" in driver.text(), "it was solved" in driver.text()) == (not blind, not blind)
+
+
+async def test_one_key_is_a_verdict_in_words_of_ones_own(run: Path) -> None:
+    config = Locations.of_user().config
+    config.mkdir(parents=True, exist_ok=True)
+    word = '[[verdict]]\nkey = "W"\nwords = "right by luck"\nmeans = "exclude"\nreasons = ["shortcut"]\n'
+    (config / "review.toml").write_text(word, encoding="utf-8")
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("tab", "W")
+        await driver.until(lambda: driver.review.review.verdict)
+        verdict = driver.review.review.verdict
+        assert (verdict.words, verdict.verdict, verdict.reasons) == (
+            "right by luck", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,))  # fmt: skip
+        assert "verdict right by luck" in driver.text()
+        await driver.press("V", "W")
+        await driver.until(lambda: driver.review.review.verdict is None)
+        await driver.press("Y")
+        assert driver.review.review.verdict is None
+
+
+async def test_a_verdict_that_is_typed_before_the_annotations_are_read_counts(run: Path) -> None:
+    async with reviewing(run) as driver:
+        await driver.press("Y")
+        await driver.until(lambda: driver.review.review and driver.review.review.verdict)
+        assert driver.review.review.verdict.words == "accept"
+
+
+def test_keys_of_verdicts_mean_nothing_else() -> None:
+    taken = _bound_characters() | {label.key for label in labels.DEFAULT.labels}
+    assert not taken & {word.key for word in verdict_words.DEFAULT}

@@ -54,3 +54,9 @@ def test_a_file_that_is_cut_within_a_line_is_read_to_its_end(history: Path) -> N
     history.write_text(AIDER[: AIDER.index("It is one") + 5], encoding="utf-8")
     last = list(read_whole(history, SECOND).steps())[-1]
     assert (last.actor, last.text) == (Actor.AGENT, "It is")
+
+
+def test_a_question_whose_spaces_were_stripped_is_one_after_two_blank_lines(history: Path) -> None:
+    history.write_text(f"{AIDER}\n\n#### and why?\n\nBecause.\n", encoding="utf-8")
+    asked, last = list(read_whole(history, SECOND).steps())[-2:]
+    assert (asked.actor, asked.text, last.text) == (Actor.USER, "and why?", "Because.")

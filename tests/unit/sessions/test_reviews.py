@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded_runs import Made, make_all
 
+from gistpoint.core.errors import SettingsError
 from gistpoint.core.estimates import cohen_kappa
 from gistpoint.sessions.annotations.agreement import agreement
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, run_key
@@ -31,6 +32,7 @@ from gistpoint.sessions.annotations.reviews import (
 )
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
 from gistpoint.sessions.annotations.side_files import read_side_file
+from gistpoint.sessions.annotations.verdict_words import read_verdict_words
 from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.opening import join_name, list_runs, open_run
 
@@ -334,6 +336,22 @@ def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> Non
         with pytest.raises(LabelsError) as caught:
             read_label_sets(tmp_path)
         assert said in str(caught.value), text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("verdict = 1", "review.toml can't be used"),
+        ('[[verdict]]\nkey = "n"\nwords = "no"\nmeans = "accept"', "'n' of 'no' is taken"),
+        ('[[verdict]]\nkey = "Z"\nwords = "no"\nmeans = "exclude"', "exclusions, and they alone"),
+        ('[[verdict]]\nkey = "Z"\nwords = "late"\nmeans = "accept_corrected_time"', "needs a time"),
+        ('[[verdict]]\nkey = "ZZ"\nwords = "no"\nmeans = "accept"', "verdict"),
+    ],
+)
+def test_wrong_words_of_verdicts_are_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "review.toml").write_text(text)
+    with pytest.raises(SettingsError, match=words):
+        read_verdict_words(tmp_path, "n")
 
 
 def test_keys_of_runs_are_their_own_and_stay_when_files_move_and_grow(tmp_path: Path) -> None:

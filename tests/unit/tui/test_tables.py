@@ -44,6 +44,7 @@ COLUMNS: tuple[Column[Book], ...] = (
         ("year>1989", "a::b numpy==2"),
         ("y<=1990 -ti:tow", "a::b"),
         ("-year=1954", "a::b numpy==2"),
+        ("year >= 1,990", "a::b numpy==2"),
         ("YEAR:9", "a::b Two Towers"),
         ("year=19x", ""),
         ("lent", "Two Towers"),
@@ -81,7 +82,7 @@ def test_rows_are_sorted_by_values_and_grouped_by_what_is_shown() -> None:
     assert [getattr(book, "year", 0) for book in arranged(BOOKS, RowQuery(), title)] == [1990, 2024, 1954]
     by_length: Column[Book] = Column("title", lambda book: book.title, sort=lambda book: len(book.title))
     assert arranged(BOOKS, RowQuery(), by_length, reverse=True)[0] == BOOKS[1]
-    assert arranged(BOOKS, RowQuery(), group=state) == ["lent: 1", BOOKS[1], "unlent: 2", BOOKS[0], BOOKS[2]]
+    assert arranged(BOOKS, RowQuery(), group=state) == ["2× unlent", BOOKS[0], BOOKS[2], "1× lent", BOOKS[1]]
 
 
 def test_a_narrow_terminal_has_the_columns_that_matter_most() -> None:

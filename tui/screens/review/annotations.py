@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from textual import on
+from textual import events, on
 from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import Button, Input
@@ -18,8 +18,10 @@ from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict
 from gistpoint.sessions.annotations.settling import settle
+from gistpoint.sessions.annotations.verdict_words import VerdictWord, read_verdict_words
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.screens.dialogs.ask import Dialog, PickDialog, TextDialog
 from gistpoint.tui.screens.review.view import ReviewView
 from gistpoint.tui.widgets.options import Options
@@ -48,18 +50,26 @@ class Given:
     reasons: tuple[ExcludeReason, ...] = ()
     note: str = ""
     corrected_s: float | None = None
+    words: str = ""
+    """The reviewer's own words for the verdict."""
+
+    @classmethod
+    def by_word(cls, word: VerdictWord) -> Given:
+        """Return the verdict that a key gives."""
+        return cls(word.means, word.reasons, words=word.words)
 
 
 class VerdictDialog(Dialog[Given]):
-    """One of four verdicts; an exclusion needs a reason, a corrected time its seconds."""
+    """One of four verdicts; an exclusion needs a reason, a corrected time its seconds. A key is enough, too."""
 
     CSS_PATH = "../dialogs/dialogs.tcss"
 
     verdicts = query_one("#verdicts", Options)
     reasons = query_one("#reasons", Options)
 
-    def __init__(self) -> None:
+    def __init__(self, words: Sequence[VerdictWord]) -> None:
         super().__init__("Your verdict on this run")
+        self._words = words
 
     def body(self) -> list[Widget]:
         """Return the verdicts, the reasons, a field for a time, and a note; what a verdict does not need is hidden."""
@@ -69,7 +79,16 @@ class VerdictDialog(Dialog[Given]):
             Input(placeholder="corrected time in seconds", id="corrected"),
             Input(placeholder="note", id="note"),
             Plain("", id="verdict-problem", classes="dialog-hint"),
+            Plain("With one key: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
         ]
+
+    def on_key(self, event: events.Key) -> None:
+        """Take the key of a verdict as the answer, outside the fields."""
+        word = next((word for word in self._words if word.key == event.character), None)
+        if word is not None and not isinstance(self.focused, Input):
+            event.stop()
+            event.prevent_default()
+            self.dismiss(Given.by_word(word))
 
     def on_mount(self) -> None:
         """Start at the verdicts."""
@@ -121,6 +140,13 @@ def _seconds(text: str) -> float | None:
     return value if 0 <= value < 1e9 else None
 
 
+def _bound_characters() -> set[str]:
+    """Return the characters that are keys of the review screen."""
+    scopes = (KeyScope.APP, KeyScope.REVIEW, KeyScope.READING, KeyScope.CODE, KeyScope.PLACES)
+    names = (shown_key(name) for key in KEYS if key.scope in scopes for name in key.keys.split(","))
+    return {name for name in names if len(name) == 1}
+
+
 class ReviewAnnotations:
     """One reviewer's annotations of one run; all writing but `stopped` happens in the loader's thread."""
 
@@ -134,6 +160,7 @@ class ReviewAnnotations:
         self._begun = time.monotonic()
         self._found_again = False
         self._sets: tuple[LabelSet, ...] = ()
+        self._words: tuple[VerdictWord, ...] = ()
         self.review: Review | None = None
         """The annotations; None while they are being read."""
         self.seen: set[int] = set()
@@ -145,6 +172,8 @@ class ReviewAnnotations:
         """Read the stored annotations; in the loader's thread."""
         locations = self._view.settings.locations
         self._sets = read_label_sets(locations.config)
+        labels = {label.key for labels in self._sets for label in labels.labels}
+        self._words = read_verdict_words(locations.config, labels | _bound_characters())
         self._reviewer = Reviewer(ReviewStore(self._view.settings.reviews, SystemTime()), self._view.settings.reviewer)
         self._document = document
         self._key = run_key(document)
@@ -285,6 +314,19 @@ class ReviewAnnotations:
                 return True
         return False
 
+    def judge_by_key(self, characters: str) -> bool:
+        """Give the verdict of which one of the characters is the key; return False if it is none's."""
+        word = next((word for word in self._words if word.key in characters), None)
+        if word is not None and self._reviewer is not None:
+            self._give(Given.by_word(word))
+        return word is not None
+
+    @property
+    def hint(self) -> str:
+        """Say which keys annotate a step and judge the run."""
+        keys = " ".join(word.key for word in self._words)
+        return f"L labels  c comments  {keys} V judge the run"
+
     def _ask_label(self) -> None:
         """Choose a label for the step, or for the selection in it."""
         if self._reviewer is None:
@@ -365,12 +407,17 @@ class ReviewAnnotations:
             if given is not None:
                 self._give(given)
 
-        self._view.open(VerdictDialog(), answered)
+        self._view.open(VerdictDialog(self._words), answered)
 
     def _give(self, given: Given) -> None:
+        """Give a verdict; one that stands already, by the same key, is taken back."""
         minutes = round((time.monotonic() - self._begun) / 60, 2)
 
         def act(reviewer: Reviewer, run: str) -> str:
+            stands = reviewer.review(run).verdict
+            if stands is not None and given.words and stands.words == given.words:
+                reviewer.delete(stands.op)
+                return f"Verdict taken back: {given.words}"
             reviewer.verdict(
                 run,
                 given.verdict,
@@ -378,7 +425,10 @@ class ReviewAnnotations:
                 note=given.note,
                 corrected_time_s=given.corrected_s,
                 minutes=minutes,
+                words=given.words,
             )
+            if given.words:
+                return f"Verdict: {given.words}; the same key takes it back"
             return f"Verdict: {given.verdict.value.replace('_', ' ')}"
 
         self._change(act)

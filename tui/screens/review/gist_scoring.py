@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from textual.message_pump import MessagePump
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 HIDDEN = "What its lines are worth is hidden until your verdict."
 NO_TASK = "Its task is not here, so it can't be scored; the marks are those that the run recorded."
+
+
+@runtime_checkable
+class ShowsGist(Protocol):
+    """A page that shows a gist."""
+
+    text: str
+    """The gist that is shown; empty if there is none."""
 
 
 class GistScoring(ViewJob):
@@ -40,6 +48,14 @@ class GistScoring(ViewJob):
         )
 
     # Scoring
+
+    def toggle_shown(self) -> bool:
+        """Score the gist on its page, or stop scoring; return False if that page is not in sight."""
+        page = self._view.pages.made.get("gist")
+        if not self.running and self._view.pages.current != "gist":
+            return False
+        self.toggle(page.text if isinstance(page, ShowsGist) else "")
+        return True
 
     def toggle(self, text: str) -> None:
         """Score a gist in a sandbox, or stop scoring."""

@@ -23,12 +23,14 @@ def run_words(document: RunDocument, header: Run, *, hides: bool) -> list[str]:
 
 
 def run_fields(header: Run, said: Review | None, place: str, *, hides: bool) -> list[HeaderField]:
-    """Return cost, tokens, number of labels, its `place` in the list, and format of a run."""
+    """Return the `place` of a run in the list, the reviewer's verdict and number of labels, cost, tokens and format."""
+    verdict = said.verdict.said.partition(":")[0] if said is not None and said.verdict is not None else ""
     tokens = (header.tokens.prompt or 0) + (header.tokens.completion or 0)
     return [
+        HeaderField("run", place),
+        HeaderField("verdict", verdict),
+        HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
         HeaderField("cost", f"${header.cost:,.2f}" if header.cost and not hides else ""),
         HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
-        HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
-        HeaderField("run", place),
         HeaderField("", header.format, "$foreground 60%"),
     ]

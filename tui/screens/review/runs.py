@@ -17,7 +17,6 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from gistpoint.core.attempts.clock import SystemTime
-from gistpoint.core.attempts.state import AttemptResult, solved_words
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken
@@ -26,150 +25,19 @@ from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.records.model import Run
-from gistpoint.sessions.runs.opening import Listed, list_runs, open_run
+from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import known_task, short_task, solver_words, title_known
+from gistpoint.tui.screens.review.loading import known_task, title_known
+from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, solved
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
-from gistpoint.tui.tables import Column, QueryError
-from gistpoint.tui.view_models import TO_BE_READ
+from gistpoint.tui.tables import QueryError
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run of the list; `labels` are those that the reviewer gave it."""
-
-    listed: Listed
-    labels: tuple[str, ...] = ()
-    said: str = ""
-    """The reviewer's verdict."""
-    hides: bool = False
-    """Whether model and outcome are hidden."""
-    title: str = ""
-    """The title of its task, if the task is known here."""
-
-    @property
-    def name(self) -> str:
-        """The name that opens it."""
-        return self.listed.name
-
-    @property
-    def header(self) -> Run:
-        """Its header."""
-        return self.listed.header or Run("")
-
-
-def _tokens(row: RunRow) -> float:
-    tokens = row.header.tokens
-    return float((tokens.prompt or 0) + (tokens.completion or 0))
-
-
-def _verdict(row: RunRow) -> str:
-    if row.listed.problem:
-        return "! " + row.listed.problem
-    if row.hides:
-        return "hidden"
-    header = row.header
-    words = {"solved": "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ, "unsolved": "✘ unsolved"}
-    return words.get(header.verdict, header.verdict) or header.exit_status
-
-
-def _model(row: RunRow) -> str:
-    return "hidden" if row.hides else solver_words(row.header)
-
-
-def _number(value: float | None, text: str = "{:,.0f}") -> str:
-    return "" if not value else text.format(value)
-
-
-def _count(name: str, width: int, number: Callable[[Run], int | None], *, rank: int = 0) -> Column[RunRow]:
-    """Return a column for a count that may be unknown."""
-    return Column(
-        name, lambda r: _number(number(r.header)), lambda r: number(r.header) or -1, width=width, right=True, rank=rank
-    )
-
-
-def _duration(row: RunRow) -> str:
-    seconds = row.header.duration_s
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-
-
-_STYLES = {"solved": "$text-success", AttemptResult.TO_BE_READ: "$text-warning", "unsolved": "$text-error"}
-_MUTED = "$foreground 60%"
-
-
-def _verdict_style(row: RunRow) -> str:
-    return "$text-error" if row.listed.problem else "" if row.hides else _STYLES.get(row.header.verdict, "")
-
-
-def _is(verdict: str) -> Callable[[RunRow], bool]:
-    return lambda row: not row.hides and row.header.verdict == verdict
-
-
-COLUMNS: tuple[Column[RunRow], ...] = (
-    Column(
-        "task",
-        lambda r: r.title or short_task(r.header.task) or PurePath(r.name).name,
-        sort=lambda r: r.header.task or r.name,
-        width=24,
-        rank=1,
-    ),
-    Column("model", _model, width=20, rank=4),
-    Column(
-        "verdict",
-        _verdict,
-        width=12,
-        rank=2,
-        style=_verdict_style,
-        words={"solved": _is("solved"), "unsolved": _is("unsolved")},
-    ),
-    _count("steps", 6, lambda run: run.step_count, rank=3),
-    _count("subm", 4, lambda run: run.submissions),
-    Column("tokens", lambda r: _number(_tokens(r) / 1000, "{:,.0f}k"), _tokens, width=9, right=True),
-    Column(
-        "cost",
-        lambda r: "" if r.hides else _number(r.header.cost, "${:,.2f}"),
-        lambda r: r.header.cost or -1,
-        width=7,
-        right=True,
-        rank=5,
-    ),
-    Column("time", _duration, lambda r: r.header.duration_s or -1, width=8, right=True),
-    Column("labels", lambda r: " ".join(filter(None, [r.said, *r.labels])), lambda r: len(r.labels), width=12, rank=6),
-    Column("format", lambda r: r.header.format, width=14, style=lambda r: _MUTED),
-    Column(
-        "file",
-        lambda r: PurePath(r.name).name,
-        sort=lambda r: r.name,
-        width=40,
-        style=lambda r: _MUTED,
-        text=lambda r: PurePath(r.name).name if r.hides else r.name,
-    ),
-)
-GROUPS = (None, *(column for column in COLUMNS if column.name in ("task", "model", "verdict")))
-"""The columns by which runs can be grouped, in the order of the key."""
-
-
-def heading(name: str, rows: Sequence[RunRow]) -> str:
-    """Return the line above a group: how many runs it has, and how many were solved."""
-    share = solved([row.header.verdict for row in rows if row.header.verdict and not row.hides])
-    return f"{name}: {len(rows)} run{'' if len(rows) == 1 else 's'}" + (f", {share}" if share else "")
-
-
-def solved(verdicts: Sequence[str]) -> str:
-    """Return how many verdicts are *solved*, in words; empty without any."""
-    known = {str(result): result for result in AttemptResult}
-    return solved_words(known.get(v, AttemptResult.NOT_SOLVED) for v in verdicts) if verdicts else ""
-
 
 # Reading
 
@@ -198,8 +66,21 @@ def read_rows(job: Job, paths: Sequence[str], settings: ReviewSettings, take: Ca
         time.sleep(_REST_S)
     job.hand(take, RowBatch(()))
     book = ReviewStore(settings.reviews, SystemTime()).book
-    known = sorted((row for row in every if row.listed.header is not None), key=lambda row: row.listed.size)
+    _fill(job, sorted((row for row in every), key=lambda row: row.listed.size), book, settings, take)
+
+
+def read_again(job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
+    """Read in a job those runs again of which the reviewer has said something since they were read."""
+    book = ReviewStore(settings.reviews, SystemTime()).book
+    changed = (row.review is None or book.review(row.review.run, settings.reviewer) != row.review for row in rows)
+    _fill(job, [row for row, is_changed in zip(rows, changed, strict=True) if is_changed], book, settings, take)
+
+
+def _fill(
+    job: Job, rows: Iterable[RunRow], book: ReviewBook, settings: ReviewSettings, take: Callable[[RowBatch], object]
+) -> None:
     title = cache(partial(_title, locations=settings.locations))
+    known = (row for row in rows if row.listed.header is not None)
     for batch in _batches((_filled(row, book, settings, job.cancel, title) for row in known), 2 * _BATCH_S):
         job.hand(take, RowBatch(batch))
 
@@ -223,37 +104,29 @@ def _filled(
     row: RunRow, book: ReviewBook, settings: ReviewSettings, cancel: CancelToken, title: Callable[[str, bool], str]
 ) -> RunRow:
     try:
-        document = open_run(row.name)
+        document = open_run(row.name, known=row.listed.format)
         document.build(cancel=cancel)
-        settle(document, book)
-        header = document.header
-        review = book.review(run_key(document), settings.reviewer)
+        key = run_key(document)
+        header = settle(document, book, key).header
+        review = book.review(key, settings.reviewer)
     except CancelledError:
         raise
     except UserError as error:
         return replace(row, listed=replace(row.listed, problem=str(error)))
     header = replace(header, task=header.task or row.header.task)
-    counts: dict[str, int] = {}
-    for label in review.labels:
-        counts[label.label] = counts.get(label.label, 0) + 1
-    labels = tuple(f"{name}×{count}" if count > 1 else name for name, count in sorted(counts.items()))
-    said = review.verdict.verdict.value.replace("_", " ") if review.verdict is not None else ""
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
-    listed = Listed(row.name, row.listed.size, header, row.listed.problem)
-    return RunRow(listed, labels, said, hides, title(header.task, bool(header.verdict)))
+    listed = replace(row.listed, header=header)
+    return RunRow(listed, review, hides, title(header.task, bool(header.verdict)))
 
 
 class RunTable(Table[RunRow]):
     """One row per run; picked ones are marked."""
 
     MARGIN = 2
+    SPARING = True
 
     def __init__(self, *, id: str) -> None:
         super().__init__(COLUMNS, key=lambda row: row.name, id=id)
-
-    def heading(self, name: str, rows: Sequence[RunRow]) -> str:
-        """Return the line above a group."""
-        return heading(name, rows)
 
 
 class RunsScreen(Screen[None]):
@@ -281,7 +154,7 @@ class RunsScreen(Screen[None]):
         """Lay out header, rows and filter."""
         yield HeaderBar("Runs")
         yield framed(RunTable(id="runs"), "Runs")
-        yield Input(placeholder="words, steps>20, model:name, -solved (Esc: all)", id="runs-filter", compact=True)
+        yield Input(placeholder="words, tokens>100k, model:name, -solved (Esc: all)", id="runs-filter", compact=True)
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -305,15 +178,12 @@ class RunsScreen(Screen[None]):
         """Show how many runs there are, how many were solved, and how they are shown."""
         table, shown = self.table, self.table.shown
         count = f"{len(shown):,} of {len(self._rows):,}" if len(shown) != len(self._rows) else f"{len(shown):,}"
-        verdicts = [row.header.verdict for row in shown if row.header.verdict and not row.hides]
         ways = [
-            f"by {table.group.name}" if table.group is not None else "",
+            f"by {table.group.name} (medians, Σ in all)" if table.group is not None else "",
             f"sorted by {table.column.name}" if table.column is not None else "",
             f"{len(table.picked)} picked" if table.picked else "",
         ]
-        framed(
-            table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), solved(verdicts)
-        )
+        framed(table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), solved(shown))
         words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
 
@@ -326,9 +196,10 @@ class RunsScreen(Screen[None]):
 
     @on(RecordList.Chosen, "#runs")
     def chosen(self) -> None:
-        """Open the run under the cursor."""
-        row = self.table.chosen
+        """Open the run under the cursor, or unfold the group; an open group is folded."""
+        row, group = self.table.chosen, self.table.chosen_group
         if row is None:
+            self.table.fold(folded=group is not None and not group.folded)
             return
         if row.listed.header is None:
             self.app.notify(row.listed.problem, severity="warning")
@@ -343,8 +214,12 @@ class RunsScreen(Screen[None]):
         return tuple(row.name for row in self.table.shown if row.listed.header is not None)
 
     def _reviewed(self, _answer: object = None) -> None:
-        """Read the annotations of the runs again."""
-        self.action_reload()
+        """Read the runs again of which something was said."""
+        if self._jobs.busy:
+            self.action_reload()
+            return
+        rows, settings = tuple(self._rows.values()), self._settings
+        self._jobs.do(lambda job: read_again(job, rows, settings, self.take), key="runs")
 
     def action_pick(self) -> None:
         """Pick the run, or unpick it."""
@@ -386,8 +261,20 @@ class RunsScreen(Screen[None]):
 
     def action_group(self) -> None:
         """Group by the next column."""
-        self.table.group = GROUPS[(GROUPS.index(self.table.group) + 1) % len(GROUPS)]
-        self.table.rearrange()
+        self.table.group_by(GROUPS[(GROUPS.index(self.table.group) + 1) % len(GROUPS)])
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enable folding while there are groups."""
+        return action not in ("fold", "fold_all") or (self.is_mounted and self.table.group is not None)
+
+    def action_fold(self, folded: bool) -> None:
+        """Fold or unfold the group that the cursor is in."""
+        self.table.fold(folded=folded)
+
+    def action_fold_all(self) -> None:
+        """Fold all groups, or unfold all."""
+        self.table.fold_all()
 
     def action_filter(self) -> None:
         """Put the focus into the filter."""

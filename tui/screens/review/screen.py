@@ -90,6 +90,8 @@ class ReviewScreen(Screen[None]):
         self.gist = GistScoring(self, self)
         self.annotations: ReviewAnnotations | None = None
         """The annotations of the run; None while they are being read."""
+        self._early = ""
+        """What was typed before the annotations were read: a verdict counts all the same."""
         self.others = OtherRuns(self, runs)
 
     def compose(self) -> ComposeResult:
@@ -368,7 +370,7 @@ class ReviewScreen(Screen[None]):
         if survey is not None:
             words += survey.words(index)
         words = [*filter(None, [*words, self.replay.words(index)])]
-        self.pages.note_for("step", "  ".join(words or ["L labels  c comments  V judges the run"]))
+        self.pages.note_for("step", "  ".join(words or [self.annotations.hint]))
 
     def say(self, words: str) -> None:
         """Show a line above the keys; without words there is none."""
@@ -480,12 +482,7 @@ class ReviewScreen(Screen[None]):
 
     async def action_score(self) -> None:
         """Score the gist of this step, or stop scoring; on another page, show the gist first."""
-        from gistpoint.tui.screens.review.pages.gist import StepGistPage
-
-        page = self.pages.made.get("gist")
-        if self.gist.running or self.pages.current == "gist":
-            self.gist.toggle(page.text if isinstance(page, StepGistPage) else "")
-        else:
+        if not self.gist.toggle_shown():
             await self.action_page("gist")
 
     # Annotations
@@ -499,6 +496,7 @@ class ReviewScreen(Screen[None]):
 
     def _annotations_read(self, annotations: ReviewAnnotations) -> None:
         self.annotations = annotations
+        annotations.judge_by_key(self._early)
         annotations.begin(resumes=self.search.hit is None and not self.navigation.opens_at)
 
     def review_changed(self, review: Review) -> None:
@@ -515,10 +513,13 @@ class ReviewScreen(Screen[None]):
             self.show_step()
 
     def on_key(self, event: events.Key) -> None:
-        """Handle the hot keys of labels, which work everywhere but in a field."""
-        if self.annotations is None or isinstance(self.focused, Input) or not event.character:
+        """Handle the hot keys of labels and verdicts, which work everywhere but in a field."""
+        said, character = self.annotations, event.character
+        if isinstance(self.focused, Input) or not character:
             return
-        if self.annotations.toggle_by_key(event.character):
+        if said is None:
+            self._early += character
+        elif said.toggle_by_key(character) or said.judge_by_key(character):
             event.stop()
             event.prevent_default()
 
@@ -553,7 +554,7 @@ class ReviewScreen(Screen[None]):
             part.stop()
         self.run_name, self._found, self.loader = name, found, self._ready.take(name)
         self.header = self.step = self.annotations = None
-        self.task_title, self.hides = "", self.settings.blind
+        self.task_title, self._early, self.hides = "", "", self.settings.blind
         self.replay, self.gist = ReplayJob(self, self), GistScoring(self, self)
         self.navigation = Navigation(self, self, opens_at=self.navigation.opens_at)
         self.query_one(Ruler).clear()

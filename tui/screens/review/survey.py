@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection
-from math import isnan, nan
 
 from gistpoint.sessions.records.model import Run, Step, StepKind
-from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepMark
+from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepClock, StepMark
 from gistpoint.tui.screens.review.families import BY_SOLVERS, FAMILIES, Family, family_of, hidden_at_first
 
 KINDS = tuple(StepKind)
@@ -85,7 +84,7 @@ class Survey:
         """1 for each step of the solver, 0 for those of others."""
         self.finished = False
         self._format = header.format if header is not None else ""
-        self._last_start = nan
+        self._clock = StepClock()
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -94,7 +93,7 @@ class Survey:
         """Add the next step."""
         marked = self._tracker.feed(step)
         self.kinds.append(_KIND_NUMBERS[step.kind])
-        self.seconds.append(self._seconds(step))
+        self.seconds.append(self._clock.feed(step))
         self.tokens.append(float((step.tokens.prompt or 0) + (step.tokens.completion or 0)))
         self.costs.append(step.cost or 0.0)
         self.calls_left.append(_number(marked.spent.calls_left))
@@ -107,15 +106,6 @@ class Survey:
             self.others[step.index] = others
         self.weights.append(max((_WEIGHTS[mark] for mark in marked.marks), default=0))
         self.bits.append(sum(_BITS[mark.value] for mark in marked.marks))
-
-    def _seconds(self, step: Step) -> float:
-        durations = sum(result.duration_s or 0.0 for result in step.results)
-        if step.started is None:
-            return durations
-        before, self._last_start = self._last_start, step.started
-        if step.ended is not None and step.ended > step.started:
-            return step.ended - step.started
-        return durations or (0.0 if isnan(before) else max(0.0, step.started - before))
 
     def kind(self, index: int) -> StepKind | None:
         """Return the kind of a step; None if it was not read yet."""

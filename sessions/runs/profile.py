@@ -1,0 +1,436 @@
+"""The course of a run at a glance: what was done when, waste, test runs, context and when the right code was reached.
+
+One pass over the steps; what is kept does not grow with the run beyond stated limits. Nothing is guessed by a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.records.model import Actor, CutText, Run, Step, StepKind, Tokens
+from gistpoint.sessions.runs.commands import looks_of, path_of, same_path
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.facts import FIRSTS, Goal, MarkTracker, Spent, StepClock, StepMark, StepMarks
+
+MOST_BINS = 480
+"""Bins of the course: when there are more steps, two neighbours become one."""
+MOST_TEST_RUNS = 500
+MOST_MOVES = 400
+_MOST_NAMED = 20
+"""Steps of a kind of waste that are named; all are counted."""
+_TAIL = 4000
+"""Characters at the end of a result in which a test runner tells its counts."""
+
+
+class Work(StrEnum):
+    """What the solver does in a step in which something is called."""
+
+    READ = "read"
+    SEARCH = "search"
+    EDIT = "edit"
+    RUN = "run"
+    TEST = "test"
+    SUBMIT = "submit"
+
+
+WORKS = tuple(Work)
+_WORK_OF = {
+    StepKind.VIEW: Work.READ,
+    StepKind.SEARCH: Work.SEARCH,
+    StepKind.EDIT: Work.EDIT,
+    StepKind.EXECUTE: Work.RUN,
+    StepKind.TOOL: Work.RUN,
+    StepKind.DELEGATE: Work.RUN,
+    StepKind.TEST: Work.TEST,
+    StepKind.SUBMIT: Work.SUBMIT,
+}
+
+
+@dataclass(slots=True)
+class Bin:
+    """Consecutive steps: how many are of each kind of work, failed or wasted, and the fullest context in tokens."""
+
+    work: list[int] = field(default_factory=lambda: [0] * len(WORKS))
+    failed: int = 0
+    wasted: int = 0
+    context: int = 0
+
+    def add(self, other: Bin) -> None:
+        """Add the bin that follows."""
+        self.work = [one + two for one, two in zip(self.work, other.work, strict=True)]
+        self.failed += other.failed
+        self.wasted += other.wasted
+        self.context = max(self.context, other.context)
+
+    @property
+    def main(self) -> Work | None:
+        """The kind of most of its steps, of two alike the later in the order of `Work`; None without any."""
+        most = max(self.work)
+        return WORKS[len(WORKS) - 1 - self.work[::-1].index(most)] if most else None
+
+
+@dataclass(slots=True)
+class Counted:
+    """How many steps are of some sort, and the first of them."""
+
+    count: int = 0
+    steps: list[int] = field(default_factory=list)
+
+    def add(self, step: int) -> None:
+        """Count a step."""
+        self.count += 1
+        if len(self.steps) < _MOST_NAMED:
+            self.steps.append(step)
+
+
+@dataclass(slots=True)
+class WorkShare:
+    """The steps of a kind of work, and the seconds they took."""
+
+    steps: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TestRunCounts:
+    """A run of tests; the counts are None if the results do not show them."""
+
+    __test__ = False
+
+    step: int
+    passed: int | None = None
+    failed: int | None = None
+    went_well: bool | None = None
+    """Whether all that was run passed; None if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalReached:
+    """The steps at which a broken function's file was first read, it was first seen, and first edited."""
+
+    function: str
+    read: int | None = None
+    seen: int | None = None
+    edited: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SolverMove:
+    """A step of the solver in short: its work, and the file that it is about, if it names one."""
+
+    step: int
+    work: Work
+    path: str = ""
+
+    def like(self, other: SolverMove) -> bool:
+        """Whether two runs do the same: the same kind of work, on the same file."""
+        return self.work is other.work and (self.path == other.path or same_path(self.path, other.path))
+
+    def __str__(self) -> str:
+        return f"{self.work.value} {self.path}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The profile of a run; steps are counted from 0."""
+
+    steps: int
+    bins: tuple[Bin, ...]
+    bin_steps: int
+    """The steps of a bin; the last may have fewer."""
+    shares: Mapping[Work, WorkShare]
+    """The kinds of work that occur."""
+    reached: tuple[GoalReached, ...]
+    """Empty if the functions that are broken are not known."""
+    first_edit: int | None
+    submissions: Counted
+    failing: Counted
+    repeated: Counted
+    reread: Counted
+    reverted: Counted
+    wasted: int
+    """Steps that failed, repeat a call, read again what did not change, or take an edit back."""
+    test_runs: tuple[TestRunCounts, ...]
+    more_test_runs: int
+    """Test runs beyond the first `MOST_TEST_RUNS`."""
+    condensed: Counted
+    """Steps at which the context was condensed or copied."""
+    last_context: int | None
+    spent: Spent
+    moves: tuple[SolverMove, ...]
+    """The first `MOST_MOVES`."""
+    timed: bool
+    """Whether times or durations are recorded."""
+
+    @property
+    def worked(self) -> int:
+        """The number of steps in which the solver called something."""
+        return sum(share.steps for share in self.shares.values())
+
+    @property
+    def fullest(self) -> int | None:
+        """The most tokens that a request held; None if they were not counted."""
+        return max((found.context for found in self.bins), default=0) or None
+
+
+def tokens_of(run: Run, profile: Profile) -> Tokens:
+    """Return the tokens of a run: as its header says, else the sum of its steps."""
+    return run.tokens if run.tokens else profile.spent.tokens
+
+
+def cost_of(run: Run, profile: Profile) -> float | None:
+    """Return the cost of a run in US dollars: as its header says, else the sum of its steps; None if unknown."""
+    return profile.spent.cost if run.cost is None else run.cost
+
+
+def seconds_of(run: Run, profile: Profile) -> float | None:
+    """Return how long a run took: as its header says, else by its steps; None if unknown."""
+    return profile.spent.elapsed_s if run.duration_s is None else run.duration_s
+
+
+def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
+    """Return what is not known of a run, and so not in its profile, in words."""
+    uncounted = sum(found.passed is None for found in profile.test_runs)
+    found = (
+        (not profile.worked, "what was done: no step of the solver calls anything"),
+        (not profile.reached, "when the right code was found: the answer of its task is not in the store"),
+        (bool(uncounted), f"counts of {uncounted} of {len(profile.test_runs)} test runs: no result shows them"),
+        (profile.fullest is None, "how full the context was: no step counts its tokens"),
+        (cost_of(run, profile) is None, "cost"),
+        (seconds_of(run, profile) is None, "time"),
+    )
+    return tuple(words for applies, words in found if applies)
+
+
+class Profiler:
+    """Makes the profile of a run whose steps are fed in order."""
+
+    def __init__(self, header: Run | None = None, goals: Iterable[Goal] = ()) -> None:
+        self._marks = MarkTracker(header, goals)
+        self._clock = StepClock()
+        self.fed = 0
+        """The number of steps that were fed."""
+        self._bins: list[Bin] = []
+        self._bin_steps = 1
+        self._shares: dict[Work, WorkShare] = {}
+        self._firsts: dict[tuple[int, StepMark], int] = {}
+        self._first_edit: int | None = None
+        self._counted = {
+            mark: Counted()
+            for mark in (
+                StepMark.SUBMISSION,
+                StepMark.ERROR,
+                StepMark.REPEATED_COMMAND,
+                StepMark.REREAD,
+                StepMark.REVERT,
+            )
+        }
+        self._wasted = 0
+        self._test_runs: list[TestRunCounts] = []
+        self._more_test_runs = 0
+        self._condensed = Counted()
+        self._last_context: int | None = None
+        self._spent = Spent()
+        self._moves: list[SolverMove] = []
+        self._timed = False
+
+    def feed(self, step: Step) -> None:
+        """Add the next step."""
+        self.fed += 1
+        marked = self._marks.feed(step)
+        self._spent = marked.spent
+        seconds = self._clock.feed(step)
+        self._timed = self._timed or step.started is not None or seconds > 0
+        solver = step.actor in (Actor.AGENT, Actor.PERSON)
+        work = _work_of(step, marked) if solver else None
+        found = Bin()
+        if work is not None:
+            found.work[WORKS.index(work)] = 1
+            share = self._shares.setdefault(work, WorkShare())
+            share.steps += 1
+            share.seconds += seconds
+            if len(self._moves) < MOST_MOVES:
+                self._moves.append(SolverMove(step.index, work, _path(step, work)))
+        self._count(step, marked, found, solver=solver)
+        if StepMark.TEST_RUN in marked.marks and solver:
+            self._add_test_run(step)
+        if step.kind is StepKind.CONTEXT:
+            self._condensed.add(step.index)
+        if solver and step.tokens.prompt:
+            found.context = self._last_context = step.tokens.prompt
+        self._add(found)
+
+    def _count(self, step: Step, marked: StepMarks, found: Bin, *, solver: bool) -> None:
+        for item in marked.marked:
+            if item.goal is not None:
+                self._firsts[item.goal, item.mark] = step.index
+        if StepMark.EDIT in marked.marks and self._first_edit is None and solver:
+            self._first_edit = step.index
+        if not solver:
+            return
+        marks = marked.marks & self._counted.keys()
+        for mark in marks:
+            self._counted[mark].add(step.index)
+        found.failed = int(StepMark.ERROR in marks)
+        found.wasted = int(bool(marks - {StepMark.SUBMISSION, StepMark.ERROR}))
+        self._wasted += bool(marks - {StepMark.SUBMISSION})
+
+    def _add_test_run(self, step: Step) -> None:
+        if len(self._test_runs) < MOST_TEST_RUNS:
+            self._test_runs.append(test_run_of(step))
+        else:
+            self._more_test_runs += 1
+
+    def _add(self, found: Bin) -> None:
+        if (self.fed - 1) % self._bin_steps:
+            self._bins[-1].add(found)
+            return
+        if len(self._bins) == MOST_BINS:
+            for left, right in zip(self._bins[::2], self._bins[1::2], strict=True):
+                left.add(right)
+            self._bins = self._bins[::2]
+            self._bin_steps *= 2
+        self._bins.append(found)
+
+    def profile(self) -> Profile:
+        """Return the profile of the steps that were fed."""
+        goals = (
+            GoalReached(str(goal.ref), *(self._firsts.get((number, mark)) for mark in FIRSTS))
+            for number, goal in enumerate(self._marks.goals)
+        )
+        return Profile(
+            steps=self.fed,
+            bins=tuple(self._bins),
+            bin_steps=self._bin_steps,
+            shares={work: self._shares[work] for work in WORKS if work in self._shares},
+            reached=tuple(goals),
+            first_edit=self._first_edit,
+            submissions=self._counted[StepMark.SUBMISSION],
+            failing=self._counted[StepMark.ERROR],
+            repeated=self._counted[StepMark.REPEATED_COMMAND],
+            reread=self._counted[StepMark.REREAD],
+            reverted=self._counted[StepMark.REVERT],
+            wasted=self._wasted,
+            test_runs=tuple(self._test_runs),
+            more_test_runs=self._more_test_runs,
+            condensed=self._condensed,
+            last_context=self._last_context,
+            spent=self._spent,
+            moves=tuple(self._moves),
+            timed=self._timed,
+        )
+
+
+def profile_of(document: RunDocument, goals: Iterable[Goal] = (), *, cancel: CancelToken = NEVER) -> Profile:
+    """Read a run to its end and return its profile; raises `CancelledError` when cancelled."""
+    document.build(cancel=cancel)
+    profiler = Profiler(document.header, goals)
+    for step in document.steps():
+        cancel.check()
+        profiler.feed(step)
+    return profiler.profile()
+
+
+def _work_of(step: Step, marked: StepMarks) -> Work | None:
+    work = _WORK_OF.get(step.kind)
+    if work is None and step.calls:
+        return Work.RUN  # the call failed, or its tool is not known
+    return Work.TEST if work is Work.RUN and StepMark.TEST_RUN in marked.marks else work
+
+
+def _path(step: Step, work: Work) -> str:
+    if work not in (Work.READ, Work.EDIT):
+        return ""
+    return next(filter(None, _paths(step)), "")
+
+
+def _paths(step: Step) -> Iterator[str]:
+    yield from (edit.path for edit in step.edits)
+    for call in step.calls:
+        yield path_of(call)
+        yield from (look.path for look in looks_of(call))
+
+
+# Test runs
+
+_COUNTS = re.compile(r"(\d{1,7}) (passed|failed|errors?)\b")
+_UNITTEST = re.compile(r"^Ran (\d{1,7}) tests? in ", re.MULTILINE)
+_UNITTEST_END = re.compile(r"^(OK|FAILED)(?: \(([^)]{1,200})\))?[ \r]*$", re.MULTILINE)
+_UNITTEST_COUNT = re.compile(r"([a-z ]*[a-z])=(\d{1,7})")
+
+
+def test_run_of(step: Step) -> TestRunCounts:
+    """Return the counts of a test run: as recorded, else as pytest, unittest, Jest or Cargo print them at the end."""
+    recorded = step.state.get("test_run")
+    if isinstance(recorded, dict):
+        passed, failing = recorded.get("passed"), recorded.get("failing")
+        if isinstance(passed, int) and isinstance(failing, list | tuple):
+            return TestRunCounts(step.index, passed, len(failing), not failing and passed > 0)
+    for result in reversed(step.results):
+        counts = None if isinstance(result.text, CutText) else _counts(result.text[-_TAIL:])
+        if counts is not None:
+            passed, failed = counts
+            return TestRunCounts(step.index, passed, failed, not failed and passed > 0)
+    codes = [result.returncode for result in step.results if result.returncode is not None]
+    if any(codes) or any(result.is_error for result in step.results):
+        return TestRunCounts(step.index, went_well=False)
+    return TestRunCounts(step.index)
+
+
+test_run_of.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test's
+
+
+def _counts(text: str) -> tuple[int, int] | None:
+    """Return how many tests passed and failed by the last line with counts; None if there is none."""
+    *_, ran = (None, *_UNITTEST.finditer(text))
+    if ran is not None:
+        ended = _UNITTEST_END.search(text, ran.end())
+        if ended is None:
+            return None
+        counts = {what.strip(): int(count) for what, count in _UNITTEST_COUNT.findall(ended[2] or "")}
+        failed = counts.get("failures", 0) + counts.get("errors", 0) + counts.get("unexpected successes", 0)
+        return max(0, int(ran[1]) - failed - counts.get("skipped", 0)), failed
+    for line in reversed(text.split("\n")):
+        found = _COUNTS.findall(line[:1000])
+        if found:
+            passed = sum(int(count) for count, what in found if what == "passed")
+            return passed, sum(int(count) for count, what in found if what != "passed")
+    return None
+
+
+# Sets of runs
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """Where runs of one task part ways: their moves at the first place (from 0) at which these are not alike.
+
+    `ways` has for each different move the runs that make it, by number; a run that had ended has None.
+    """
+
+    place: int
+    ways: tuple[tuple[SolverMove | None, tuple[int, ...]], ...]
+
+
+def parting_of(profiles: list[Profile]) -> Parting | None:
+    """Return where runs part ways; None if fewer than two runs are given, or all do the same as far as is kept."""
+    for place in range(max((len(profile.moves) for profile in profiles), default=0)):
+        ways: list[tuple[SolverMove | None, list[int]]] = []
+        for number, profile in enumerate(profiles):
+            move = profile.moves[place] if place < len(profile.moves) else None
+            same = next((runs for other, runs in ways if _alike(move, other)), None)
+            if same is None:
+                ways.append((move, [number]))
+            else:
+                same.append(number)
+        if len(ways) > 1:
+            return Parting(place, tuple((move, tuple(runs)) for move, runs in ways))
+    return None
+
+
+def _alike(one: SolverMove | None, other: SolverMove | None) -> bool:
+    return one is other if one is None or other is None else one.like(other)

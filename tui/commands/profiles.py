@@ -1,0 +1,96 @@
+"""`gistpoint show RUN --profile`: the course of a run at a glance, as text or JSON."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict
+from typing import Any
+
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.facts import Goal
+from gistpoint.sessions.runs.profile import (
+    Counted,
+    Profile,
+    cost_of,
+    missing_in,
+    profile_of,
+    seconds_of,
+    tokens_of,
+)
+from gistpoint.tui.commands.output import print_json, print_text
+
+_NARROWEST = 60
+
+
+def print_profile(document: RunDocument, *, as_json: bool) -> None:
+    """Print the profile of a run that was read to its end."""
+    run = document.header
+    profile = profile_of(document, goals_for(run.task))
+    if as_json:
+        print_json("gistpoint.profile/1", {"run": document.name, **profile_record(run, profile)})
+        return
+    from gistpoint.tui.profile_drawing import drawn
+
+    for line in drawn(run, profile, max(_NARROWEST, shutil.get_terminal_size().columns)):
+        print_text("".join(text for text, _ in line).rstrip())
+
+
+def goals_for(task: str) -> tuple[Goal, ...]:
+    """Return the functions to be repaired, if a stored task has the id; empty otherwise."""
+    if not task:
+        return ()
+    from gistpoint.tui.screens.review.loading import known_task  # loads Textual
+
+    return known_task(task, Locations.of_user()).goals
+
+
+def profile_record(run: Run, profile: Profile) -> dict[str, Any]:
+    """Return a profile as JSON: steps from 1, times in seconds, cost in US dollars; null for what is not known."""
+    tokens = tokens_of(run, profile)
+    return {
+        "task": run.task,
+        "verdict": run.verdict,
+        "steps": profile.steps,
+        "steps_with_calls": profile.worked,
+        "work": {
+            work.value: {"steps": share.steps, "seconds": share.seconds if profile.timed else None}
+            for work, share in profile.shares.items()
+        },
+        "bin_steps": profile.bin_steps,
+        "bins": [asdict(found) for found in profile.bins],
+        "right_code": [
+            {"function": found.function}
+            | {name: _numbered(getattr(found, name)) for name in ("read", "seen", "edited")}
+            for found in profile.reached
+        ],
+        "first_edit": _numbered(profile.first_edit),
+        "submissions": _counted(profile.submissions),
+        "waste": {
+            "steps": profile.wasted,
+            "failing": _counted(profile.failing),
+            "repeated": _counted(profile.repeated),
+            "reread": _counted(profile.reread),
+            "reverted": _counted(profile.reverted),
+        },
+        "test_runs": [{**asdict(found), "step": found.step + 1} for found in profile.test_runs],
+        "more_test_runs": profile.more_test_runs,
+        "context": {
+            "fullest": profile.fullest,
+            "last": profile.last_context,
+            "condensed": _counted(profile.condensed),
+        },
+        "tokens": {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached},
+        "cost_usd": cost_of(run, profile),
+        "duration_s": seconds_of(run, profile),
+        "not_known": list(missing_in(run, profile)),
+    }
+
+
+def _numbered(step: int | None) -> int | None:
+    return None if step is None else step + 1
+
+
+def _counted(counted: Counted) -> dict[str, Any]:
+    return {"count": counted.count, "first": [step + 1 for step in counted.steps]}

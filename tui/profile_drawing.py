@@ -1,0 +1,245 @@
+"""The profile of a run as lines of pieces, raw text with a style each: for the screen, and without styles for print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gistpoint.core.text import plural
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.profile import (
+    WORKS,
+    Bin,
+    Counted,
+    GoalReached,
+    Profile,
+    TestRunCounts,
+    Work,
+    cost_of,
+    missing_in,
+    seconds_of,
+    tokens_of,
+)
+from gistpoint.tui.widgets.charts import gauge, sparkline
+
+Line = list[tuple[str, str]]
+
+LABEL = 9
+"""Cells of the names at the left."""
+_WIDEST = 4
+"""The most cells of a bin."""
+_BAR = 20
+_MOST_TEST_RUNS = 8
+_STEPS_NAMED = 6
+_NOTHING = "·"
+_MUTED = "$foreground 60%"
+STYLES = {
+    Work.READ: "$text-primary",
+    Work.SEARCH: "$text-primary",
+    Work.EDIT: "$text-warning",
+    Work.RUN: "$text-secondary",
+    Work.TEST: "$text-success",
+    Work.SUBMIT: "bold $text-accent",
+}
+SIGNS = {Work.READ: "v", Work.SEARCH: "/", Work.EDIT: "e", Work.RUN: "$", Work.TEST: "t", Work.SUBMIT: "!"}
+"""One character for each kind of work, as in lists of steps."""
+_VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolved", "$text-error")}
+
+
+def drawn(run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False) -> list[Line]:
+    """Return the profile in lines of at most `width` cells where it is a drawing; `here` is the step in sight.
+
+    With `hides` there is neither the outcome nor the cost.
+    """
+    lines = [_head(run, profile, hides=hides), []]
+    if profile.worked or profile.fullest:
+        lines += _course(profile, width, here)
+        lines.append([])
+    lines += [line for found in profile.reached for line in _reached(found, profile)]
+    if profile.first_edit is not None and not profile.reached:
+        lines.append(_named("edits", f"the first at step {profile.first_edit + 1:,}"))
+    lines += _tests(profile)
+    if profile.worked:
+        lines.append(_named("waste", _waste(profile)))
+    if profile.condensed.count:
+        lines.append(_named("context", f"condensed or copied at {_steps(profile.condensed)}"))
+    missing = [words for words in missing_in(run, profile) if not (hides and words == "cost")]
+    if missing:
+        lines += [[("not known", _MUTED)], *([(f"  {words}", _MUTED)] for words in missing)]
+    return lines
+
+
+def _named(name: str, words: str, style: str = "") -> Line:
+    return [(f"{name:<{LABEL}}", _MUTED), (words, style)]
+
+
+def _head(run: Run, profile: Profile, *, hides: bool) -> Line:
+    verdict = _VERDICTS.get(run.verdict, (run.verdict or run.exit_status, ""))
+    tokens = tokens_of(run, profile)
+    many = (tokens.prompt or 0) + (tokens.completion or 0)
+    cost, seconds = cost_of(run, profile), seconds_of(run, profile)
+    facts = [
+        f"{plural(profile.steps, 'step')}, {profile.worked:,} with a call",
+        duration(seconds) if seconds is not None else "",
+        f"{thousands(many)} tokens" if many else "",
+        f"${cost:,.2f}" if cost is not None and not hides else "",
+    ]
+    shown = [] if hides or not verdict[0] else [verdict, (" · ", _MUTED)]
+    return [*shown, (" · ".join(filter(None, facts)), "")]
+
+
+# The course
+
+
+def spread(bins: Sequence[Bin], columns: int) -> list[Bin]:
+    """Return the bins of at most `columns` cells: several bins to a cell, or up to four cells to a bin."""
+    count = len(bins)
+    if not count:
+        return []
+    if count <= columns:
+        wide = min(_WIDEST, columns // count)
+        return [found for found in bins for _ in range(wide)]
+    cells: list[Bin] = []
+    for column in range(columns):
+        cell = Bin()
+        for found in bins[column * count // columns : (column + 1) * count // columns]:
+            cell.add(found)
+        cells.append(cell)
+    return cells
+
+
+def _course(profile: Profile, width: int, here: int | None) -> Iterator[Line]:
+    words = _words(profile)
+    cells = spread(profile.bins, max(10, width - LABEL - 1 - max(map(len, words.values()))))
+    yield _axis(profile, cells, here)
+    for place, work in enumerate(WORKS):
+        if work in profile.shares:
+            values = [found.work[place] / max(1, sum(found.work)) for found in cells]
+            yield _row(f"{SIGNS[work]} {work.value}", _blocks(values, 1.0), STYLES[work], words[work])
+    if profile.reached:
+        yield _row("found", _firsts(profile, cells), "bold $text-success", words["found"])
+    if "failed" in words:
+        failed = "".join("✘" if found.failed else _NOTHING for found in cells)
+        yield _row("failed", failed, "$text-error", words["failed"])
+    if "again" in words:
+        wasted = "".join("~" if found.wasted else _NOTHING for found in cells)
+        yield _row("again", wasted, "$text-warning", words["again"])
+    if profile.fullest is not None:
+        contexts = [float(found.context) for found in cells]
+        yield _row("context", _blocks(contexts, float(profile.fullest)), "$text-secondary", words["context"])
+
+
+def _words(profile: Profile) -> dict[str, str]:
+    """Return the words at the right of each row that there is."""
+    words: dict[str, str] = {"found": "①②③"}
+    for work, share in profile.shares.items():
+        words[work] = plural(share.steps, "step") + (f" {duration(share.seconds)}" if share.seconds >= 1 else "")
+    if profile.failing.count:
+        words["failed"] = plural(profile.failing.count, "step")
+    if again := sum(found.wasted for found in profile.bins):
+        words["again"] = plural(again, "step")
+    if profile.fullest is not None:
+        words["context"] = f"up to {thousands(profile.fullest)}"
+    return words
+
+
+def _row(name: str, cells: str, style: str, words: str) -> Line:
+    return [(f"{name:<{LABEL}}", _MUTED), (cells, style), (f" {words}", _MUTED)]
+
+
+def _blocks(values: Sequence[float], top: float) -> str:
+    levels = sparkline(values, top=top)
+    return "".join(level if value > 0 else _NOTHING for level, value in zip(levels, values, strict=True))
+
+
+def _axis(profile: Profile, cells: Sequence[Bin], here: int | None) -> Line:
+    last = f"{profile.steps:,}"
+    line = f"1{last:>{max(len(last) + 1, len(cells)) - 1}}"
+    if here is None or not cells:
+        return [(f"{'step':<{LABEL}}", _MUTED), (line, _MUTED)]
+    at = min(len(cells) - 1, _column(here, profile, cells))
+    return [(f"{'step':<{LABEL}}", _MUTED), (line[:at], _MUTED), ("▾", "bold"), (line[at + 1 :], _MUTED)]
+
+
+def _column(step: int, profile: Profile, cells: Sequence[Bin]) -> int:
+    return step // profile.bin_steps * len(cells) // max(1, len(profile.bins))
+
+
+def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
+    shown = [_NOTHING] * len(cells)
+    for found in profile.reached:
+        for sign, step in zip("①②③", (found.read, found.seen, found.edited), strict=True):
+            if step is not None:
+                shown[_column(step, profile, cells)] = sign
+    return "".join(shown)
+
+
+# Facts below it
+
+
+def _reached(found: GoalReached, profile: Profile) -> Iterator[Line]:
+    yield _named("right", found.function)
+    steps = (("① file read", found.read), ("② seen", found.seen), ("③ edited", found.edited))
+    words = (
+        f"{what} never" if step is None else f"{what} at step {step + 1:,} ({step * 100 // max(1, profile.steps)} %)"
+        for what, step in steps
+    )
+    yield _named("", " · ".join(words))
+
+
+def _tests(profile: Profile) -> Iterator[Line]:
+    runs, left_out = profile.test_runs, 0
+    if len(runs) > _MOST_TEST_RUNS:
+        left_out = len(runs) - _MOST_TEST_RUNS
+    half = _MOST_TEST_RUNS // 2
+    shown = [*runs[:half], *runs[-half:]] if left_out else [*runs]
+    for number, found in enumerate(shown):
+        if left_out and number == half:
+            yield _named("", f"… {left_out:,} between", _MUTED)
+        yield _test_run(found, first=number == 0)
+    if profile.more_test_runs:
+        yield _named("", f"… {profile.more_test_runs:,} after these", _MUTED)
+
+
+def _test_run(found: TestRunCounts, *, first: bool) -> Line:
+    start = _named("tests" if first else "", f"step {found.step + 1:>6,}  ")
+    if found.passed is None or found.failed is None:
+        ended = {True: "passed", False: "failed", None: "ended"}[found.went_well]
+        return [*start, (f"{'?' * _BAR}  {ended}, without counts", _MUTED)]
+    bar = gauge(found.passed, found.passed + found.failed, _BAR)
+    style = "$text-success" if found.went_well else "$text-error"
+    sign = "✔" if found.went_well else "✘"
+    return [*start, (bar, style), (f"  {sign} {found.passed:,} passed, {found.failed:,} failed", "")]
+
+
+def _waste(profile: Profile) -> str:
+    parts = (
+        (profile.failing, "failed"),
+        (profile.repeated, "repeat a call"),
+        (profile.reread, "read again what did not change"),
+        (profile.reverted, "take an edit back"),
+    )
+    found = [f"{counted.count:,} {words}" for counted, words in parts if counted.count]
+    if not found:
+        return "none: nothing failed, was repeated, read again or taken back"
+    share = profile.wasted * 100 // max(1, profile.worked)
+    return f"{profile.wasted:,} of {profile.worked:,} ({share} %): " + ", ".join(found)
+
+
+def _steps(counted: Counted) -> str:
+    """Return which steps are meant, the first ones by number."""
+    numbers = [f"{step + 1:,}" for step in counted.steps[:_STEPS_NAMED]]
+    more = counted.count - len(numbers)
+    return f"step{'' if counted.count == 1 else 's'} {', '.join(numbers)}" + (f" and {more:,} more" if more else "")
+
+
+def duration(seconds: float) -> str:
+    """Return a time as minutes and seconds, or with hours."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
+def thousands(count: int) -> str:
+    """Return a count of tokens in thousands from a thousand on, in millions from a million on."""
+    if count < 1000:
+        return f"{count}"
+    return f"{count / 1e6:.1f}M" if count >= 1_000_000 else f"{count / 1000:.1f}k"

@@ -1,0 +1,222 @@
+"""The rows of the list of recorded runs: their columns, and what these say about a group of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from statistics import median
+
+from gistpoint.core.attempts.state import AttemptResult, solved_words
+from gistpoint.core.text import plural
+from gistpoint.sessions.annotations.reviews import Review
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.opening import Listed
+from gistpoint.tui.screens.review.loading import short_task, solver_words
+from gistpoint.tui.tables import Column, Summary
+from gistpoint.tui.view_models import TO_BE_READ
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run of the list, and what the reviewer said of it."""
+
+    listed: Listed
+    review: Review | None = None
+    """None until the run has been read."""
+    hides: bool = False
+    """Whether model and outcome are hidden."""
+    title: str = ""
+    """The title of its task, if the task is known here."""
+
+    @property
+    def name(self) -> str:
+        """The name that opens it."""
+        return self.listed.name
+
+    @property
+    def header(self) -> Run:
+        """Its header."""
+        return self.listed.header or Run("")
+
+
+def _verdict(row: RunRow) -> str:
+    if row.listed.problem:
+        return "! " + row.listed.problem
+    if row.hides:
+        return "hidden"
+    header = row.header
+    words = {"solved": "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ, "unsolved": "✘ unsolved"}
+    return words.get(header.verdict, header.verdict) or header.exit_status
+
+
+def _ending(row: RunRow) -> str:
+    return "hidden" if row.hides else row.header.exit_status
+
+
+def _model(row: RunRow) -> str:
+    return "hidden" if row.hides else solver_words(row.header)
+
+
+def _labels(row: RunRow) -> str:
+    counts: dict[str, int] = {}
+    for label in row.review.labels if row.review is not None else ():
+        counts[label.label] = counts.get(label.label, 0) + 1
+    return " ".join(f"{name}×{count}" if count > 1 else name for name, count in sorted(counts.items()))
+
+
+def _seen(row: RunRow) -> float | None:
+    """Return the share of the steps that the reviewer has seen, in percent; None if none was."""
+    count, review = row.header.step_count, row.review
+    return min(100.0, 100 * len(review.seen) / count) if review is not None and review.seen and count else None
+
+
+def _mine(row: RunRow) -> str:
+    given = row.review.verdict if row.review is not None else None
+    return given.said if given is not None else ""
+
+
+def _tokens(row: RunRow) -> float | None:
+    tokens = row.header.tokens
+    return float((tokens.prompt or 0) + (tokens.completion or 0)) or None
+
+
+def _short(value: float) -> str:
+    """Return a number of tokens, as people say it."""
+    return f"{value / 1e6:,.1f}M" if value >= 999_500 else f"{value / 1e3:,.0f}k" if value >= 500 else f"{value:.0f}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
+def _measure(
+    name: str,
+    width: int,
+    number: Callable[[RunRow], float | None],
+    text: Callable[[float], str] = "{:,.0f}".format,
+    *,
+    rank: int = 0,
+    total: bool = False,
+) -> Column[RunRow]:
+    """Return a column of numbers that may be unknown; it says the median of a group, or the total."""
+
+    def summary(rows: Sequence[RunRow]) -> Summary:
+        known = [found for row in rows if (found := number(row)) is not None]
+        level = sum(known) if total else median(known) if known else 0
+        return (level, ("Σ" if total else "") + text(level)) if known else (-1, "")
+
+    def shown(row: RunRow) -> str:
+        value = number(row)
+        return "" if not value else text(value)
+
+    return Column(name, shown, number, width=width, right=True, rank=rank, summary=summary)
+
+
+def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
+    """Return the summary of a column of words: the word of all rows, or how many there are."""
+
+    def summary(rows: Sequence[RunRow]) -> Summary:
+        words = {shown(row) for row in rows} - {""}
+        return float(len(words)), next(iter(words)) if len(words) == 1 else plural(len(words), kind) if words else ""
+
+    return summary
+
+
+def known_verdicts(rows: Sequence[RunRow]) -> list[AttemptResult]:
+    """Return the verdicts of the runs that have one, and do not hide it."""
+    known = {str(result): result for result in AttemptResult}
+    found = [row.header.verdict for row in rows if row.header.verdict and not row.hides]
+    return [known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in found]
+
+
+def _share_solved(rows: Sequence[RunRow]) -> Summary:
+    """Return how many of the runs with a verdict were solved, at most too if some have to be read."""
+    verdicts = known_verdicts(rows)
+    least, more = verdicts.count(AttemptResult.SOLVED), verdicts.count(AttemptResult.TO_BE_READ)
+    if not verdicts:
+        return -1, ""
+    return least / len(verdicts), f"✔ {least}{f'-{least + more}' if more else ''} of {len(verdicts)}"
+
+
+def _judged(rows: Sequence[RunRow]) -> Summary:
+    count = sum(bool(_mine(row)) for row in rows)
+    return count / len(rows), f"{count} of {len(rows)}" if count else ""
+
+
+def _share_seen(rows: Sequence[RunRow]) -> Summary:
+    share = sum(_seen(row) or 0 for row in rows) / len(rows)
+    return share, f"{share:.0f}%" if share else ""
+
+
+def _cost(row: RunRow) -> float | None:
+    return None if row.hides else row.header.cost
+
+
+_STYLES = {"solved": "$text-success", AttemptResult.TO_BE_READ: "$text-warning", "unsolved": "$text-error"}
+_MUTED = "$foreground 60%"
+
+
+def _verdict_style(row: RunRow) -> str:
+    return "$text-error" if row.listed.problem else "" if row.hides else _STYLES.get(row.header.verdict, "")
+
+
+def _is(verdict: str) -> Callable[[RunRow], bool]:
+    return lambda row: not row.hides and row.header.verdict == verdict
+
+
+COLUMNS: tuple[Column[RunRow], ...] = (
+    Column(
+        "task",
+        lambda r: r.title or short_task(r.header.task) or PurePath(r.name).name,
+        sort=lambda r: r.header.task or r.name,
+        width=22,
+        rank=1,
+    ),
+    Column("model", _model, width=20, rank=7, least=9, summary=_alike(_model, "model")),
+    Column(
+        "verdict",
+        _verdict,
+        width=12,
+        rank=2,
+        style=_verdict_style,
+        words={"solved": _is("solved"), "unsolved": _is("unsolved")},
+        summary=_share_solved,
+    ),
+    Column("ending", _ending, width=14, summary=_alike(_ending, "ending")),
+    _measure("steps", 5, lambda r: r.header.step_count, rank=3),
+    _measure("subm", 4, lambda r: r.header.submissions),
+    _measure("tokens", 7, _tokens, _short),
+    _measure("cost", 8, _cost, "${:,.2f}".format, rank=4, total=True),
+    _measure("time", 8, lambda r: r.header.duration_s, _duration),
+    Column(
+        "seen",
+        lambda r: "" if _seen(r) is None else f"{_seen(r):.0f}%",
+        _seen,
+        width=4,
+        right=True,
+        rank=5,
+        summary=_share_seen,
+    ),
+    Column("mine", _mine, width=10, rank=6, summary=_judged),
+    Column("labels", _labels, lambda r: len(r.review.labels) if r.review is not None else 0, width=12),
+    Column("format", lambda r: r.header.format, width=14, style=lambda r: _MUTED),
+    Column(
+        "file",
+        lambda r: PurePath(r.name).name,
+        sort=lambda r: r.name,
+        width=40,
+        style=lambda r: _MUTED,
+        text=lambda r: PurePath(r.name).name if r.hides else r.name,
+    ),
+)
+_KINDS = ("task", "model", "verdict", "ending", "format", "mine")
+GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name == name))
+"""The columns by which runs can be grouped, in the order of the key."""
+
+
+def solved(rows: Sequence[RunRow]) -> str:
+    """Return how many of the runs with a verdict were solved, in words; empty if none has one."""
+    verdicts = known_verdicts(rows)
+    return solved_words(verdicts) if verdicts else ""
