@@ -84,13 +84,13 @@ class _Page:
         title = line(run.task or run.id or run.format, 200)
         yield _head(title) + self._about()
         if run.prompt:
-            yield self._section("task", "Task", self._block(run.prompt, 0))
+            yield self._section("task", "text", "Task", self._block(run.prompt, 0))
         for index in range(self._document.step_count):
             piece = self._step(self._document.step(index))
             self._written += len(piece)
             yield piece
         if run.submission:
-            yield self._section("submission", "Submission", self._block(run.submission, 0, kept=KEPT_OF_DIFF))
+            yield self._section("submission", "diff", "Submission", self._block(run.submission, 0, kept=KEPT_OF_DIFF))
         yield f"</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
 
     def _about(self) -> str:
@@ -111,13 +111,13 @@ class _Page:
         return f'<section class="run" id="run">\n{verdict}<dl>{facts}</dl>\n{warnings}{noted}</section>\n'
 
     @staticmethod
-    def _section(identity: str, title: str, block: str) -> str:
-        return f'<section id="{identity}" class="text"><h2>{title}</h2>\n{block}</section>\n'
+    def _section(identity: str, kind: str, title: str, block: str) -> str:
+        return f'<section id="{identity}" class="{kind}"><h2>{title}</h2>\n{block}</section>\n'
 
     def _step(self, step: Step) -> str:
         bad = has_error(step)
         kind, number = step.kind.value, step.index + 1
-        words = line(" ".join(row_words(step).split()), 160)
+        words = line(" ".join(row_words(step).split()))
         classes = f"k-{kind}{' bad' if bad else ''}"
         flag = ' <span class="flag">✘ error</span>' if bad else ""
         short_flag = flag.replace(" error", "")
