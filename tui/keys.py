@@ -98,6 +98,7 @@ SCOPE_WORDS = {
     KeyScope.RESULTS: "Solve: results",
     KeyScope.RUNS: "Review: list of runs",
     KeyScope.REVIEW: "Review: one run",
+    KeyScope.PLACES_IN_RUNS: "Review: a search in all runs",
     KeyScope.COMPARE: "Review: two runs",
     KeyScope.VALIDATE: "Validate: the queue and its task",
     KeyScope.PLACES: "Validate: code",

@@ -22,6 +22,7 @@ class KeyScope(StrEnum):
     RESULTS = "results"
     RUNS = "runs"
     REVIEW = "review"
+    PLACES_IN_RUNS = "places_in_runs"
     COMPARE = "compare"
     VALIDATE = "validate"
     PLACES = "places"

@@ -6,6 +6,7 @@ from gistpoint.tui.bindings.key import Key, KeyScope
 from gistpoint.tui.review_pages import PAGES
 
 _RL, _RV, _RC, _V = KeyScope.RUNS, KeyScope.REVIEW, KeyScope.COMPARE, KeyScope.READING
+_RH = KeyScope.PLACES_IN_RUNS
 
 
 def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool = False) -> tuple[Key, Key]:
@@ -32,7 +33,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "slash",
         "filter",
         "Filter",
-        "Show runs that fit a query such as solved steps>20",
+        "Show runs that fit, such as tokens > 100k",
         "Runs",
         _RL,
         True,
@@ -44,12 +45,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "ampersand",
         "group",
         "Group",
-        "Group by task, model, verdict, ending, format, your verdict, or not at all",
+        "By task, model, verdict, ending, format, mine",
         "Runs",
         _RL,
         True,
     ),
-    Key("runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to a line each, or unfold all", "Runs", _RL, True),
+    Key("runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold", "Runs", _RL, True),
     Key("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line", "Runs", _RL),
     Key("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter", "Runs", _RL),
     Key("runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", "Runs", _RL, True),
@@ -57,7 +58,10 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("runs.search", "S", "search", "Search all", "Search in all runs of the list", "Runs", _RL, True),
     Key("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict", "Runs", _RL),
     Key("runs.reload", "full_stop", "reload", "Reload", "Read the list again", "Runs", _RL),
-    Key("runs.leave", "escape,q", "leave", "Leave", "Close the list", "Runs", _RL, True),
+    Key("runs.back", "escape", "back", "Back", "Clear the filter, or back to where you came from", "Runs", _RL, True),
+    Key("runs.leave", "q", "leave", "Leave", "Close the list", "Runs", _RL),
+    Key("hits.search", "slash", "search", "Search", "Search for other words", "Runs", _RH, True),
+    Key("hits.leave", "escape,q", "leave", "Leave", "Back to the list of runs", "Runs", _RH, True),
     Key("go.next", "right_square_bracket", "step(1)", "Next step", "One step on", "Going", _RV, True),
     Key("go.previous", "left_square_bracket", "step(-1)", "Step before", "One step back", "Going", _RV),
     Key("go.next_turn", "semicolon", "go('turn', 1)", "Next turn", "To the solver's next step", "Going", _RV),

@@ -25,7 +25,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord(
         "slash",
         "find, or filter, what has the focus",
-        "home.filter view.find tests.filter runs.filter review.search validate.filter",
+        "home.filter view.find tests.filter runs.filter review.search hits.search validate.filter",
     ),
     KeyWord("S", "search everywhere: the repository, all runs", "runs.search solve.search"),
     KeyWord(
@@ -121,8 +121,8 @@ WORDS: tuple[KeyWord, ...] = (
         "back, leave, stop what runs",
         "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
-        " verdict.leave watch.leave runs.leave review.back review.leave compare.leave validate.back validate.leave"
-        " search.close campaign.leave campaign.stop console.back_out",
+        " verdict.leave watch.leave runs.back runs.leave hits.leave review.back review.leave compare.leave"
+        " validate.back validate.leave search.close campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),

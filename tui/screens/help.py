@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -27,8 +28,8 @@ from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingArea, WritingLine
 
-_KEYS, _NAMES = 18, 18
-"""Columns of the table of keys."""
+_WIDEST = 18
+"""The widest that a column of the table of keys becomes: the keys, or their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +121,15 @@ def rows_of(
             yield HelpRow(shown_keys(keymap.get(key.id, key.keys)), key.description, key.tooltip)
 
 
-def _table(rows: Sequence[HelpRow]) -> Table:
+def _widest(texts: Iterable[str]) -> int:
+    return min(max(map(cell_len, texts), default=0), _WIDEST)
+
+
+def _table(rows: Sequence[HelpRow], keys: int, names: int) -> Table:
     explained = any(row.words for row in rows)
     table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(width=_KEYS, style="bold")
-    table.add_column(width=_NAMES if explained else None)
+    table.add_column(width=keys, style="bold")
+    table.add_column(width=names if explained else None)
     for row in rows:
         cells = (row.spelt, row.name, row.words) if explained else (row.spelt, row.name)
         table.add_row(*(Text(visible_line(cell)) for cell in cells))
@@ -174,11 +179,13 @@ class HelpScreen(ModalScreen[None]):
     def _show(self, wanted: str) -> None:
         parts: list[RenderableType] = [Text(f"{self._about}\n")] if self._about and not wanted else []
         told: set[HelpRow] = set()
+        every = [row for _, rows in self._known for row in rows]
+        widths = _widest(row.spelt for row in every), _widest(row.name for row in every if row.words)
         for title, rows in (*self._known, *(self._elsewhere if wanted else ())):
             fitting = [row for row in rows if not wanted or (row.fits(wanted) and row not in told)]
             told.update(fitting)
             if fitting:
-                parts += [Text(title, style="bold underline"), _table(fitting), Text("")]
+                parts += [Text(title, style="bold underline"), _table(fitting, *widths), Text("")]
         self.keys.update(Group(*parts) if parts else Text("No key here does this."))
         for page in self.query(Markdown):
             page.display = not wanted

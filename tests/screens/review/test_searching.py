@@ -7,9 +7,10 @@ from pathlib import Path
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
 from gistpoint.sessions.records.model import TextScope
+from gistpoint.tui.screens.review.places import PlacesScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.screens.review.search import SCOPES, HitList, SearchBar
+from gistpoint.tui.screens.review.search import SCOPES, HitList
 
 
 async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -> None:
@@ -90,15 +91,30 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
     async with reviewing(tmp_path) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
         await driver.press("S")
-        await driver.until_on(ReviewScreen)
-        await driver.until_read(0)
-        await driver.until(lambda: any(bar.display for bar in driver.review.query(SearchBar)))
+        places = await driver.until_on(PlacesScreen)
         await driver.type("have this")
-        await driver.until(lambda: driver.review.search.count == 2)
-        assert len({hit.run for hit in driver.review.search.hits}) == 2
-        await driver.press("enter")
-        await driver.until(lambda: driver.review.search.hit is not None)
-        first = driver.review.run_name
-        await driver.press("n")
-        await driver.until(lambda: driver.review.run_name != first and driver.review.step is not None)
+        await driver.until(lambda: "2 in 2 runs" in driver.text())
+        await driver.press("enter", "down", "enter")
+        await driver.until_on(ReviewScreen)
+        await driver.until(lambda: driver.review.search.hit == 1 and driver.review.run_name.endswith("b.traj.json"))
         await driver.until(lambda: "both have this" in driver.text())
+        await driver.press("n")
+        await driver.until(lambda: driver.review.run_name.endswith("a.traj.json") and driver.review.step is not None)
+        await driver.press("q")
+        await driver.until_on(PlacesScreen)
+        await driver.press("slash")
+        await driver.type("nowhere")
+        await driver.until(lambda: "Places none" in driver.text() and not places.table.count)
+        await driver.press("escape")
+        await driver.until_on(RunsScreen)
+
+
+async def test_a_search_in_all_runs_says_what_it_can_not_read(tmp_path: Path) -> None:
+    mini_run(tmp_path / "a.traj.json", TURNS)
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 1)
+        await driver.press("S", "alt+r")
+        await driver.type("mean(")
+        await driver.until(lambda: "not a regular expression" in driver.text())
+        await driver.press("backspace")
+        await driver.until(lambda: "in 1 run " in driver.text() and driver.on(PlacesScreen).table.count)

@@ -40,6 +40,11 @@ class RunRow:
         return self.listed.header or Run("")
 
 
+def task_words(row: RunRow) -> str:
+    """Return the title or name of a run's task, or else its file's name."""
+    return row.title or short_task(row.header.task) or PurePath(row.name).name
+
+
 def _verdict(row: RunRow) -> str:
     if row.listed.problem:
         return "! " + row.listed.problem
@@ -54,7 +59,8 @@ def _ending(row: RunRow) -> str:
     return "hidden" if row.hides else row.header.exit_status
 
 
-def _model(row: RunRow) -> str:
+def model_words(row: RunRow) -> str:
+    """Return who made a run, unless that is hidden."""
     return "hidden" if row.hides else solver_words(row.header)
 
 
@@ -169,12 +175,12 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 COLUMNS: tuple[Column[RunRow], ...] = (
     Column(
         "task",
-        lambda r: r.title or short_task(r.header.task) or PurePath(r.name).name,
+        task_words,
         sort=lambda r: r.header.task or r.name,
         width=22,
         rank=1,
     ),
-    Column("model", _model, width=20, rank=7, least=9, summary=_alike(_model, "model")),
+    Column("model", model_words, width=20, rank=7, least=9, summary=_alike(model_words, "model")),
     Column(
         "verdict",
         _verdict,

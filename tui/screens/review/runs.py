@@ -241,13 +241,11 @@ class RunsScreen(Screen[None]):
 
     def action_search(self) -> None:
         """Search in all runs of the list."""
-        names = self._names()
-        row = self.table.chosen
-        if row is None or not names:
-            return
-        screen = ReviewScreen(row.name, self._settings, runs=names)
-        self.app.push_screen(screen, self._reviewed)
-        screen.call_after_refresh(screen.search_all)
+        runs = {row.name: row for row in self.table.shown if row.listed.header is not None}
+        if runs:
+            from gistpoint.tui.screens.review.places import PlacesScreen
+
+            self.app.push_screen(PlacesScreen(runs, self._settings), self._reviewed)
 
     # Arranging
 
@@ -306,11 +304,17 @@ class RunsScreen(Screen[None]):
         paths, settings = self._paths, self._settings
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take), key="runs")
 
-    def action_leave(self) -> None:
-        """Clear the query, or close the list."""
+    def action_back(self) -> None:
+        """Clear the query, then go back to where one came from; never out of the program."""
         if self.words.display:
             self.words.value = ""
             self.words.display = False
             self.table.focus()
-        else:
+        elif len(self.app.screen_stack) > 1:
             self.dismiss(None)
+        else:
+            self.app.notify("There is nothing behind this list: q closes it and ends the program.")
+
+    def action_leave(self) -> None:
+        """Close the list."""
+        self.dismiss(None)

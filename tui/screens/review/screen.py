@@ -455,10 +455,6 @@ class ReviewScreen(Screen[None]):
         """Open the search line."""
         await self.search.open()
 
-    async def search_all(self) -> None:
-        """Open the search line for a search in all runs."""
-        await self.search.open(all_runs=True)
-
     @on(RecordList.Chosen, "#hits")
     async def hit_chosen(self, message: RecordList.Chosen) -> None:
         """Go to a hit of the list."""

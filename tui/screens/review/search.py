@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
@@ -46,7 +46,9 @@ SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class SearchBatch:
+    """New hits, and how many there are so far."""
+
     hits: list[Hit]
     count: int
     finished: bool
@@ -215,13 +217,13 @@ class Search(Container):
         """End the search."""
         self._jobs.stop()
 
-    async def open(self, *, all_runs: bool = False) -> None:
-        """Open the search line, for this run or for all."""
+    async def open(self) -> None:
+        """Open the search line."""
         bar = next(iter(self.query(SearchBar)), None)
         if bar is None:
             bar = SearchBar(id="review-search", runs=self._runs)
             await self.mount(bar)
-        bar.open(all_runs=all_runs)
+        bar.open()
 
     @on(SearchBar.Asked)
     def asked(self, message: SearchBar.Asked) -> None:
@@ -276,7 +278,7 @@ class Search(Container):
         if isinstance(page, HitList):
             page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
 
-    def _found(self, batch: _Batch) -> None:
+    def _found(self, batch: SearchBatch) -> None:
         if self.wanted is None:  # dropped while this was on its way
             return
         self.hits.extend(batch.hits)
@@ -362,22 +364,27 @@ class Search(Container):
 
     # In the thread
 
-    def _search(self, job: Job, wanted: Wanted, document: RunDocument | None) -> _Batch:
+    def _search(self, job: Job, wanted: Wanted, document: RunDocument | None) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
-        batch: list[Hit] = []
-        count, handed = 0, time.monotonic()
-        for hit in _hits(wanted, query, document, job.cancel):
-            job.cancel.check()
-            count += 1
-            if count <= KEPT:
-                batch.append(hit)
-            if count == 1 or time.monotonic() - handed > _BATCH_S:
-                job.hand(self._found, _Batch(batch, count, finished=False))
-                batch, handed = [], time.monotonic()
-                time.sleep(0.001)
-        return _Batch(batch, count, finished=True)
+        return collected(job, _hits(wanted, query, document, job.cancel), self._found)
+
+
+def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], object]) -> SearchBatch:
+    """Hand over hits in batches on the UI thread, the first at once, and return the last batch."""
+    batch: list[Hit] = []
+    count, handed = 0, time.monotonic()
+    for hit in hits:
+        job.cancel.check()
+        count += 1
+        if count <= KEPT:
+            batch.append(hit)
+        if count == 1 or time.monotonic() - handed > _BATCH_S:
+            job.hand(take, SearchBatch(batch, count, finished=False))
+            batch, handed = [], time.monotonic()
+            time.sleep(0.001)
+    return SearchBatch(batch, count, finished=True)
 
 
 def _hits(wanted: Wanted, query: Query, document: RunDocument | None, cancel: CancelToken) -> Iterator[Hit]:
@@ -393,9 +400,13 @@ def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Itera
     """Yield the hits of runs by name; unreadable runs are skipped."""
     from gistpoint.sessions.runs.opening import open_run
     from gistpoint.sessions.runs.searching import search_document
+    from gistpoint.sessions.runs.sifting import Sieve
 
+    sieve = Sieve(query)
     for name in runs:
         cancel.check()
+        if not sieve.wants_run(name):
+            continue
         try:
             yield from search_document(open_run(name), query, cancel=cancel)
         except CancelledError:

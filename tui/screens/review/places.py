@@ -1,0 +1,144 @@
+"""A search in all runs of a list: its hits as places, each of which opens its run at the step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.screen import Screen
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.text import plural
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.run_rows import RunRow, model_words, task_words
+from gistpoint.tui.screens.review.search import SearchBar, SearchBatch, collected, hits_in_all
+from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings, Wanted
+from gistpoint.tui.tables import Column
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.record_list import RecordList
+from gistpoint.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.searching import Hit
+
+
+class PlaceTable(Table["Hit"]):
+    """A hit in each row: run, step, the part of the step, and the line."""
+
+    def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
+        """`runs` are the rows of the runs by their names."""
+        columns: tuple[Column[Hit], ...] = (
+            Column("task", lambda hit: task_words(runs[hit.run]), width=22, rank=1),
+            Column("model", lambda hit: model_words(runs[hit.run]), width=20),
+            Column("step", lambda hit: str(hit.step + 1), lambda hit: hit.step, width=5, right=True, rank=2),
+            Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary", rank=3),
+            Column("line", lambda hit: hit.line.strip(), rank=4),
+        )
+        super().__init__(columns, id=id)
+
+
+class PlacesScreen(Screen[None]):
+    """Searches in runs as words are typed."""
+
+    CSS_PATH = "review.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.PLACES_IN_RUNS)]
+    HELP_PAGE = "runs"
+    AUTO_FOCUS = ""
+    SCOPES = (KeyScope.PLACES_IN_RUNS,)
+
+    table = query_one(PlaceTable)
+    bar = query_one(SearchBar)
+
+    def __init__(self, runs: Mapping[str, RunRow], settings: ReviewSettings) -> None:
+        """`runs` are the rows of the runs to search by their names, in the order of the search."""
+        super().__init__()
+        self._runs, self._settings = runs, settings
+        self._jobs = Jobs(self, "search in runs", failed=self._failed)
+        self._wanted: Wanted | None = None
+        self._hits: list[Hit] = []
+
+    def compose(self) -> ComposeResult:
+        """Lay out the line, and the places below it."""
+        yield HeaderBar("Search", f"in {plural(len(self._runs), 'run')}")
+        yield SearchBar(id="places-search")
+        yield framed(PlaceTable(self._runs, id="places"), "Places")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Wait for words."""
+        self.bar.open(all_runs=True)
+
+    def on_unmount(self) -> None:
+        """Stop searching."""
+        self._jobs.stop()
+
+    @on(SearchBar.Asked)
+    def asked(self, message: SearchBar.Asked) -> None:
+        """Search for the typed words."""
+        self._wanted = message.wanted
+        self._hits = []
+        self.table.show(())
+        if message.wanted is None:
+            self._jobs.cancel()
+            framed(self.table, "Places")
+            return
+        wanted = replace(message.wanted, runs=tuple(self._runs))
+        self._wanted = wanted
+        framed(self.table, "Places …")
+        self._jobs.do(lambda job: self._search(job, wanted), self._found, key="search")
+
+    def _search(self, job: Job, wanted: Wanted) -> SearchBatch:
+        from gistpoint.sessions.runs.searching import Query
+
+        query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
+        return collected(job, hits_in_all(wanted.runs, query, job.cancel), self._found)
+
+    def _found(self, batch: SearchBatch) -> None:
+        if self._wanted is None:  # dropped while this was on its way
+            return
+        self._hits.extend(batch.hits)
+        self.table.show(self._hits)
+        runs = len({hit.run for hit in self._hits})
+        count = f"{batch.count:,} in {plural(runs, 'run')}" if batch.count else "none"
+        more = f"the first {len(self._hits):,} are listed" if batch.count > len(self._hits) else ""
+        framed(self.table, f"Places {count}{'' if batch.finished else ' …'}", more)
+
+    def _failed(self, error: Exception) -> None:
+        if not isinstance(error, UserError):
+            raise error
+        framed(self.table, f"{error.message} {error.hint}".strip())
+
+    @on(SearchBar.Left)
+    def left(self, message: SearchBar.Left) -> None:
+        """Go to the places; without any, Escape goes back to the list of runs."""
+        if message.go or self._hits:
+            self.set_focus(self.table)
+        else:
+            self.dismiss(None)
+
+    @on(RecordList.Chosen, "#places")
+    def chosen(self) -> None:
+        """Open the run at the place under the cursor; `n` and `N` go on from there."""
+        wanted, hit = self._wanted, self.table.chosen
+        at = next((n for n, found in enumerate(self._hits) if found is hit), None)
+        if wanted is not None and hit is not None and at is not None:
+            found = FoundHits(wanted, self._hits, at)
+            self.app.push_screen(
+                self._settings.screens.run(hit.run, self._settings, runs=tuple(self._runs), found=found)
+            )
+
+    def action_search(self) -> None:
+        """Go back to the line."""
+        self.bar.open(all_runs=True)
+
+    def action_leave(self) -> None:
+        """Go back to the list of runs."""
+        self.dismiss(None)
