@@ -6,10 +6,11 @@ import json
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import BlobFile, BytesBlob, FileBlob, RunFileError
+from gistpoint.sessions.records.archives import Blob, BlobFile, BytesBlob, FileBlob, RunFileError
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, one_record
@@ -82,6 +83,22 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
             yield Row(number, record.fields, record)
         elif record.damage:
             yield Row(number, probe.part(record).object, record)
+
+
+def texts_of(probe: FileProbe) -> Iterator[Blob]:
+    """Yield bytes in which the texts of all rows stand as they are, or as JSON in any depth: the file, if it is JSON.
+
+    Raises `RunFileError` if a Parquet file can't be read.
+    """
+    if not probe.head.startswith(PARQUET):
+        yield probe.blob
+        return
+    from arro3.io import write_ipc_stream
+
+    for batch in _batches(probe):
+        plain = BytesIO()
+        write_ipc_stream(batch, plain, compression=None)
+        yield BytesBlob(plain.getvalue())
 
 
 class Places:
@@ -165,6 +182,14 @@ def first_row(probe: FileProbe) -> Mapping[str, Json]:
 
 
 def _parquet_rows(probe: FileProbe) -> Iterator[Row]:
+    number = 0
+    for batch in _batches(probe):
+        for at in range(batch.num_rows):
+            number += 1
+            yield Row(number, _Columns(batch, at))
+
+
+def _batches(probe: FileProbe) -> Iterator[RecordBatch]:
     where = probe.name or "The file"
     try:
         from arro3.io import read_parquet
@@ -175,18 +200,13 @@ def _parquet_rows(probe: FileProbe) -> Iterator[Row]:
         ) from error
     number = 0
     if probe.blob.read(max(0, probe.blob.size - 4), 4) != PARQUET:
-        raise RunFileError(
-            f"{probe.name or 'The file'} is a Parquet file that is cut off: its end, which lists its rows, is missing."
-        )
+        raise RunFileError(f"{where} is a Parquet file that is cut off: its end, which lists its rows, is missing.")
     try:
         for batch in read_parquet(cast("IO[bytes]", BlobFile(probe.blob)), batch_size=_BATCH):
             if batch.nbytes > limits.RECORD * _BATCH:
-                raise RunFileError(
-                    f"{probe.name or 'The file'} has rows of more than {limits.RECORD >> 20} MB: refused."
-                )
-            for at in range(batch.num_rows):
-                number += 1
-                yield Row(number, _Columns(batch, at))
+                raise RunFileError(f"{where} has rows of more than {limits.RECORD >> 20} MB: refused.")
+            number += batch.num_rows
+            yield batch
     except RunFileError:
         raise
     except BaseException as error:  # a panic of the library is no Exception

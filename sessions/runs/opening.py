@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import quote, unquote
 
 from gistpoint.core.running import NEVER, CancelToken
@@ -31,6 +32,8 @@ from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
 
 _UNKNOWN = "is in no format that is known here"
+Wants: TypeAlias = Callable[[FileProbe, Format], bool]
+"""Whether a file is wanted."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
@@ -75,10 +78,13 @@ def files_of(path: Path) -> Iterator[Path]:
             yield here / name
 
 
-def list_runs(paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> Iterator[Listed]:
+def list_runs(
+    paths: Iterable[str | Path], *, cancel: CancelToken = NEVER, wants: Wants = lambda _probe, _format: True
+) -> Iterator[Listed]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files in a folder or archive that are not runs are skipped; files that were named are listed with their problem.
+    The runs of files that are not wanted are left out.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -88,7 +94,7 @@ def list_runs(paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> It
         inside = path.is_dir() and not run_files(path)
         for file in files_of(path):
             cancel.check()
-            for listed in _guarded(str(file), partial(_in_file, file)):
+            for listed in _guarded(str(file), partial(_in_file, file, wants)):
                 if listed.header is not None or not inside or _is_reported(listed):
                     yield listed
 
@@ -113,10 +119,10 @@ def _named(path: Path, id: str) -> Iterator[Listed]:
             yield listed
 
 
-def _in_file(path: Path) -> Iterator[Listed]:
+def _in_file(path: Path, wants: Wants) -> Iterator[Listed]:
     if path.is_dir():
         probe, _ = probe_of(path)
-        yield from _runs(probe, str(path), sum(part.size for part in probe.parts))
+        yield from _runs(probe, str(path), sum(part.size for part in probe.parts), wants)
         return
     if not path.is_file():
         yield Listed(
@@ -126,30 +132,33 @@ def _in_file(path: Path) -> Iterator[Listed]:
     blob = opened(FileBlob(path))
     if not isinstance(blob, Archive) or is_log(blob):
         probe, _ = probe_of(path)
-        yield from _runs(probe, str(path), path.stat().st_size)
+        yield from _runs(probe, str(path), path.stat().st_size, wants)
         return
     for member in blob.members.values():
         name = join_name(str(path), member.name)
         if member.refused:
             yield Listed(name, member.size, None, f"Refused: {member.refused}.")
             continue
-        yield from _guarded(name, partial(_in_member, path, blob, member.name, name))
+        yield from _guarded(name, partial(_in_member, path, blob, member.name, name, wants))
 
 
-def _in_member(path: Path, archive: Archive, member: str, name: str) -> Iterator[Listed]:
+def _in_member(path: Path, archive: Archive, member: str, name: str, wants: Wants) -> Iterator[Listed]:
     try:
         probe = member_probe(str(path), archive, member)
-        yield from _runs(probe, name, archive.members[member].size)
+        yield from _runs(probe, name, archive.members[member].size, wants)
     except RunFileError as error:
         if "bomb" in error.message or "damaged" in error.message:
             yield Listed(name, 0, None, f"Refused: {error}")
 
 
-def _runs(probe: FileProbe, name: str, size: int) -> Iterator[Listed]:
+def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) -> Iterator[Listed]:
     format = recognise(probe)
+    wanted = wants is None or wants(probe, format)
     none = True
     for entry in format.runs(probe):
         none = False
+        if not wanted:
+            return
         header = entry.header
         if not header.task and not header.id:
             header = replace(header, task=Path(name.split("#")[0]).name, derived=header.derived | {"task"})

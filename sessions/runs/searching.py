@@ -64,7 +64,10 @@ class Query:
             raise SearchError(
                 f"The pattern is not a regular expression: {error}.", hint="Search for it as text."
             ) from error
-        literal = _longest_word(pattern) if regex else pattern
+        word = _longest_word(required_literals(pattern) if regex else [pattern])
+        self.word = word
+        """A word in every match; empty if there is none."""
+        literal = word if regex else pattern
         self.forms = _byte_forms(literal, ignore) if literal else None
         self.lower = ignore or not pattern.isascii()
         self._plain = None if regex else pattern
@@ -131,12 +134,12 @@ def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
     return tuple(sorted({form.lower() for form in encoded} if ignore or not pattern.isascii() else encoded))
 
 
-def _longest_word(pattern: str) -> str:
-    """Return the longest word that every match of a regular expression contains, empty if there is none.
+def _longest_word(literals: Iterable[str]) -> str:
+    """Return the longest word of texts that every match contains, empty if there is none.
 
     A word is the same in JSON as on the screen; the text around it may be escaped, and numbers and constants differ.
     """
-    words = {word for text in required_literals(pattern) for word in _WORD.findall(text)}
+    words = {word for text in literals for word in _WORD.findall(text)}
     return max((word for word in words if word not in _CONSTANTS), key=lambda word: (len(word), word), default="")
 
 
@@ -202,13 +205,14 @@ def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Ite
 def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
     """Yield the matches in every run of files, folders and archives; files that can't be read are skipped."""
     from gistpoint.sessions.runs.opening import list_runs, open_run
+    from gistpoint.sessions.runs.sifting import Sieve
 
     query = Query(pattern) if isinstance(pattern, str) else pattern
-    for listed in list_runs(paths, cancel=cancel):
+    for listed in list_runs(paths, cancel=cancel, wants=Sieve(query).wants):
         if listed.header is None:
             continue
         try:
-            document = open_run(listed.name)
+            document = open_run(listed.name, known=listed.format)
         except RunFileError:
             continue
         yield from search_document(document, query, cancel=cancel)

@@ -107,8 +107,8 @@ WORDS: tuple[KeyWord, ...] = (
         "home.tasks home.attempts"
         " pane.brief pane.files pane.code pane.console pane.editor pane.results pane.notes pane.assist pane.gist_help"
         " pane.trace watch.brief watch.files watch.code watch.model watch.results page.step page.diff page.so_far"
-        " page.tests page.raw page.files page.hits page.gist compare.diffs about.overview about.brief about.diff"
-        " about.tests about.runs about.code about.fix",
+        " page.tests page.raw page.files page.hits page.gist page.profile compare.diffs about.overview about.brief"
+        " about.diff about.tests about.runs about.code about.fix",
     ),
     KeyWord(
         "f9 ctrl+r",
@@ -121,9 +121,8 @@ WORDS: tuple[KeyWord, ...] = (
         "back, leave, stop what runs",
         "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
-        " verdict.leave watch.leave runs.leave hits.leave review.back review.leave compare.leave validate.back"
-        " validate.leave"
-        " search.close campaign.leave campaign.stop console.back_out",
+        " verdict.leave watch.leave runs.back runs.leave hits.leave review.back review.leave compare.leave"
+        " validate.back validate.leave search.close campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),

@@ -22,6 +22,7 @@ from gistpoint.tui.commands.output import print_json, print_records, print_text,
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.runs.opening import Wants
     from gistpoint.sessions.runs.searching import Hit
 
 
@@ -261,6 +262,7 @@ def search(options: argparse.Namespace) -> int:
     """Print each line with matches once, or every match as JSON; return 1 if there is none."""
     heed_read_as(options)
     from gistpoint.sessions.runs.searching import Query, search_document
+    from gistpoint.sessions.runs.sifting import Sieve
 
     scopes = [TextScope(name) for name in options.scope] if options.scope else list(TextScope)
     query = Query(options.pattern, regex=options.regex, scopes=scopes)
@@ -268,7 +270,7 @@ def search(options: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     count = 0
     paths = [str(attempt_folder(path) or path) for path in options.paths]
-    for document in _documents(paths, problems):
+    for document in _documents(paths, problems, Sieve(query).wants):
         shown: Hit | None = None
         for hit in search_document(document, query):
             count += 1
@@ -289,8 +291,8 @@ def _same_line(first: Hit, hit: Hit) -> bool:
     return same and hit.start - first.start < len(hit.line)
 
 
-def _documents(paths: Iterable[str], problems: list[Listed]) -> Iterator[RunDocument]:
-    for listed in list_runs(paths):
+def _documents(paths: Iterable[str], problems: list[Listed], wants: Wants) -> Iterator[RunDocument]:
+    for listed in list_runs(paths, wants=wants):
         if listed.header is None:
             problems.append(listed)
             continue

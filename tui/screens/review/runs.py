@@ -311,11 +311,17 @@ class RunsScreen(Screen[None]):
         paths, settings = self._paths, self._settings
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take), key="runs")
 
-    def action_leave(self) -> None:
-        """Clear the query, or close the list."""
+    def action_back(self) -> None:
+        """Clear the query, then go back to where one came from; never out of the program."""
         if self.words.display:
             self.words.value = ""
             self.words.display = False
             self.table.focus()
-        else:
+        elif len(self.app.screen_stack) > 1:
             self.dismiss(None)
+        else:
+            self.app.notify("There is nothing behind this list: q closes it and ends the program.")
+
+    def action_leave(self) -> None:
+        """Close the list."""
+        self.dismiss(None)

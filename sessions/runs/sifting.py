@@ -1,0 +1,57 @@
+"""Leaves out the files with several runs in which a text can't be, by their bytes, before their runs are read."""
+
+from __future__ import annotations
+
+from gistpoint.sessions.formats.registry import recognise
+from gistpoint.sessions.records.archives import Archive, FileBlob, RunFileError, opened
+from gistpoint.sessions.records.format import Format, SingleRun
+from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.tables import texts_of
+from gistpoint.sessions.runs.opening import split_name
+from gistpoint.sessions.runs.searching import Query, search_bytes
+
+_NOT_TEXTS = ("true", "false", "null", "infinity")
+"""Written as words, although a table need not have them as texts."""
+
+
+class Sieve:
+    """Tells which files a search has to read. It looks for a word of the pattern, which is the same in nested JSON."""
+
+    def __init__(self, query: Query) -> None:
+        word = query.word.lower() if query.lower else query.word
+        usable = word and not any(word.lower() in other for other in _NOT_TEXTS)
+        self._forms = (word.encode(),) if usable and query.forms is not None else ()
+        self._lower = query.lower
+        self._known: dict[str, bool] = {}
+
+    def wants(self, probe: FileProbe, format: Format) -> bool:
+        """Whether the file may hold a match. A single run is always wanted: its own search begins with the bytes."""
+        if not self._forms or not format.texts_in_records or isinstance(format, SingleRun) or probe.parts:
+            return True
+        try:
+            return any(
+                next(search_bytes(blob, self._forms, lower=self._lower), None) is not None for blob in texts_of(probe)
+            )
+        except RunFileError:  # whoever reads the runs says what is wrong
+            return True
+
+    def wants_run(self, name: str) -> bool:
+        """Whether the file of one of several runs may hold a match; each file is looked through once."""
+        path, id = split_name(name)
+        if not id or not self._forms:
+            return True
+        known = self._known.get(str(path))
+        if known is None:
+            known = self._known[str(path)] = self._wants_file(name)
+        return known
+
+    def _wants_file(self, name: str) -> bool:
+        path, _ = split_name(name)
+        try:
+            blob = opened(FileBlob(path)) if path.is_file() else None
+            if blob is None or isinstance(blob, Archive):
+                return True
+            probe = FileProbe(blob, name=str(path))
+            return self.wants(probe, recognise(probe))
+        except RunFileError:
+            return True
