@@ -26,7 +26,7 @@ from gistpoint.tui.keys import KeyScope
 from gistpoint.tui.screens.help import HelpRow, rows_of
 
 async def look(run):
-    async with reviewing(run, size=(200, 40)) as driver:
+    async with reviewing(run, size=(220, 40)) as driver:
         await driver.until_read(0)
         assert " Z Words" in driver.text(), driver.text()
         await driver.press("Z")
@@ -60,7 +60,7 @@ def test_every_page_has_a_widget_of_its_name_and_keys_of_its_own() -> None:
     assert [bound[f"page('{page.name}')"].keys for page in PAGES] == [page.keys for page in PAGES]
 
 
-@pytest.mark.parametrize("columns", [60, 80, 160])
+@pytest.mark.parametrize("columns", [60, 80, 200])
 async def test_the_tab_of_the_open_page_is_always_in_sight_and_marked(tmp_path: Path, columns: int) -> None:
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     async with reviewing(run, size=(columns, 24)) as driver:
