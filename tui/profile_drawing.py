@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
@@ -21,7 +23,32 @@ from gistpoint.sessions.runs.profile import (
 )
 from gistpoint.tui.widgets.charts import gauge, sparkline
 
-Line = list[tuple[str, str]]
+Pieces = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileLine:
+    """A line: raw texts with a style each; what it leads to, if anything: a step, or by its cells the whole run."""
+
+    pieces: Pieces = field(default_factory=list)
+    step: int | None = None
+    cells: int = 0
+    """The cells, from `LABEL` on, over which the steps are spread; 0 if the line is not about the course."""
+
+    @property
+    def text(self) -> str:
+        """The line without styles."""
+        return "".join(text for text, _ in self.pieces)
+
+    def step_at(self, column: int, profile: Profile) -> int | None:
+        """Return the step (from 0) that is drawn at a column; None if there is none."""
+        if not self.cells:
+            return self.step
+        if not LABEL <= column < LABEL + self.cells:
+            return None
+        place = (column - LABEL) * len(profile.bins) // self.cells
+        return min(profile.steps - 1, place * profile.bin_steps)
+
 
 LABEL = 9
 """Cells of the names at the left."""
@@ -38,41 +65,45 @@ STYLES = {
     Work.EDIT: "$text-warning",
     Work.RUN: "$text-secondary",
     Work.TEST: "$text-success",
-    Work.SUBMIT: "bold $text-accent",
+    Work.SUBMIT: "$text-accent",
 }
 SIGNS = {Work.READ: "v", Work.SEARCH: "/", Work.EDIT: "e", Work.RUN: "$", Work.TEST: "t", Work.SUBMIT: "!"}
 """One character for each kind of work, as in lists of steps."""
 _VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolved", "$text-error")}
 
 
-def drawn(run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False) -> list[Line]:
+def drawn(run: Run, profile: Profile, width: int, *, here: int | None = None, hides: bool = False) -> list[ProfileLine]:
     """Return the profile in lines of at most `width` cells where it is a drawing; `here` is the step in sight.
 
     With `hides` there is neither the outcome nor the cost.
     """
-    lines = [_head(run, profile, hides=hides), []]
+    lines = [_head(run, profile, hides=hides)]
     if profile.worked or profile.fullest:
-        lines += _course(profile, width, here)
-        lines.append([])
-    lines += [line for found in profile.reached for line in _reached(found, profile)]
+        lines += [*_course(profile, width, here), ProfileLine()]
+    for found in profile.reached:
+        lines += _reached(found, profile, width)
     if profile.first_edit is not None and not profile.reached:
-        lines.append(_named("edits", f"the first at step {profile.first_edit + 1:,}"))
-    lines += _tests(profile)
+        lines.append(_named("edits", f"the first at step {profile.first_edit + 1:,}", step=profile.first_edit))
     if profile.worked:
-        lines.append(_named("waste", _waste(profile)))
+        lines += _folded("waste", _waste(profile), width)
     if profile.condensed.count:
-        lines.append(_named("context", f"condensed or copied at {_steps(profile.condensed)}"))
+        lines += _folded("context", f"condensed or copied at {_steps(profile.condensed)}", width)
+    lines += _tests(profile)
     missing = [words for words in missing_in(run, profile) if not (hides and words == "cost")]
-    if missing:
-        lines += [[("not known", _MUTED)], *([(f"  {words}", _MUTED)] for words in missing)]
-    return lines
+    return [*lines, *_folded("unknown", "; ".join(missing), width, _MUTED)]
 
 
-def _named(name: str, words: str, style: str = "") -> Line:
-    return [(f"{name:<{LABEL}}", _MUTED), (words, style)]
+def _folded(name: str, words: str, width: int, style: str = "") -> Iterator[ProfileLine]:
+    """Yield words in as many lines as they need."""
+    for number, line in enumerate(textwrap.wrap(words, max(20, width - LABEL))):
+        yield _named("" if number else name, line, style)
 
 
-def _head(run: Run, profile: Profile, *, hides: bool) -> Line:
+def _named(name: str, words: str, style: str = "", *, step: int | None = None) -> ProfileLine:
+    return ProfileLine([(f"{name:<{LABEL}}", _MUTED), (words, style)], step)
+
+
+def _head(run: Run, profile: Profile, *, hides: bool) -> ProfileLine:
     verdict = _VERDICTS.get(run.verdict, (run.verdict or run.exit_status, ""))
     tokens = tokens_of(run, profile)
     many = (tokens.prompt or 0) + (tokens.completion or 0)
@@ -84,7 +115,7 @@ def _head(run: Run, profile: Profile, *, hides: bool) -> Line:
         f"${cost:,.2f}" if cost is not None and not hides else "",
     ]
     shown = [] if hides or not verdict[0] else [verdict, (" · ", _MUTED)]
-    return [*shown, (" · ".join(filter(None, facts)), "")]
+    return ProfileLine([*shown, (" · ".join(filter(None, facts)), "")])
 
 
 # The course
@@ -107,7 +138,7 @@ def spread(bins: Sequence[Bin], columns: int) -> list[Bin]:
     return cells
 
 
-def _course(profile: Profile, width: int, here: int | None) -> Iterator[Line]:
+def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileLine]:
     words = _words(profile)
     cells = spread(profile.bins, max(10, width - LABEL - 1 - max(map(len, words.values()))))
     yield _axis(profile, cells, here)
@@ -142,8 +173,8 @@ def _words(profile: Profile) -> dict[str, str]:
     return words
 
 
-def _row(name: str, cells: str, style: str, words: str) -> Line:
-    return [(f"{name:<{LABEL}}", _MUTED), (cells, style), (f" {words}", _MUTED)]
+def _row(name: str, cells: str, style: str, words: str) -> ProfileLine:
+    return ProfileLine([(f"{name:<{LABEL}}", _MUTED), (cells, style), (f" {words}", _MUTED)], cells=len(cells))
 
 
 def _blocks(values: Sequence[float], top: float) -> str:
@@ -151,13 +182,14 @@ def _blocks(values: Sequence[float], top: float) -> str:
     return "".join(level if value > 0 else _NOTHING for level, value in zip(levels, values, strict=True))
 
 
-def _axis(profile: Profile, cells: Sequence[Bin], here: int | None) -> Line:
+def _axis(profile: Profile, cells: Sequence[Bin], here: int | None) -> ProfileLine:
     last = f"{profile.steps:,}"
     line = f"1{last:>{max(len(last) + 1, len(cells)) - 1}}"
-    if here is None or not cells:
-        return [(f"{'step':<{LABEL}}", _MUTED), (line, _MUTED)]
-    at = min(len(cells) - 1, _column(here, profile, cells))
-    return [(f"{'step':<{LABEL}}", _MUTED), (line[:at], _MUTED), ("▾", "bold"), (line[at + 1 :], _MUTED)]
+    pieces = [(f"{'step':<{LABEL}}", _MUTED), (line, _MUTED)]
+    if here is not None and cells:
+        at = min(len(cells) - 1, _column(here, profile, cells))
+        pieces[1:] = [(line[:at], _MUTED), ("▾", "bold"), (line[at + 1 :], _MUTED)]
+    return ProfileLine(pieces, cells=len(cells))
 
 
 def _column(step: int, profile: Profile, cells: Sequence[Bin]) -> int:
@@ -176,17 +208,17 @@ def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
 # Facts below it
 
 
-def _reached(found: GoalReached, profile: Profile) -> Iterator[Line]:
-    yield _named("right", found.function)
+def _reached(found: GoalReached, profile: Profile, width: int) -> Iterator[ProfileLine]:
     steps = (("① file read", found.read), ("② seen", found.seen), ("③ edited", found.edited))
     words = (
         f"{what} never" if step is None else f"{what} at step {step + 1:,} ({step * 100 // max(1, profile.steps)} %)"
         for what, step in steps
     )
-    yield _named("", " · ".join(words))
+    yield from _folded("right", found.function, width)
+    yield from _folded("", " · ".join(words), width)
 
 
-def _tests(profile: Profile) -> Iterator[Line]:
+def _tests(profile: Profile) -> Iterator[ProfileLine]:
     runs, left_out = profile.test_runs, 0
     if len(runs) > _MOST_TEST_RUNS:
         left_out = len(runs) - _MOST_TEST_RUNS
@@ -200,23 +232,23 @@ def _tests(profile: Profile) -> Iterator[Line]:
         yield _named("", f"… {profile.more_test_runs:,} after these", _MUTED)
 
 
-def _test_run(found: TestRunCounts, *, first: bool) -> Line:
-    start = _named("tests" if first else "", f"step {found.step + 1:>6,}  ")
+def _test_run(found: TestRunCounts, *, first: bool) -> ProfileLine:
+    start = [(f"{'tests' if first else '':<{LABEL}}", _MUTED), (f"step {found.step + 1:>6,}  ", "")]
     if found.passed is None or found.failed is None:
         ended = {True: "passed", False: "failed", None: "ended"}[found.went_well]
-        return [*start, (f"{'?' * _BAR}  {ended}, without counts", _MUTED)]
+        return ProfileLine([*start, (f"{'?' * _BAR}  {ended}, without counts", _MUTED)], found.step)
     bar = gauge(found.passed, found.passed + found.failed, _BAR)
     style = "$text-success" if found.went_well else "$text-error"
-    sign = "✔" if found.went_well else "✘"
-    return [*start, (bar, style), (f"  {sign} {found.passed:,} passed, {found.failed:,} failed", "")]
+    words = f"  {'✔' if found.went_well else '✘'} {found.passed:,} passed, {found.failed:,} failed"
+    return ProfileLine([*start, (bar, style), (words, "")], found.step)
 
 
 def _waste(profile: Profile) -> str:
     parts = (
         (profile.failing, "failed"),
-        (profile.repeated, "repeat a call"),
-        (profile.reread, "read again what did not change"),
-        (profile.reverted, "take an edit back"),
+        (profile.repeated, "repeated"),
+        (profile.reread, "read again unchanged"),
+        (profile.reverted, "took an edit back"),
     )
     found = [f"{counted.count:,} {words}" for counted, words in parts if counted.count]
     if not found:

@@ -48,6 +48,7 @@ PAGES: tuple[ReviewPage, ...] = (
     ReviewPage("files", "Files", "f7,v", "The repository as it was at this step", ".files:FilesPage", in_footer=True),
     ReviewPage("hits", "Hits", "f8", "The results of the search", "..search:HitList"),
     ReviewPage("run", "Run", "i", "What is known of the run, and what is missing", ".texts:RunInfoPage"),
+    ReviewPage("profile", "Profile", "f12", "What happened in the run, at a glance", ".profile:ProfilePage"),
     ReviewPage("replay", "Replay", "A", "What became of its calls, made again", ".texts:ReplayPage"),
     ReviewPage(
         "gist", "Gist", "f11", "The gist as it was at this step, with its gutter", ".gist:StepGistPage", later=True

@@ -10,7 +10,8 @@ from gistpoint.core.plugins import declared, is_callable, load
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.exports.cast import cast_text
 from gistpoint.sessions.exports.chat import chat_text
-from gistpoint.sessions.exports.markdown import html_text, markdown_text
+from gistpoint.sessions.exports.html.page import html_text
+from gistpoint.sessions.exports.markdown import markdown_text
 from gistpoint.sessions.runs.document import RunDocument
 
 ENTRY_POINTS = "gistpoint.exporters"

@@ -196,10 +196,10 @@ def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
     """Return what is not known of a run, and so not in its profile, in words."""
     uncounted = sum(found.passed is None for found in profile.test_runs)
     found = (
-        (not profile.worked, "what was done: no step of the solver calls anything"),
-        (not profile.reached, "when the right code was found: the answer of its task is not in the store"),
-        (bool(uncounted), f"counts of {uncounted} of {len(profile.test_runs)} test runs: no result shows them"),
-        (profile.fullest is None, "how full the context was: no step counts its tokens"),
+        (not profile.worked, "what was done (no step of the solver calls anything)"),
+        (not profile.reached, "when the right code was found (the answer of its task is not here)"),
+        (bool(uncounted), f"counts of {uncounted} of {len(profile.test_runs)} test runs"),
+        (profile.fullest is None, "how full the context was (no step counts its tokens)"),
         (cost_of(run, profile) is None, "cost"),
         (seconds_of(run, profile) is None, "time"),
     )

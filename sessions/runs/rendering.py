@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded
-from gistpoint.sessions.formats.calls import command_in
+from gistpoint.sessions.formats.calls import command_in, kind_of
 from gistpoint.sessions.records.model import CutText, Run, RunCall, Step, TextScope, json_text, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 
@@ -75,12 +75,14 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def summary(step: Step, width: int = 100) -> str:
-    """Return a step in one line: its first call, or the beginning of its text."""
+    """Return a step in one line: the call that gives it its kind, or the beginning of its text."""
     if step.calls:
-        call = step.calls[0]
+        call = _main_call(step)
         commands = [(call.parsed or {}).get(key) for key in ("command", "cmd", "keystrokes")]
         shown = next((command_in(command) for command in commands if isinstance(command, str | list)), call.arguments)
-        shown = f"{call.tool} {shown}" + (f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else "")
+        shown = (shown if shown.split(None, 1)[:1] == [call.tool] else f"{call.tool} {shown}") + (
+            f"  (+{len(step.calls) - 1} more)" if len(step.calls) > 1 else ""
+        )
     else:
         shown = step.text or step.thought or (step.results[0].text if step.results else "") or step.label
     line = " ".join(shown[: width * 4].split())
@@ -88,9 +90,15 @@ def summary(step: Step, width: int = 100) -> str:
     return line + (f"  [{', '.join(sorted(step.flags))}]" if step.flags else "")
 
 
+def _main_call(step: Step) -> RunCall:
+    """Return the call that gives the step its kind: an edit, where a list of things to do was written with it."""
+    first, *others = step.calls
+    return next((call for call in step.calls if kind_of((call,)) is step.kind), first) if others else first
+
+
 def row_words(step: Step) -> str:
-    """Return a step in one line: its first call and that call's object, else its text."""
-    call = step.calls[0] if step.calls else None
+    """Return a step in one line: the call that gives it its kind, with its object, else its text."""
+    call = _main_call(step) if step.calls else None
     parsed = (call.parsed or {}) if call is not None else {}
     path = next((parsed[key] for key in ("path", "file_path") if isinstance(parsed.get(key), str)), None)
     if call is not None and path is None and len(step.calls) == 1 and (words := _plain_call(call)):

@@ -107,8 +107,8 @@ WORDS: tuple[KeyWord, ...] = (
         "home.tasks home.attempts"
         " pane.brief pane.files pane.code pane.console pane.editor pane.results pane.notes pane.assist pane.gist_help"
         " pane.trace watch.brief watch.files watch.code watch.model watch.results page.step page.diff page.so_far"
-        " page.tests page.raw page.files page.hits page.gist compare.diffs about.overview about.brief about.diff"
-        " about.tests about.runs about.code about.fix",
+        " page.tests page.raw page.files page.hits page.gist page.profile compare.diffs about.overview about.brief"
+        " about.diff about.tests about.runs about.code about.fix",
     ),
     KeyWord(
         "f9 ctrl+r",

@@ -34,7 +34,7 @@ def print_profile(document: RunDocument, *, as_json: bool) -> None:
     from gistpoint.tui.profile_drawing import drawn
 
     for line in drawn(run, profile, max(_NARROWEST, shutil.get_terminal_size().columns)):
-        print_text("".join(text for text, _ in line).rstrip())
+        print_text(line.text.rstrip())
 
 
 def goals_for(task: str) -> tuple[Goal, ...]:

@@ -103,7 +103,7 @@ class Pages(Vertical):
             if sum(len(words) + 2 for _, words in tabs) - 2 <= width:
                 break
         last, first = pages.index(self.current) + 1, 0
-        while first < last - 1 and sum(len(words) + 2 for _, words in tabs[first:last]) > width:
+        while first < last - 1 and sum(len(words) + 2 for _, words in tabs[first:last]) + len(BEFORE) >= width:
             first += 1
         if first:
             tabs = [(pages[first - 1], BEFORE), *tabs[first:]]

@@ -18,7 +18,7 @@ import asyncio, sys
 from gistpoint.tui import review_pages as pages
 
 pages.PAGES += (
-    pages.ReviewPage("words", "Words", "W", "How many words it holds", "screens.review.page_of_words:WordsPage"),
+    pages.ReviewPage("words", "Words", "Z", "How many words it holds", "screens.review.page_of_words:WordsPage"),
 )
 
 from screens.review.reviewing import reviewing
@@ -26,16 +26,16 @@ from gistpoint.tui.keys import KeyScope
 from gistpoint.tui.screens.help import HelpRow, rows_of
 
 async def look(run):
-    async with reviewing(run, size=(200, 40)) as driver:
+    async with reviewing(run, size=(220, 40)) as driver:
         await driver.until_read(0)
-        assert " W Words" in driver.text(), driver.text()
-        await driver.press("W")
+        assert " Z Words" in driver.text(), driver.text()
+        await driver.press("Z")
         await driver.until(lambda: "words" in driver.review.query_one("#words").text)
         first = driver.review.query_one("#words").text
         assert "Thought, text and results." in driver.text()
         await driver.press("right_square_bracket")
         await driver.until(lambda: driver.review.query_one("#words").text not in ("", first))
-    assert HelpRow("W", "Words", "How many words it holds") in list(rows_of(KeyScope.REVIEW, {}))
+    assert HelpRow("Z", "Words", "How many words it holds") in list(rows_of(KeyScope.REVIEW, {}))
 
 asyncio.run(look(sys.argv[1]))
 """
@@ -60,7 +60,7 @@ def test_every_page_has_a_widget_of_its_name_and_keys_of_its_own() -> None:
     assert [bound[f"page('{page.name}')"].keys for page in PAGES] == [page.keys for page in PAGES]
 
 
-@pytest.mark.parametrize("columns", [60, 80, 160])
+@pytest.mark.parametrize("columns", [60, 80, 200])
 async def test_the_tab_of_the_open_page_is_always_in_sight_and_marked(tmp_path: Path, columns: int) -> None:
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     async with reviewing(run, size=(columns, 24)) as driver:

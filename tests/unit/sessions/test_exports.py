@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
 from recorded_runs import make_all
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.text import visible
+from gistpoint.sessions.exports.html.marking import code_lines, file_lines, text_lines
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
@@ -54,8 +58,9 @@ def test_chat_reads_back_with_the_same_calls(hostile: Path, tmp_path: Path) -> N
 
 def test_html_and_markdown_hold_no_markup_of_the_run(hostile: Path) -> None:
     page = exported("html", hostile)
-    assert "<script" not in page
+    assert page.count("<script") == page.count("</script") == 1
     assert "<b>" not in page
+    assert "script-src 'sha256-" in unescape(page)
     assert page.count("&lt;script&gt;") >= 4
     text = exported("markdown", hostile)
     assert "\n`````text\n" in text
@@ -64,6 +69,26 @@ def test_html_and_markdown_hold_no_markup_of_the_run(hostile: Path) -> None:
         assert "\x1b" not in written
         assert "\\u001b" not in written
         assert "\u202e" not in written
+
+
+def test_lines_of_a_page_are_those_of_the_text() -> None:
+    head = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ def f():\n"
+    diff = f"{head} def f():\n-    return <1>\n+    return '2'\nafter"
+    code = "```python\ndef f(a):\n    '''two\n    lines'''\n\n```\n```\nnone"
+    for text in (
+        HOSTILE,
+        diff,
+        code,
+        "",
+        "\n\n",
+        "```python\n" * 50,
+        "@@ -1,9 +1,9 @@",
+        '     1→import a\n     2→x = "b"\n',
+    ):
+        for lines in (text_lines(text), file_lines(text, ".py"), code_lines(visible(text).split("\n"), "json")):
+            assert unescape(re.sub("<[^>]*>", "", "\n".join(lines))) == visible(text)
+    assert [line[:23] for line in text_lines(diff)[5:7]] == ['<code><span class="gd">', '<code><span class="gi">']
+    assert text_lines(code)[1].startswith('<code><span class="k">def</span>')
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:

@@ -1,0 +1,1 @@
+"""Runs as web pages: one file each, for people who have no gistpoint."""

@@ -1,0 +1,213 @@
+"use strict";
+(() => {
+  const MOST = 5000;
+  const one = (selector) => document.querySelector(selector);
+  const steps = [...document.querySelectorAll(".step")];
+  const entries = new Map([...document.querySelectorAll("nav li a")].map((link) => [link.hash.slice(1), link]));
+  const field = one("#find"), found = one("#found"), bar = one(".bar");
+  let here = null, hits = [], at = -1, search = 0;
+
+  document.documentElement.classList.add("js");
+
+  const boxOf = (step) => document.getElementById(`show-${step.dataset.kind}`);
+  const isBad = (step) => step.classList.contains("bad");
+  const isShown = (step) => boxOf(step).checked && (isBad(step) || !one("#only-errors")?.checked);
+  const measure = () => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+
+  function mark(step) {
+    if (step === here) return;
+    if (here) {
+      here.classList.remove("here");
+      entries.get(here.id)?.removeAttribute("aria-current");
+    }
+    here = step;
+    if (!here) return;
+    here.classList.add("here");
+    const entry = entries.get(here.id), list = one("nav");
+    if (!entry) return;
+    entry.setAttribute("aria-current", "true");
+    const top = entry.getBoundingClientRect().top - list.getBoundingClientRect().top;
+    if (top < 0 || top > list.clientHeight - 40) list.scrollTop += top - list.clientHeight / 2;
+  }
+
+  function reveal(element) {
+    for (let box = element.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    const step = element.closest(".step");
+    if (!step || isShown(step)) return;
+    if (!isBad(step) && one("#only-errors")) one("#only-errors").checked = false;
+    boxOf(step).checked = true;
+  }
+
+  function go(step) {
+    if (!step) return;
+    reveal(step);
+    step.scrollIntoView();
+    mark(step);
+    try {
+      history.replaceState(null, "", `#${step.id}`);
+    } catch {
+      // a page in a sandboxed frame has no history
+    }
+  }
+
+  function current() {
+    const line = bar.getBoundingClientRect().bottom + 24;
+    if (here && isShown(here)) {
+      const { top } = here.getBoundingClientRect();
+      if (top >= 0 && top < innerHeight * 0.75) return here;
+    }
+    const shown = steps.filter(isShown);
+    let low = -1, high = shown.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (shown[middle].getBoundingClientRect().top <= line) low = middle;
+      else high = middle - 1;
+    }
+    return shown[low] ?? null;
+  }
+
+  function walk(by, wanted) {
+    const place = steps.indexOf(current());
+    for (let at = place + by; at >= 0 && at < steps.length; at += by) {
+      if (isShown(steps[at]) && (!wanted || wanted(steps[at]))) return go(steps[at]);
+    }
+  }
+
+  function rangeOf({ block, start, end }) {
+    const range = new Range(), walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+    let passed = 0, begun = false;
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const after = passed + node.length;
+      if (!begun && start < after) {
+        range.setStart(node, start - passed);
+        begun = true;
+      }
+      if (begun && end <= after) {
+        range.setEnd(node, end - passed);
+        break;
+      }
+      passed = after;
+    }
+    return range;
+  }
+
+  const highlights = typeof Highlight === "function" && CSS.highlights;
+  const painted = highlights && { hits: new Highlight(), hit: new Highlight() };
+  if (painted) {
+    CSS.highlights.set("hits", painted.hits);
+    CSS.highlights.set("hit", painted.hit);
+    painted.hit.priority = 1;
+  }
+
+  function say() {
+    const more = hits.length >= MOST ? "+" : "";
+    found.textContent = !field.value ? "" : hits.length ? `${at + 1} of ${hits.length}${more}` : "nothing found";
+  }
+
+  async function find() {
+    const mine = ++search, text = field.value;
+    hits = [];
+    at = -1;
+    painted?.hits.clear();
+    painted?.hit.clear();
+    say();
+    if (!text) return;
+    const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "giu");
+    let until = performance.now() + 20;
+    found.textContent = "searching …";
+    for (const block of document.querySelectorAll("main pre, .step > summary .what, .run dd")) {
+      for (const match of block.textContent.matchAll(pattern)) {
+        if (hits.length >= MOST) break;
+        const hit = { block, start: match.index, end: match.index + match[0].length };
+        hits.push(hit);
+        if (painted) painted.hits.add(new StaticRange(rangeOf(hit)));
+      }
+      if (hits.length >= MOST) break;
+      if (performance.now() > until) {
+        await new Promise((resume) => setTimeout(resume));
+        if (mine !== search) return;
+        until = performance.now() + 20;
+      }
+    }
+    if (hits.length) walkHits(1);
+    else say();
+  }
+
+  function walkHits(by) {
+    if (!hits.length) return;
+    at = (at + by + hits.length) % hits.length;
+    say();
+    const hit = hits[at], step = hit.block.closest(".step");
+    reveal(hit.block);
+    (step ?? hit.block).scrollIntoView();
+    const range = rangeOf(hit);
+    if (painted) {
+      painted.hit.clear();
+      painted.hit.add(range);
+    }
+    mark(step);
+    requestAnimationFrame(() => scrollBy(0, range.getBoundingClientRect().top - innerHeight / 2));
+  }
+
+  function unfold(boxes) {
+    const all = [...boxes], open = all.some((box) => !box.open);
+    for (const box of all) box.open = open;
+  }
+
+  const keys = {
+    j: () => walk(1), ArrowRight: () => walk(1), k: () => walk(-1), ArrowLeft: () => walk(-1),
+    x: () => walk(1, isBad), X: () => walk(-1, isBad),
+    n: () => walkHits(1), N: () => walkHits(-1),
+    "/": () => field.select(),
+    o: () => unfold(current()?.querySelectorAll(".more") ?? []),
+    O: () => unfold(document.querySelectorAll(".more")),
+    "?": () => (one(".keys").open = !one(".keys").open),
+    Escape: () => (one(".keys").open = false),
+  };
+
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target === field) {
+      if (event.key === "Enter") walkHits(event.shiftKey ? -1 : 1);
+      else if (event.key === "Escape") {
+        field.value = "";
+        find();
+        field.blur();
+      } else return;
+    } else if (event.target.matches?.("input[type=radio]") && event.key.startsWith("Arrow")) return;
+    else if (keys[event.key]) keys[event.key]();
+    else return;
+    event.preventDefault();
+  });
+
+  let pause = 0;
+  field.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(find, 150);
+  });
+  document.addEventListener("click", (event) => {
+    const pressed = event.target.closest("button");
+    if (pressed?.id === "next") walkHits(1);
+    else if (pressed?.id === "before") walkHits(-1);
+    else if (pressed?.id === "unfold") unfold(document.querySelectorAll(".more"));
+    else if (pressed?.id === "fold") unfold(document.querySelectorAll(".step"));
+    const link = event.target.closest("a[href^='#step-']");
+    if (link) {
+      event.preventDefault();
+      go(document.getElementById(link.hash.slice(1)));
+    }
+  });
+  const arrive = () => {
+    const step = /^#step-\d+$/.test(location.hash) && document.getElementById(location.hash.slice(1));
+    if (step) requestAnimationFrame(() => go(step));
+  };
+  let drawn = 0;
+  addEventListener("scroll", () => {
+    cancelAnimationFrame(drawn);
+    drawn = requestAnimationFrame(() => mark(current()));
+  }, { passive: true });
+  addEventListener("resize", measure);
+  addEventListener("hashchange", arrive);
+  measure();
+  arrive();
+})();

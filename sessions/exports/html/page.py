@@ -1,0 +1,347 @@
+"""Writes a run as one web page that asks for nothing: readable without its script, and searched and walked with it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from html import escape
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+from gistpoint.core.diffs import compute
+from gistpoint.core.text import plural, visible, visible_line
+from gistpoint.sessions.exports.html.marking import (
+    COLOURED,
+    code_lines,
+    diff_lines,
+    file_lines,
+    line,
+    text_lines,
+)
+from gistpoint.sessions.formats.calls import kind_of
+from gistpoint.sessions.records.model import (
+    CutText,
+    FileEdit,
+    RunCall,
+    Step,
+    StepKind,
+    TextScope,
+    also_text,
+    json_text,
+)
+from gistpoint.sessions.runs.commands import looks_of, path_of, same_path
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.facts import has_error
+from gistpoint.sessions.runs.rendering import (
+    EMPTY,
+    header_facts,
+    language_of,
+    row_words,
+    step_facts,
+    title_of,
+)
+
+KEPT, KEPT_OF_DIFF = 12, 60
+"""Lines of a folded text that stay in sight. A text is folded if it has at least 18 more, or lines that are long."""
+WIDTH = 160
+"""Characters of a line that is long."""
+LONGEST = 100_000
+"""Characters of one text on the page; of a longer one there are the beginning and the end."""
+LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000
+"""Characters of a page from which its texts are cut earlier."""
+_CLOSED = frozenset({StepKind.STATE})
+
+
+def html_text(document: RunDocument) -> Iterator[str]:
+    """Yield a run as one HTML page, a step at a time; text of the run is never interpreted as markup."""
+    document.build()
+    yield from _Page(document).pieces()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Characters of a text that are on the page: its beginning and, if some were left out, its end."""
+
+    head: str
+    left_out: int = 0
+    tail: str = ""
+
+
+class _Page:
+    def __init__(self, document: RunDocument) -> None:
+        self._document = document
+        self._written = 0
+        self._entries: list[str] = []
+        self._kinds: Counter[str] = Counter()
+        self._errors = 0
+
+    def pieces(self) -> Iterator[str]:
+        run = self._document.header
+        title = line(run.task or run.id or run.format, 200)
+        yield _head(title) + self._about()
+        if run.prompt:
+            yield self._section("task", "text", "Task", self._block(run.prompt, 0))
+        for index in range(self._document.step_count):
+            piece = self._step(self._document.step(index))
+            self._written += len(piece)
+            yield piece
+        if run.submission:
+            yield self._section("submission", "diff", "Submission", self._block(run.submission, 0, kept=KEPT_OF_DIFF))
+        yield f"</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
+
+    def _about(self) -> str:
+        """Return the head of the run: verdict and facts, and what is missing."""
+        run = self._document.header
+        facts = "".join(f"<dt>{line(name, 100)}</dt><dd>{line(fact, 2_000)}</dd>" for name, fact in header_facts(run))
+        mark = {"solved": "✔ ", "unsolved": "✘ "}.get(run.verdict, "")
+        verdict = f'<p class="verdict">{mark}{line(run.verdict, 200)}</p>\n' if run.verdict else ""
+        warnings = "".join(f'<p class="cut">Warning: {line(warning, 2_000)}</p>\n' for warning in run.warnings)
+        noted = "".join(f"<h3>{line(one.path, 200)}</h3>{self._block(one.text, 0)}" for one in run.also)
+        if run.not_shown:
+            items = "".join(
+                f"<li>{line(', '.join(one.names), 2_000)}: {line(one.reason)}</li>" for one in run.not_shown
+            )
+            noted += (
+                f'<details class="more"><summary>what of the records is not shown</summary><ul>{items}</ul></details>'
+            )
+        return f'<section class="run" id="run">\n{verdict}<dl>{facts}</dl>\n{warnings}{noted}</section>\n'
+
+    @staticmethod
+    def _section(identity: str, kind: str, title: str, block: str) -> str:
+        return f'<section id="{identity}" class="{kind}"><h2>{title}</h2>\n{block}</section>\n'
+
+    def _step(self, step: Step) -> str:
+        bad = has_error(step)
+        kind, number = step.kind.value, step.index + 1
+        words = line(" ".join(row_words(step).split()))
+        classes = f"k-{kind}{' bad' if bad else ''}"
+        flag = ' <span class="flag">✘ error</span>' if bad else ""
+        short_flag = flag.replace(" error", "")
+        self._kinds[kind] += 1
+        self._errors += bad
+        self._entries.append(
+            f'<li class="{classes}"><a href="#step-{number}"><span>{number}</span><span class="kind">{kind}</span>'
+            f'<span class="what">{words}</span>{short_flag}</a></li>\n'
+        )
+        opened = "" if step.kind in _CLOSED else " open"
+        facts = "".join(f"<span>{line(fact, 200)}</span> · " for fact in step_facts(step)[1:]).removesuffix(" · ")
+        return (
+            f'<details class="step {classes}" id="step-{number}" data-kind="{kind}"{opened}><summary>'
+            f'<a class="number" href="#step-{number}">{number}</a> <span class="kind">{kind}</span> '
+            f'<span class="what">{words}</span>{flag}</summary>\n<p class="facts">{facts}</p>\n'
+            f"{''.join(self._parts(step))}</details>\n"
+        )
+
+    def _parts(self, step: Step) -> Iterator[str]:
+        """Yield the texts of a step, each result below its call."""
+        number = step.index + 1
+        if step.thought:
+            yield _titled("thought", "thought", self._block(step.thought, number))
+        if step.text:
+            yield _titled("text", step.actor.value, self._block(step.text, number))
+        drawn = [edit for edit in step.edits if step.diff or _is_drawn(edit)]
+        if step.diff or drawn:
+            changes = self._block(step.diff, number, kept=KEPT_OF_DIFF) if step.diff else "".join(map(_change, drawn))
+            yield _titled("diff", "changes that were asked for" if has_error(step) else "changes", changes)
+        answered: set[int] = set()
+        for place, call in enumerate(step.calls):
+            told = any(len(step.calls) == 1 or same_path(edit.path, path_of(call)) for edit in drawn)
+            title = title_of(step, TextScope.CALL, place)
+            yield _titled("call", title, self._call(call, number, folded=told))
+            for at, result in enumerate(step.results):
+                if call.id and result.call_id == call.id and at not in answered:
+                    answered.add(at)
+                    yield self._result(step, at, call)
+        for at in range(len(step.results)):
+            if at not in answered:
+                yield self._result(step, at, step.calls[0] if len(step.calls) == 1 else None)
+        if also := also_text(step):
+            yield _titled("also", "also recorded", self._block(also, number))
+        if step.links:
+            yield f'<p class="facts">goes on in {", ".join(line(link, 200) for link in step.links)}</p>\n'
+
+    def _call(self, call: RunCall, number: int, *, folded: bool) -> str:
+        """Return the arguments of a call by name, those of one line together; `folded` if a diff tells the same."""
+        language = language_of(call)
+        if not call.parsed:
+            return self._block(call.arguments, number, _as_code(language)) if call.arguments else EMPTY[TextScope.CALL]
+        short: list[str] = []
+        blocks: list[str] = []
+        for name, value in call.parsed.items():
+            label = f'<span class="arg">{line(name, 100)}</span>'
+            text, kind = (value, language) if isinstance(value, str) else (json_text(value), "json")
+            if "\n" in text or len(text) > KEPT * WIDTH:
+                blocks.append(f"<h3>{label}</h3>{self._block(text, number, _as_code(kind or _ending(path_of(call))))}")
+                continue
+            shown = code_lines([visible_line(text)], "" if kind == "python" else kind)[0]
+            short.append(shown if kind == "bash" and len(call.parsed) == 1 else f"{label}: {shown}")
+        body = (f"<pre>{chr(10).join(short)}</pre>\n" if short else "") + "".join(blocks)
+        return f'<details class="more"><summary>arguments as recorded</summary>{body}</details>\n' if folded else body
+
+    def _result(self, step: Step, place: int, call: RunCall | None) -> str:
+        result = step.results[place]
+        bad = bool(result.is_error or result.returncode)
+        mark: Callable[[str], list[str]] = text_lines
+        if call is not None and kind_of((call,)) is StepKind.VIEW and not bad and (ending := _ending_seen(call)):
+            mark = partial(file_lines, language=ending)
+        block = (
+            self._block(result.text, step.index + 1, mark) if result.text else f"<pre>{EMPTY[TextScope.RESULT]}</pre>"
+        )
+        title = f"{'✘ ' if bad else ''}{title_of(step, TextScope.RESULT, place)}"
+        return _titled(f"result{' bad' if bad else ''}", title, block)
+
+    def _block(self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT) -> str:
+        """Return a text as one or several blocks; step `number`, from 1, has it, or none, if 0."""
+        part = self._part(text)
+        shown = _folded(part.head, mark(part.head), kept)
+        if part.left_out:
+            where = f" at step {number} and press o" if number else ""
+            shown += (
+                f'<p class="cut">⋯ {part.left_out:,} characters are not on this page. To read them, open the run in '
+                f"<code>gistpoint review</code>{where}.</p>\n"
+                f'<details class="more"><summary>the last {len(part.tail):,} characters</summary>'
+                f"<pre>{escape(visible(part.tail))}</pre></details>\n"
+            )
+        return shown
+
+    def _part(self, text: str) -> _Part:
+        longest = LONGEST if self._written < LARGE else LONGEST_IN_LARGE
+        kept, total, tail = list[str](), 0, ""
+        head_size = longest * 2 // 3
+        for piece in self._document.full_text(text):
+            total += len(piece)
+            if sum(map(len, kept)) <= longest:
+                kept.append(piece)
+            tail = (tail + piece)[-(longest - head_size) :]
+        head = "".join(kept)
+        if total <= longest:
+            return _Part(head)
+        return _Part(head[:head_size], total - head_size - len(tail), tail)
+
+    def _index(self) -> str:
+        """Return the list of the steps, and which kinds of them are shown."""
+        boxes = "".join(
+            f'<label><input type="checkbox" id="show-{kind}" checked> {kind} {count:,}</label>\n'
+            for kind, count in self._kinds.most_common()
+        )
+        errors = plural(self._errors, "error")
+        only = f'<label><input type="checkbox" id="only-errors"> only the {errors}</label>\n' if self._errors else ""
+        return (
+            f'<nav aria-label="Steps">\n<details open><summary>{plural(sum(self._kinds.values()), "step")}</summary>\n'
+            f"<fieldset>\n{boxes}{only}</fieldset>\n<ol>\n{''.join(self._entries)}</ol></details></nav>\n"
+        )
+
+
+def _titled(kind: str, title: str, block: str) -> str:
+    return f'<section class="{kind}"><h3>{line(title, 300)}</h3>\n{block}</section>\n'
+
+
+def _folded(text: str, marked: Sequence[str], kept: int) -> str:
+    """Return the lines `marked` of a text; of a long one the first `kept` of them, and the others folded."""
+    if len(text) <= 2 * kept * WIDTH and len(marked) <= kept + 18:
+        return f"<pre>{chr(10).join(marked)}</pre>\n"
+    while len("\n".join(text.split("\n", kept)[:kept])) > kept * WIDTH:
+        kept -= 1
+    shown, rest = marked[:kept], marked[kept:]
+    words = plural(len(rest), "more line") if kept else f"{plural(len(rest), 'line')}, {len(text):,} characters"
+    return (f"<pre>{chr(10).join(shown)}</pre>\n" if kept else "") + (
+        f'<details class="more"><summary>{words}</summary><pre>{chr(10).join(rest)}</pre></details>\n'
+    )
+
+
+def _is_drawn(edit: FileEdit) -> bool:
+    """Whether both texts of an edit are there, and short enough to be compared."""
+    texts = (edit.old, edit.new)
+    return all(isinstance(text, str) and not isinstance(text, CutText) and len(text) <= COLOURED for text in texts)
+
+
+def _change(edit: FileEdit) -> str:
+    """Return an edit as a diff of the texts that it replaced."""
+    diff = compute(edit.old or "", edit.new or "")
+    title = f"{edit.path}  +{diff.added} −{diff.removed}"
+    return f"<h3>{line(title, 300)}</h3>{_folded('', diff_lines(diff), KEPT_OF_DIFF)}"
+
+
+def _as_code(language: str) -> Callable[[str], list[str]]:
+    return lambda text: code_lines(visible(text).split("\n"), language)
+
+
+def _ending(path: str) -> str:
+    """Return the ending of a file's name, with its dot; empty if it has none."""
+    found = PurePosixPath(path).suffix
+    return found.lower() if found[1:].isalnum() and len(found) <= 12 else ""
+
+
+def _ending_seen(call: RunCall) -> str:
+    """Return the ending of the files that a call prints; empty if they differ."""
+    endings = {_ending(look.path) for look in looks_of(call)}
+    return endings.pop() if len(endings) == 1 else ""
+
+
+@cache
+def _style() -> str:
+    """Return the style sheet, and the rules by which kinds of steps are hidden."""
+    hidden = "".join(f":root:has(#show-{kind}:not(:checked)) .k-{kind}," for kind in StepKind)
+    errors = ":root:has(#only-errors:checked) :is(.step, nav li):not(.bad) { display: none }\n"
+    return f"\n{_file('page.css')}{hidden.removesuffix(',')} {{ display: none }}\n{errors}"
+
+
+@cache
+def _script() -> str:
+    return f"\n{_file('page.js')}"
+
+
+def _file(name: str) -> str:
+    return files("gistpoint.sessions.exports.html").joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _policy() -> str:
+    """Return what the page may do: its own style and script, nothing else, and no request."""
+    return (
+        f"default-src 'none'; style-src {_hash(_style())}; script-src {_hash(_script())}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _head(title: str) -> str:
+    keys = "".join(f"<dt>{_pressed(keys)}</dt><dd>{what}</dd>" for keys, what in _KEYS)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_policy())}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
+        f"<title>{title}</title>\n<style>{_style()}</style>\n</head>\n<body>\n"
+        f'<header class="bar">\n<h1>{title}</h1>\n'
+        '<div class="scripted" role="search"><input type="search" id="find" placeholder="search (/)" '
+        'aria-label="search in the run"><button id="before" aria-label="hit before">↑</button>'
+        '<button id="next" aria-label="next hit">↓</button><output id="found"></output></div>\n'
+        '<div class="scripted"><button id="unfold">unfold</button><button id="fold">fold steps</button></div>\n'
+        '<fieldset aria-label="colours"><label><input type="radio" name="look" checked> auto</label>'
+        '<label><input type="radio" name="look" id="light"> light</label>'
+        '<label><input type="radio" name="look" id="dark"> dark</label></fieldset>\n'
+        f'<details class="keys scripted"><summary>keys</summary><div><dl>{keys}</dl></div></details>\n'
+        "</header>\n<main>\n"
+    )
+
+
+_KEYS = (
+    ("j k", "next and previous step, as → and ←"),
+    ("x X", "next and previous error"),
+    ("/", "search; Enter goes to the next hit, Esc ends it"),
+    ("n N", "next and previous hit"),
+    ("o", "unfold the long texts of the step, or fold them"),
+    ("O", "those of all steps"),
+    ("?", "these keys"),
+)
+
+
+def _pressed(keys: str) -> str:
+    return " ".join(f"<kbd>{escape(key)}</kbd>" for key in keys.split())

@@ -1,0 +1,42 @@
+"""What happened in a run, at a glance, on a page of review."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from recorded_runs.repairs import journal_run
+from screens.review.reviewing import Reviewing, reviewing
+
+from gistpoint.tui.screens.review.pages.profile import ProfilePage
+
+
+def page(driver: Reviewing) -> ProfilePage:
+    return driver.review.query_one(ProfilePage)
+
+
+def line(driver: Reviewing, start: str) -> str:
+    return next((found for found in page(driver).text.split("\n") if found.startswith(start)), "")
+
+
+async def test_the_profile_of_a_run_is_a_page_and_leads_to_its_steps(tmp_path: Path) -> None:
+    async with reviewing(journal_run(tmp_path), size=(80, 24)) as driver:
+        await driver.until_read(0)
+        await driver.press("f12")
+        await driver.until(lambda: line(driver, "v read"))
+        assert "3 steps" in line(driver, "v read")
+        assert "unknown" in page(driver).text
+        place = line(driver, "step").index("▾")
+        await driver.press("right_square_bracket")
+        await driver.until(lambda: line(driver, "step").index("▾") > place)
+        runs = page(driver).text.split("\n").index(line(driver, "tests"))
+        page(driver).cursor_line = runs + 1
+        await driver.press("enter")
+        await driver.until_read(int(line(driver, "tests").split()[2]) - 1)
+
+
+async def test_the_outcome_stays_hidden_in_the_profile_too(tmp_path: Path) -> None:
+    async with reviewing(journal_run(tmp_path), blind=True) as driver:
+        await driver.until_read(0)
+        await driver.press("f12")
+        await driver.until(lambda: line(driver, "v read"))
+        assert "solved" not in page(driver).text.split("\n", 1)[0]
