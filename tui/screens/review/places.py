@@ -36,8 +36,8 @@ class PlaceTable(Table["Hit"]):
     def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
         """`runs` are the rows of the runs by their names."""
         columns: tuple[Column[Hit], ...] = (
-            Column("task", lambda hit: task_words(runs[hit.run]), width=22, rank=1),
-            Column("model", lambda hit: model_words(runs[hit.run]), width=20),
+            Column("task", lambda hit: task_words(runs[hit.run]), width=22, rank=1, keeps_end=True),
+            Column("model", lambda hit: model_words(runs[hit.run]), width=20, keeps_end=True),
             Column("step", lambda hit: str(hit.step + 1), lambda hit: hit.step, width=5, right=True, rank=2),
             Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary", rank=3),
             Column("line", lambda hit: hit.line.strip(), rank=4),
@@ -114,7 +114,7 @@ class PlacesScreen(Screen[None]):
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
             raise error
-        framed(self.table, f"{error.message} {error.hint}".strip())
+        framed(self.table, error.message, error.hint)
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:
