@@ -250,6 +250,15 @@ class RunsScreen(Screen[None]):
 
         self.app.push_screen(CompareScreen(left, right, self._settings))
 
+    def action_profile(self) -> None:
+        """Show the picked runs, or all that are shown, at a glance."""
+        picked = {str(name) for name in self.table.picked}
+        rows = [row for row in self.table.shown if row.listed.header is not None]
+        chosen = [row for row in rows if row.name in picked] or rows
+        from gistpoint.tui.screens.review.profiles import ProfilesScreen
+
+        self.app.push_screen(ProfilesScreen({row.name: (row.header, row.hides) for row in chosen}, self._settings))
+
     def action_search(self) -> None:
         """Search in all runs of the list."""
         runs = {row.name: row for row in self.table.shown if row.listed.header is not None}
