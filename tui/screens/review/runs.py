@@ -213,7 +213,13 @@ class RunsScreen(Screen[None]):
         name, names = (row.name, picked) if len(picked) > 1 else (row.name, self._names())
         if name not in names:
             name = names[0]
-        self.app.push_screen(ReviewScreen(name, self._settings, runs=names), self._reviewed)
+        screen = ReviewScreen(name, self._settings, runs=names)
+
+        def left(_: object) -> None:
+            self.table.rearrange(at=screen.run_name)
+            self._reviewed()
+
+        self.app.push_screen(screen, left)
 
     def _names(self) -> tuple[str, ...]:
         return tuple(row.name for row in self.table.shown if row.listed.header is not None)
