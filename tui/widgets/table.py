@@ -189,13 +189,13 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.rearrange()
 
     def pick(self) -> None:
-        """Pick or unpick the row under the cursor, and go to the next."""
-        if self.chosen is not None:
-            key = self._key(self.chosen)
-            if key in self.picked:
-                self.picked.remove(key)
-            else:
-                self.picked.append(key)
+        """Pick or unpick the row under the cursor, or all rows of the group, and go to the next."""
+        heading = self.chosen_group
+        rows = [self.chosen] if self.chosen is not None else heading.rows if heading is not None else []
+        keys = [self._key(row) for row in rows]
+        new = [key for key in keys if key not in self.picked]
+        self.picked = [*self.picked, *new] if new else [key for key in self.picked if key not in keys]
+        if keys:
             self.cursor += 1
             self.refresh()
 

@@ -64,6 +64,7 @@ class PlacesScreen(Screen[None]):
         self._jobs = Jobs(self, "search in runs", failed=self._failed)
         self._wanted: Wanted | None = None
         self._hits: list[Hit] = []
+        self._found_in: set[str] = set()
 
     def compose(self) -> ComposeResult:
         """Lay out the line, and the places below it."""
@@ -84,7 +85,7 @@ class PlacesScreen(Screen[None]):
     def asked(self, message: SearchBar.Asked) -> None:
         """Search for the typed words."""
         self._wanted = message.wanted
-        self._hits = []
+        self._hits, self._found_in = [], set()
         self.table.show(())
         if message.wanted is None:
             self._jobs.cancel()
@@ -105,10 +106,13 @@ class PlacesScreen(Screen[None]):
         if self._wanted is None:  # dropped while this was on its way
             return
         self._hits.extend(batch.hits)
-        self.table.show(self._hits)
-        runs = len({hit.run for hit in self._hits})
-        count = f"{batch.count:,} in {plural(runs, 'run')}" if batch.count else "none"
-        more = f"the first {len(self._hits):,} are listed" if batch.count > len(self._hits) else ""
+        self._found_in.update(hit.run for hit in batch.hits)
+        if batch.hits:
+            self.table.show(self._hits)
+        runs = plural(len(self._found_in), "run")
+        cut = batch.count > len(self._hits)
+        count = f"{batch.count:,}{'' if cut else f' in {runs}'}" if batch.count else "none"
+        more = f"the first {len(self._hits):,} are listed, in {runs}" if cut else ""
         framed(self.table, f"Places {count}{'' if batch.finished else ' …'}", more)
 
     def _failed(self, error: Exception) -> None:
