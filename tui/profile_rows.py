@@ -84,11 +84,15 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
     if longest:
         signs = "  ".join(f"{sign} {work.value}" for work, sign in SIGNS.items())
         yield ProfileLine([(f"{signs}  · no call  by {order}", _MUTED)])
+    apart = False
     for task, rows in by_task(runs, order).items():
         if len(rows) == 1:
             yield _row(task, 1, rows[0], longest, width)
+            apart = False
             continue
-        yield ProfileLine()
+        if not apart:
+            yield ProfileLine()
+        apart = True
         verdicts = [found.verdict for found in rows if found.verdict]
         known = {str(result): result for result in AttemptResult}
         solved = solved_words(known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in verdicts) if verdicts else ""
