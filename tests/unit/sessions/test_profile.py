@@ -104,6 +104,7 @@ def test_runs_part_ways_at_the_first_step_of_another_kind_or_about_another_file(
     assert ways([look, edit], [look, (StepKind.VIEW, "b.py")], [look, edit]) == (
         1, [("edit a.py", (0, 2)), ("read b.py", (1,))],
     )  # fmt: skip
+    assert ways([look], [(StepKind.VIEW, "b.py")]) == (0, [("read /testbed/a.py", (0,)), ("read b.py", (1,))])
     assert ways([look, edit], [look]) == (1, [("edit a.py", (0,)), ("ended", (1,))])
 
 
