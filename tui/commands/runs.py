@@ -273,7 +273,7 @@ def search(options: argparse.Namespace) -> int:
     """Print each line with matches once, or every match as JSON; return 1 if there is none."""
     heed_read_as(options)
     from gistpoint.sessions.runs.searching import Query, search_document
-    from gistpoint.sessions.runs.sifting import Sieve
+    from gistpoint.sessions.runs.searching_files import Sieve
 
     scopes = [TextScope(name) for name in options.scope] if options.scope else list(TextScope)
     query = Query(options.pattern, regex=options.regex, scopes=scopes)

@@ -19,7 +19,8 @@ from gistpoint.sessions.records.loading import load_record, text_pieces
 from gistpoint.sessions.records.model import ByteRange, CutText, TextScope
 from gistpoint.sessions.runs.opening import join_name, open_run, split_name
 from gistpoint.sessions.runs.rendering import show
-from gistpoint.sessions.runs.searching import Query, SearchError, search, search_bytes, search_document
+from gistpoint.sessions.runs.searching import Query, SearchError, search_bytes, search_document
+from gistpoint.sessions.runs.searching_files import search
 
 
 def write_run(path: Path, count: int, text: str = "x", indent: int | None = 2) -> Path:
