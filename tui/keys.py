@@ -100,6 +100,7 @@ SCOPE_WORDS = {
     KeyScope.REVIEW: "Review: one run",
     KeyScope.PLACES_IN_RUNS: "Review: a search in all runs",
     KeyScope.COMPARE: "Review: two runs",
+    KeyScope.PROFILES: "Review: many runs at a glance",
     KeyScope.VALIDATE: "Validate: the queue and its task",
     KeyScope.PLACES: "Validate: code",
     KeyScope.VALIDATE_GIST: "Validate: gists",

@@ -34,6 +34,8 @@ class ProfileLine:
     step: int | None = None
     cells: int = 0
     """The cells, from `LABEL` on, over which the steps are spread; 0 if the line is not about the course."""
+    run: str = ""
+    """The name of the run that the line is about, among several."""
 
     @property
     def text(self) -> str:

@@ -47,7 +47,11 @@ class Column(Generic[Row]):
     rank: int = 0
     """Its position in a terminal of fewer than `WIDE` cells, from 1; 0 hides it there, if any column has a position."""
     least: int = 0
-    """The width to which it may be cut there, as the last one; 0 for its full width."""
+    """The width to which it may be cut, as the last one; 0 for its full width."""
+    most: int = 0
+    """The width to which it grows for long cells where there is room; 0 for its width."""
+    keeps_end: bool = False
+    """Whether a text that is too long loses its middle, and not its end."""
     text: Callable[[Row], str] | None = None
     """The text that queries search for words, if not the text that is shown."""
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
@@ -123,9 +127,11 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
     sign, name, way, wanted = match.groups()
     column = next((column for column in columns if column.name.lower().startswith(name.lower())), None)
     if column is None:
-        raise QueryError(
-            f"There is no column {name}.", hint=f"Columns: {', '.join(c.name for c in columns if c.name)}."
-        )
+        from difflib import get_close_matches
+
+        names = [one.name for one in columns if one.name]
+        near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
+        raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
     number = number_of(wanted)
     if way == ":" or (way == "=" and (column.value is None or number is None)):
         return lambda row: column.holds(row, wanted.lower()) is not bool(sign)

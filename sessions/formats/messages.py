@@ -304,9 +304,10 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
         calls = shell.calls(replies[0], text, as_text(answers[0].get("content")) if answers else "")
         derived |= {"calls"} if calls else set()
     results = [result for part in parts for result in part.results]
-    ended = None
+    written = _written_time(replies[0])
+    started, ended = when(written), None
     for number, answer in enumerate(answers):
-        found = _results(answer, calls[number].id if number < len(calls) else "", _time(replies[0]), derived)
+        found = _results(answer, calls[number].id if number < len(calls) else "", started, derived)
         results += found
         at = _time(answer)
         ended = at if at is not None else ended
@@ -325,7 +326,7 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
         index, Actor.AGENT, kind, raws[0].range,
         tuple(raw.range for raw in raws), label="assistant",
         thought=joined(text for part in parts for text in part.thought), text=text, calls=calls,
-        results=tuple(results), started=_time(replies[0]), ended=ended, naive=is_naive(_written_time(replies[0])),
+        results=tuple(results), started=started, ended=ended, naive=is_naive(written),
         tokens=tokens_of(usage), cost=cost_of(replies[0], usage), model=_model(replies[0]),
         edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
         flags=frozenset(stopped(replies) | ({"error"} if failed else set()) | ({"refused"} if refused else set())),

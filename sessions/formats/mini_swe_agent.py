@@ -29,6 +29,8 @@ _LINE_OF_KEY = re.compile(rb"\n([ \t]*)\{\r?\n([ \t]+)\"")
 
 def _blocks(reply: str) -> list[str]:
     """Return the commands in a reply given as text."""
+    if "```" not in reply:
+        return []
     return next((found for fence in _FENCES if (found := fence.findall(reply))), [])
 
 
@@ -110,16 +112,19 @@ def _tokens_in(blob: Blob) -> Tokens:
         return Tokens()
     in_response = b"\n" + opening[2] + 2 * opening[2][len(opening[1]) :]
     usage, end = in_response + b'"usage": {', in_response + b"}"
+    import stringzilla  # pyright: ignore[reportMissingImports]
+
+    find = stringzilla.find
     sums: dict[bytes, int] = {}
     at, held = 0, b""
     while chunk := blob.read(at, limits.CHUNK):
         at += len(chunk)
         text = held + chunk
-        found = text.find(usage)
+        found = find(text, usage)
         while found >= 0 and (closing := text.find(end, found, found + _LONGEST_USAGE)) >= 0:
             for name, count in _COUNT.findall(text, found, closing):
                 sums[name] = sums.get(name, 0) + int(count)
-            found = text.find(usage, closing)
+            found = find(text, usage, closing)
         held = text[found:] if found >= 0 else text[1 - len(usage) :]
         held = held if len(held) < _LONGEST_USAGE else b""
     return Tokens(*(total([sums.get(name) for name in names]) for names in _COUNTED))

@@ -7,12 +7,15 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import AnyStr, Generic
+from typing import AnyStr, Generic, cast
+
+import msgspec
 
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.model import ByteRange, CutText, Json
 
+_DECODER = msgspec.json.Decoder()
 _HOPS = 200
 _NEAR = 64
 _WHOLE_ESCAPES = re.compile(rb'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.S)
@@ -85,6 +88,11 @@ def is_deep(value: Json) -> bool:
 
 
 def _decode(raw: bytes) -> Json:
+    """Return the value; what msgspec refuses, such as half of a surrogate pair, the standard library may still read."""
+    try:
+        return cast("Json", _DECODER.decode(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
     found: Json = json.loads(raw.strip(b" \t\r\n\0\xef\xbb\xbf").decode("utf-8", "replace"), strict=False)
     return found
 

@@ -505,12 +505,11 @@ class RunDocument:
         with self._lock:
             return self._index.numbered(number)
 
-    def step_covering(self, member: int, offset: int) -> int | None:
-        """Return the step that a byte belongs to, building the index up to it; None between records."""
-        return self.stretch_covering(member, offset)[0]
-
     def stretch_covering(self, member: int, offset: int) -> tuple[int | None, int]:
-        """Return the step that a byte belongs to, building the index up to it, and the offset up to which it is it."""
+        """Return the step that a byte belongs to, None between records, and the offset up to which that is so.
+
+        Builds the index up to the byte.
+        """
         while not self._finished and self._position <= (member, offset):
             self._advance(lambda: self._position > (member, offset))
         with self._lock:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.search_code import required_literals
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.model import CutText, Step, TextScope, concatenated, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 
@@ -200,19 +199,3 @@ def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Ite
             if step is not None and step not in seen:
                 seen.add(step)
                 yield step
-
-
-def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
-    """Yield the matches in every run of files, folders and archives; files that can't be read are skipped."""
-    from gistpoint.sessions.runs.opening import list_runs, open_run
-    from gistpoint.sessions.runs.sifting import Sieve
-
-    query = Query(pattern) if isinstance(pattern, str) else pattern
-    for listed in list_runs(paths, cancel=cancel, wants=Sieve(query).wants):
-        if listed.header is None:
-            continue
-        try:
-            document = open_run(listed.name, known=listed.format)
-        except RunFileError:
-            continue
-        yield from search_document(document, query, cancel=cancel)

@@ -405,3 +405,17 @@ async def test_a_click_selects_a_row_and_a_second_one_opens_it(tmp_path: Path) -
             assert driver.screen is home
         await driver.pilot.click(home.tasks, offset=(8, home.tasks.HEAD + 2))
         await driver.until_screen("SolveScreen")
+
+
+async def test_home_below_an_attempt_takes_any_size_of_the_terminal(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = build_services(tmp_path, clock=clock)
+    build_task(services.locations.tasks)
+    async with driving(services, clock, size=LARGE) as driver:
+        await driver.until(lambda: "5 tests fail" in driver.text())
+        await driver.press("enter")
+        await driver.until_screen("SolveScreen")
+        for size in ((80, 24), (160, 90), (40, 12), (160, 48)):
+            await driver.pilot.resize_terminal(*size)
+            await driver.until(lambda size=size: driver.screen.size == size)
+        assert type(driver.screen).__name__ == "SolveScreen"

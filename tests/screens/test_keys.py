@@ -26,6 +26,7 @@ from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.jump import JumpScreen, places
 from gistpoint.tui.screens.palette import CommandRows, Palette
 from gistpoint.tui.screens.review.compare import CompareScreen
+from gistpoint.tui.screens.review.profiles import ProfilesScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.solve.brief_pane import BriefPane
@@ -56,6 +57,7 @@ OWNERS: dict[KeyScope, type] = {
     KeyScope.RUNS: RunsScreen,
     KeyScope.REVIEW: ReviewScreen,
     KeyScope.COMPARE: CompareScreen,
+    KeyScope.PROFILES: ProfilesScreen,
     KeyScope.VALIDATE: ValidateScreen,
     KeyScope.PLACES: CodePage,
     KeyScope.VALIDATE_GIST: GistPage,

@@ -24,6 +24,7 @@ class KeyScope(StrEnum):
     REVIEW = "review"
     PLACES_IN_RUNS = "places_in_runs"
     COMPARE = "compare"
+    PROFILES = "profiles"
     VALIDATE = "validate"
     PLACES = "places"
     FILES = "files"

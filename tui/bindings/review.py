@@ -6,6 +6,7 @@ from gistpoint.tui.bindings.key import Key, KeyScope
 from gistpoint.tui.review_pages import PAGES
 
 _RL, _RV, _RC, _V = KeyScope.RUNS, KeyScope.REVIEW, KeyScope.COMPARE, KeyScope.READING
+_RP = KeyScope.PROFILES
 _RH = KeyScope.PLACES_IN_RUNS
 
 
@@ -55,6 +56,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter", "Runs", _RL),
     Key("runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", "Runs", _RL, True),
     Key("runs.compare", "C", "compare", "Compare", "Set two picked runs side by side", "Runs", _RL, True),
+    Key("runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance", "Runs", _RL, True),
     Key("runs.search", "S", "search", "Search all", "Search in all runs of the list", "Runs", _RL, True),
     Key("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict", "Runs", _RL),
     Key("runs.reload", "full_stop", "reload", "Reload", "Read the list again", "Runs", _RL),
@@ -188,6 +190,9 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("compare.diffs", "d,f3", "diffs", "Diffs", "What each run changed, or the steps again", "Comparing", _RC, True),
     Key("compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", "Comparing", _RC, True),
     Key("compare.leave", "escape,q", "leave", "Leave", "Back to where you came from", "Comparing", _RC, True),
+    Key("profiles.sort", "s", "sort", "Sort", "Sort the runs of a task by the next order", "At a glance", _RP, True),
+    Key("profiles.open", "enter", "open", "Open", "Open the run under the cursor", "At a glance", _RP, True),
+    Key("profiles.leave", "escape,q", "leave", "Leave", "Back to the list", "At a glance", _RP, True),
     Key("list.up", "up,k", "move(-1)", "Up", "One row up", "Lists", _V),
     Key("list.down", "down,j", "move(1)", "Down", "One row down", "Lists", _V),
     Key("list.page_up", "pageup", "page(-1)", "Page up", "One screenful up", "Lists", _V),

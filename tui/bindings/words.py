@@ -76,7 +76,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
     KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all"),
-    KeyWord("s tilde", "sort, turn the order round", "home.sort home.reverse runs.sort runs.reverse"),
+    KeyWord("s tilde", "sort, turn the order round", "home.sort home.reverse runs.sort runs.reverse profiles.sort"),
     KeyWord("ampersand", "group", "runs.group"),
     KeyWord("less_than_sign greater_than_sign", "callers, callees", "places.callers places.callees"),
     KeyWord("equals_sign", "the other side", "places.side"),
@@ -107,8 +107,8 @@ WORDS: tuple[KeyWord, ...] = (
         "home.tasks home.attempts"
         " pane.brief pane.files pane.code pane.console pane.editor pane.results pane.notes pane.assist pane.gist_help"
         " pane.trace watch.brief watch.files watch.code watch.model watch.results page.step page.diff page.so_far"
-        " page.tests page.raw page.files page.hits page.gist page.profile compare.diffs about.overview about.brief"
-        " about.diff about.tests about.runs about.code about.fix",
+        " page.tests page.raw page.files page.hits page.gist page.profile runs.profile compare.diffs about.overview"
+        " about.brief about.diff about.tests about.runs about.code about.fix",
     ),
     KeyWord(
         "f9 ctrl+r",
@@ -122,7 +122,7 @@ WORDS: tuple[KeyWord, ...] = (
         "home.leave tour.leave"
         " dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end blind.leave glance.leave"
         " verdict.leave watch.leave runs.back runs.leave hits.leave review.back review.leave compare.leave"
-        " validate.back validate.leave search.close campaign.leave campaign.stop console.back_out",
+        " validate.back validate.leave profiles.leave search.close campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "stop for good", "attempt.end study.withdraw"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, and in again", "editor.comment"),

@@ -1,4 +1,4 @@
-"""`gistpoint show RUN --profile`: the course of a run at a glance, as text or JSON."""
+"""`gistpoint show RUN --profile` and `gistpoint runs --profile`: runs at a glance, as text or JSON."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from gistpoint.sessions.runs.profile import (
     Profile,
     cost_of,
     missing_in,
+    parting_of,
     profile_of,
     seconds_of,
     tokens_of,
 )
 from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.profile_drawing import drawn
+from gistpoint.tui.profile_rows import ProfiledRun, by_task, rows_drawn
 
 _NARROWEST = 60
 
@@ -31,10 +34,39 @@ def print_profile(document: RunDocument, *, as_json: bool) -> None:
     if as_json:
         print_json("gistpoint.profile/1", {"run": document.name, **profile_record(run, profile)})
         return
-    from gistpoint.tui.profile_drawing import drawn
-
     for line in drawn(run, profile, max(_NARROWEST, shutil.get_terminal_size().columns)):
         print_text(line.text.rstrip())
+
+
+def profiled(name: str, document: RunDocument, run: Run) -> ProfiledRun:
+    """Return a run that was read to its end with its profile; `run` is its header as it is to be shown."""
+    return ProfiledRun(name, run, profile_of(document, goals_for(run.task)))
+
+
+def print_profiles(runs: list[ProfiledRun], problems: list[dict[str, Any]], *, order: str, as_json: bool) -> None:
+    """Print the profiles of many runs by task, each task's in an order of `profile_rows.ORDERS`."""
+    if not as_json:
+        for line in rows_drawn(runs, max(_NARROWEST, shutil.get_terminal_size().columns), order):
+            print_text(line.text.rstrip())
+        return
+    tasks: list[dict[str, Any]] = []
+    for task, rows in by_task(runs, order).items():
+        found = parting_of([row.profile for row in rows])
+        names = [row.name for row in rows]
+        parting = None if found is None else {
+            "call": found.place + 1,
+            "ways": [
+                {
+                    "work": None if move is None else move.work.value,
+                    "path": None if move is None else move.path,
+                    "runs": [names[number] for number in numbers],
+                }
+                for move, numbers in found.ways
+            ],
+        }  # fmt: skip
+        profiles = [{"run": row.name, **profile_record(row.run, row.profile)} for row in rows]
+        tasks.append({"task": task, "runs": profiles, "parting": parting})
+    print_json("gistpoint.profiles/1", {"tasks": tasks, "problems": problems})
 
 
 def goals_for(task: str) -> tuple[Goal, ...]:

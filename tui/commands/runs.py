@@ -70,6 +70,11 @@ def list_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint runs`."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or an archive")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--profile", action="store_true", help="what each did when, and where those of a task part ways"
+    )
+    orders = ("outcome", "steps", "cost")
+    parser.add_argument("--sort", choices=orders, default="outcome", help="with --profile, the order of a task's runs")
     add_read_as(parser)
     return listing
 
@@ -78,7 +83,13 @@ def listing(options: argparse.Namespace) -> int:
     """Print the runs of files, folders and archives; each is read to its end, so that the row is complete."""
     heed_read_as(options)
     problems: list[Listed] = []
-    found = [(listed.name, listed.size, run) for listed, run in _read(options.paths, problems)]
+    if options.profile:
+        from gistpoint.tui.commands.profiles import print_profiles, profiled
+
+        runs = [profiled(listed.name, document, run) for listed, document, run in _read(options.paths, problems)]
+        print_profiles(runs, [_problem(item) for item in problems], order=options.sort, as_json=options.json)
+        return _print_problems(problems, options.paths, NEGATIVE if problems and not runs else DONE)
+    found = [(listed.name, listed.size, run) for listed, _, run in _read(options.paths, problems)]
     if options.json:
         rows = [_row(name, size, run) for name, size, run in found]
         print_json("gistpoint.runs/1", {"runs": rows, "problems": [_problem(item) for item in problems]})
@@ -89,7 +100,7 @@ def listing(options: argparse.Namespace) -> int:
     return _print_problems(problems, options.paths, NEGATIVE if problems and not found else DONE)
 
 
-def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, Run]]:
+def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, RunDocument, Run]]:
     for listed in list_runs(paths):
         if listed.header is None:
             problems.append(listed)
@@ -102,7 +113,7 @@ def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed
         doubt = doubt_of(document)
         if doubt:
             problems.append(Listed(listed.name, listed.size, None, doubt, is_verdict=True))
-        yield listed, _completed(listed.header, document.header)
+        yield listed, document, _completed(listed.header, document.header)
 
 
 def _completed(early: Run, run: Run) -> Run:
@@ -262,7 +273,7 @@ def search(options: argparse.Namespace) -> int:
     """Print each line with matches once, or every match as JSON; return 1 if there is none."""
     heed_read_as(options)
     from gistpoint.sessions.runs.searching import Query, search_document
-    from gistpoint.sessions.runs.sifting import Sieve
+    from gistpoint.sessions.runs.searching_files import Sieve
 
     scopes = [TextScope(name) for name in options.scope] if options.scope else list(TextScope)
     query = Query(options.pattern, regex=options.regex, scopes=scopes)

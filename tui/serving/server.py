@@ -18,16 +18,19 @@ from textual_serve.server import Server
 
 from gistpoint.core.errors import UserError
 from gistpoint.tui.serving.links import Assigned, LinkBook
+from gistpoint.tui.serving.request_log import complaints_to
 from gistpoint.tui.serving.session import ParticipantSession, envelope
 
 HEARTBEAT_S = 15.0
 BAD_TOKENS, BAD_TOKENS_S = 5, 60.0
-"""So many wrong links from one address are answered as such in this time; more are told to wait."""
+"""So many wrong links or cookies from one address are answered as such in this time; more are told to wait."""
 WATCH_S = 2.0
 """How often it is looked whether a link was revoked."""
 MOST_INPUT_BYTES = 8 * 1024 * 1024
 """A pasted text is at most so long."""
 _MOST_ADDRESSES = 10_000
+_LONGEST_PATH = 200
+"""Bytes; systems refuse to look for a file whose name has more than 255."""
 COOKIE = "gistpoint"
 ROOM, SOCKET = "/s", "/s/ws"
 OTHER_WINDOW = "This was opened in another window, where it goes on."
@@ -106,10 +109,12 @@ class ParticipantServer(Server):
 
     @web.middleware
     async def _door(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
-        """Refuse requests under a foreign name, and give every answer its headers."""
+        """Refuse requests under a foreign name or for no path of ours, and give every answer its headers."""
         try:
             if request.host not in self._hosts:
                 raise web.HTTPMisdirectedRequest(text="This server has another name.")
+            if len(request.rel_url.raw_path) > _LONGEST_PATH:
+                raise web.HTTPNotFound
             answer = await handler(request)  # type: ignore[misc]
         except web.HTTPException as error:
             answer = error
@@ -140,12 +145,12 @@ class ParticipantServer(Server):
         """
         token = request.match_info["token"]
         if not self._who(token):
-            raise self._not_known(request)
+            raise self._not_known(request, web.HTTPNotFound)
         answer = web.Response(body=_own_page("entry.html"), content_type="text/html", charset="utf-8")
         answer.set_cookie(COOKIE, token, path=ROOM, httponly=True, samesite="Strict", secure=self._secure)
         return answer
 
-    def _not_known(self, request: web.Request) -> web.HTTPException:
+    def _not_known(self, request: web.Request, refusal: type[web.HTTPError]) -> web.HTTPException:
         address = self._address(request)
         now = time.monotonic()
         if len(self._bad) >= _MOST_ADDRESSES:
@@ -155,7 +160,7 @@ class ParticipantServer(Server):
             wait = str(int(BAD_TOKENS_S - (now - times[0])) + 1)
             return web.HTTPTooManyRequests(text="Too many wrong links: wait a minute.", headers={"Retry-After": wait})
         times.append(now)
-        return web.HTTPNotFound(text=_NO_LINK)
+        return refusal(text=_NO_LINK)
 
     def _address(self, request: web.Request) -> str:
         """Return who asks: behind a proxy, whom the proxy names last."""
@@ -166,10 +171,17 @@ class ParticipantServer(Server):
         who = self._links.holder(token) if token else ""
         return who if who in self._people else ""
 
+    def _by_cookie(self, request: web.Request) -> tuple[str, str]:
+        """Return the token and its participant. Raises `web.HTTPException`; no cookie is no wrong one."""
+        token = request.cookies.get(COOKIE, "")
+        who = self._who(token)
+        if not who:
+            raise self._not_known(request, web.HTTPForbidden) if token else web.HTTPForbidden(text=_NO_LINK)
+        return token, who
+
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
         """Show the page with the terminal to who has the cookie."""
-        if not self._who(request.cookies.get(COOKIE, "")):
-            raise web.HTTPForbidden(text=_NO_LINK)
+        self._by_cookie(request)
         return web.Response(body=_own_page("page.html"), content_type="text/html", charset="utf-8")
 
     async def _own_file(self, request: web.Request) -> web.StreamResponse:
@@ -182,9 +194,8 @@ class ParticipantServer(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Connect a window with a program of its participant; an older window of theirs is closed."""
-        token = request.cookies.get(COOKIE, "")
-        who = self._who(token)
-        if not who or request.headers.get("Origin") not in self._origins:
+        token, who = self._by_cookie(request)
+        if request.headers.get("Origin") not in self._origins:
             raise web.HTTPForbidden(text=_NO_LINK)
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MOST_INPUT_BYTES)
         await socket.prepare(request)
@@ -295,13 +306,14 @@ class ParticipantServer(Server):
             loop.add_signal_handler(number, stop.set)
         # the access log would hold the tokens
         runner = web.AppRunner(await self._make_app(), access_log=None, handle_signals=False)
-        await runner.setup()
-        try:
-            address = await self._listen_at(runner)
-            listening(address)
-            await stop.wait()
-        finally:
-            await runner.cleanup()
+        with complaints_to(self._log):
+            await runner.setup()
+            try:
+                address = await self._listen_at(runner)
+                listening(address)
+                await stop.wait()
+            finally:
+                await runner.cleanup()
 
     async def _listen_at(self, runner: web.AppRunner) -> str:
         place, tls = self._place, None

@@ -33,7 +33,7 @@ def environment_of_session(environment: Mapping[str, str], width: int, height: i
     """Return the environment of a participant's program in a window of so many cells."""
     return {
         **{name: environment[name] for name in _PASSED_ON if name in environment},
-        "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver",
+        "TEXTUAL_DRIVER": "gistpoint.tui.serving.driver:ServedDriver",
         "TEXTUAL_COLOR_SYSTEM": "truecolor",
         "TEXTUAL_ANIMATIONS": "basic",
         "COLUMNS": str(cells(width)),
@@ -162,7 +162,10 @@ def _sentence(words: str) -> str:
 
 def envelope(text: str) -> tuple[str, object]:
     """Return the kind and the content of a browser's message. Raises `ValueError`."""
-    value = json.loads(text)
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     if not (isinstance(value, list) and value and isinstance(value[0], str)):
         raise ValueError("no message")
     return value[0], value[1] if len(value) > 1 else None

@@ -12,6 +12,8 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 HEADING = "bold $text-primary"
 _INDENT = "      "
+_NARROWEST = 3 * len(_INDENT)
+"""Cells below which lines are not folded: each part must take more than its indent."""
 _ANY = 10_000
 """The width before the first layout."""
 MUTED = "$foreground 60%"
@@ -46,19 +48,24 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
 
 
 def parts_of(whole: Line, width: int) -> list[Line]:
-    """Return a line in as many lines of `width` cells as it needs, all but the first indented; each has its link."""
-    if width <= len(_INDENT) or cell_len(whole.text) <= width:
-        return [whole]
-    fits = len(set_cell_size(whole.text, width))
-    at = whole.text.rfind(" ", width // 2, fits + 1)
-    at = at if at > 0 else fits
-    first: list[Piece] = []
-    rest: list[Piece] = [(_INDENT, "")]
-    for text, style in whole.pieces:
-        first.append((text[:at], style))
-        rest.append((text[at:] if len(rest) > 1 else text[at:].lstrip(), style))
-        at = max(0, at - len(text))
-    return [Line(tuple(first), whole.link), *parts_of(Line(tuple(rest), whole.link), width)]
+    """Return a line in as many lines of `width` cells as it needs, all but the first indented; each has its link.
+
+    Where there is no room for that the line stays as it is.
+    """
+    parts: list[Line] = []
+    while width >= _NARROWEST and cell_len(whole.text) > width:
+        fits = len(set_cell_size(whole.text, width))
+        at = whole.text.rfind(" ", width // 2, fits + 1)
+        at = at if at > 0 else fits
+        first: list[Piece] = []
+        rest: list[Piece] = [(_INDENT, "")]
+        for text, style in whole.pieces:
+            first.append((text[:at], style))
+            rest.append((text[at:] if len(rest) > 1 else text[at:].lstrip(), style))
+            at = max(0, at - len(text))
+        parts.append(Line(tuple(first), whole.link))
+        whole = Line(tuple(rest), whole.link)
+    return [*parts, whole]
 
 
 class LineList(RecordList):

@@ -11,8 +11,8 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from gistpoint.core.text import visible_line
-from gistpoint.tui.tables import Column, Heading, Row, RowQuery, arranged, columns_for, parse_query
+from gistpoint.core.text import shortened, visible_line
+from gistpoint.tui.tables import WIDE, Column, Heading, Row, RowQuery, arranged, columns_for, parse_query
 from gistpoint.tui.widgets.fitted import Fitted
 from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
@@ -68,6 +68,8 @@ class Table(Fitted, RecordList, Generic[Row]):
         """The groups that are folded although not all are, or not although all are."""
         self._query: RowQuery[Row] = RowQuery()
         self._widths: dict[str, int] = {}
+        self._wanted: dict[str, int] = {}
+        """The width that a column grows to if there is room."""
 
     # Rows
 
@@ -187,13 +189,13 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.rearrange()
 
     def pick(self) -> None:
-        """Pick or unpick the row under the cursor, and go to the next."""
-        if self.chosen is not None:
-            key = self._key(self.chosen)
-            if key in self.picked:
-                self.picked.remove(key)
-            else:
-                self.picked.append(key)
+        """Pick or unpick the row under the cursor, or all rows of the group, and go to the next."""
+        heading = self.chosen_group
+        rows = [self.chosen] if self.chosen is not None else heading.rows if heading is not None else []
+        keys = [self._key(row) for row in rows]
+        new = [key for key in keys if key not in self.picked]
+        self.picked = [*self.picked, *new] if new else [key for key in self.picked if key not in keys]
+        if keys:
             self.cursor += 1
             self.refresh()
 
@@ -212,6 +214,7 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def _draw(self, cursor: int | None = None) -> None:
         self._widths = {column.name: self._width_of(column) for column in self.columns}
+        self._wanted = {c.name: min(c.most, self._widest(c)) for c in self.columns if c.most}
         self.set_count(len(self.rows), cursor=cursor)
 
     def _width_of(self, column: Column[Row]) -> int:
@@ -219,9 +222,12 @@ class Table(Fitted, RecordList, Generic[Row]):
             return 0
         if column.width or (column is self.columns[-1] and not self.SIDEWAYS):
             return column.width
-        texts = {column.shown(row) for row in self.shown}
-        widest = max((cell_len(visible_line(text)) for text in texts), default=0)
+        widest = self._widest(column)
         return max(widest, cell_len(self._titled(column))) if self.HEAD else widest
+
+    def _widest(self, column: Column[Row]) -> int:
+        texts = {column.shown(row) for row in self.shown}
+        return max((cell_len(visible_line(text)) for text in texts), default=0)
 
     @property
     def row_width(self) -> int:
@@ -241,10 +247,24 @@ class Table(Fitted, RecordList, Generic[Row]):
             room = width - self.MARGIN + self.GAP
             while len(found) > 1 and self._least(found) > room:
                 found.pop()
+        if self._wanted and found:
+            found = self._grown(found, width)
         if found and found[-1][0].width and not self.SIDEWAYS:
             column, cells = found[-1]
             room = width - self.MARGIN - sum(cells + self.GAP for _, cells in found[:-1])
             found[-1] = (column, max(1, min(cells, room)))
+        return found
+
+    def _grown(self, found: list[tuple[Column[Row], int]], width: int) -> list[tuple[Column[Row], int]]:
+        """Return columns that share the room that is left; in a wide terminal the last gives some of its own."""
+        last, cells = found[-1]
+        gives = cells - last.least if last.least and width >= WIDE else 0
+        spare = width - self.MARGIN + self.GAP - sum(cells + self.GAP for _, cells in found) + gives
+        for n, (column, cells) in enumerate(found):
+            more = min(spare, self._wanted.get(column.name, 0) - cells)
+            if cells and more > 0:
+                found[n] = (column, cells + more)
+                spare -= more
         return found
 
     def _least(self, found: Sequence[tuple[Column[Row], int]]) -> int:
@@ -281,7 +301,10 @@ class Table(Fitted, RecordList, Generic[Row]):
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
         for column, cells in self._laid_out(self.size.width):
-            text = fitted_cells(visible_line(column.shown(row)), cells, right=column.right)
+            text = visible_line(column.shown(row))
+            text = fitted_cells(
+                shortened(text, cells) if column.keeps_end and cells else text, cells, right=column.right
+            )
             pieces.append((text + " " * self.GAP, column.style(row)))
         return pieces
 
@@ -290,8 +313,9 @@ class Table(Fitted, RecordList, Generic[Row]):
         laid = self._laid_out(self.size.width)
         at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
-        name = fitted_cells(visible_line(f"{'+' if row.folded else '-'} {row}"), max(1, room))
-        text = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN] + name + " " * self.GAP
+        sign = f"{'+' if row.folded else '-'} {str(row).removesuffix(row.group)}"
+        name = sign + shortened(visible_line(row.group), max(8, room - len(sign)))
+        text = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN] + fitted_cells(name, room) + " " * self.GAP
         for column, cells in laid[at:]:
             said = column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
             text += fitted_cells(visible_line(said), cells, right=column.right) + " " * self.GAP

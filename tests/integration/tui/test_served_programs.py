@@ -53,7 +53,8 @@ async def test_windows_come_and_go_and_nothing_is_lost(tmp_path: Path, monkeypat
         program = served.programs()["P01"]
         assert not {"OPENAI_API_KEY", "EDITOR"} & program.environ().keys()
         assert token_of(served, "P01") not in " ".join(program.cmdline())
-        for rubbish in ("", "{", "[]", "[1]", '["stdin"]', '["stdin", 3]', '["resize", []]', '["no such"]'):
+        deep, unknown = "[" * 5_000, '["no such"]'
+        for rubbish in ("", "{", deep, "[]", "[1]", '["stdin"]', '["stdin", 3]', '["resize", []]', unknown):
             await first.send(rubbish)
         await first.press(ENTER)
         await first.until(lambda text: "find_block" in text)

@@ -48,7 +48,8 @@ async def test_the_next_run_is_shown_on_the_same_page_and_back(tmp_path: Path) -
         await in_sight(driver, "b", 0)
         assert [label.label for label in driver.review.review.labels] == ["key_insight"]
         await driver.press("escape", "escape")
-        await driver.until_on(RunsScreen)
+        runs = await driver.until_on(RunsScreen)
+        assert runs.table.chosen.name.endswith("b.traj.json"), "the row of the run that was open last"
 
 
 async def test_runs_open_at_the_milestone_that_was_asked_for(tmp_path: Path) -> None:

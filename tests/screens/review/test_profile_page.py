@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recorded_runs.repairs import journal_run
+from recorded_runs.repairs import RIGHT, WRONG, journal_run
 from screens.review.reviewing import Reviewing, reviewing
 
 from gistpoint.tui.screens.review.pages.profile import ProfilePage
+from gistpoint.tui.screens.review.profiles import ProfilesScreen
+from gistpoint.tui.screens.review.runs import RunsScreen
 
 
 def page(driver: Reviewing) -> ProfilePage:
@@ -40,3 +42,24 @@ async def test_the_outcome_stays_hidden_in_the_profile_too(tmp_path: Path) -> No
         await driver.press("f12")
         await driver.until(lambda: line(driver, "v read"))
         assert "solved" not in page(driver).text.split("\n", 1)[0]
+
+
+async def test_the_runs_of_a_list_are_shown_at_a_glance_and_open_from_there(tmp_path: Path) -> None:
+    for name, submissions in (("one", (RIGHT,)), ("two", (WRONG, RIGHT))):
+        (tmp_path / name).mkdir()
+        journal_run(tmp_path / name, submissions)
+    async with reviewing(tmp_path, size=(80, 24)) as driver:
+        screen = await driver.until_on(RunsScreen)
+        await driver.until(lambda: [row.header.step_count or 0 for row in screen.table.shown] == [8, 9])
+        await driver.press("f12")
+        glance = await driver.until_on(ProfilesScreen)
+        await driver.until(lambda: sum(bool(found.run) for found in glance.view.drawn) >= 2)
+        assert "by outcome" in driver.text()
+        await driver.press("s")
+        await driver.until(lambda: "by steps" in driver.text())
+        row = next(number for number, found in enumerate(glance.view.drawn) if found.run)
+        name = glance.view.drawn[row].run
+        glance.view.cursor_line = row + 1
+        await driver.press("enter")
+        await driver.until_read(0)
+        assert driver.review.run_name == name

@@ -89,7 +89,8 @@ def test_rows_are_sorted_and_grouped() -> None:
 
 async def test_groups_are_folded_to_a_line_that_sums_them_up(tmp_path: Path) -> None:
     for number in range(6):
-        mini_run(tmp_path / f"{number}.traj.json", TURNS[number % 2 :], model=f"m-{number % 2}", task=f"t{number % 3}")
+        turns = [command("ls", "", thought=f"run {number}"), *TURNS]
+        mini_run(tmp_path / f"{number}.traj.json", turns, model=f"m-{number % 2}", task=f"t{number % 3}")
     async with reviewing(tmp_path) as driver:
         runs = driver.on(RunsScreen)
         await driver.until(lambda: runs.table.count == 6 and all(found.review for found in runs.table.shown))
@@ -102,7 +103,14 @@ async def test_groups_are_folded_to_a_line_that_sums_them_up(tmp_path: Path) -> 
         await driver.until(lambda: runs.table.count == 5 and runs.table.chosen is not None)
         await driver.press("left")
         await driver.until(lambda: runs.table.count == 2 and runs.table.chosen is None)
-        await driver.press("right", "down", "enter")
+        await driver.press("home", "space", "home", "right", "down", "enter")
+        await driver.until_on(ReviewScreen)
+        assert len(driver.review.others.names) == 3, "the group's runs are picked"
+        await driver.until_read(0)
+        await driver.press("Y", "q")
+        await driver.until_on(RunsScreen)
+        await driver.until(lambda: "1 of 3" in driver.text() and "accept" in driver.text() and "%" in driver.text())
+        await driver.press("home", "space", "home", "left", "enter", "down", "enter")
         await driver.until_on(ReviewScreen)
         assert len(driver.review.others.names) == 6, "runs of folded groups are still of the list"
 
@@ -120,7 +128,10 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.until(lambda: runs.table.count == 40)
         await driver.until(lambda: all(found.header.step_count for found in runs.table.rows))
         await driver.press("slash")
-        await driver.type("steps>6 m-1")
+        await driver.type("stepz>6")
+        await driver.until(lambda: "There is no column stepz" in driver.text() and "mean steps?" in driver.text())
+        await driver.press(*["backspace"] * 3)
+        await driver.type("s>6 m-1")
         await driver.until(lambda: 0 < runs.table.count < 40)
         assert all(found.header.step_count > 6 and found.header.model == "m-1" for found in runs.table.rows)
         await driver.press("enter", "enter")

@@ -15,11 +15,12 @@ from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import CancelToken
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import BytesBlob
-from gistpoint.sessions.records.loading import text_pieces
+from gistpoint.sessions.records.loading import load_record, text_pieces
 from gistpoint.sessions.records.model import ByteRange, CutText, TextScope
 from gistpoint.sessions.runs.opening import join_name, open_run, split_name
 from gistpoint.sessions.runs.rendering import show
-from gistpoint.sessions.runs.searching import Query, SearchError, search, search_bytes, search_document
+from gistpoint.sessions.runs.searching import Query, SearchError, search_bytes, search_document
+from gistpoint.sessions.runs.searching_files import search
 
 
 def write_run(path: Path, count: int, text: str = "x", indent: int | None = 2) -> Path:
@@ -255,3 +256,30 @@ def test_pieces_of_a_text_never_split_a_character(unit: str, prefix: str) -> Non
     pieces = list(text_pieces(blob, ByteRange("", 0, blob.size)))
     assert len(pieces) == 2
     assert "".join(pieces) == json.loads(literal)
+
+
+_ODD = st.sampled_from(
+    [
+        rb'"\ud800"', rb'"\ud83d\ude00"', b'"\xff"', b'"\xed\xa0\x80"', b'"a\x01b"', b"NaN", b"-Infinity", b"1e400",
+        b"-0", b"-0.0", b"01", b"9007199254740993", b"18446744073709551616", b"-9223372036854775809", b"1" * 400,
+        b"1" * 5000, b'{"a": 1, "b": 2, "a": 3}', b"[1,]", b'"\\/"', b"null", b"true", b'"open', b"",
+    ]
+)  # fmt: skip
+
+
+@given(
+    _ODD
+    | st.lists(_ODD).map(lambda items: b"[" + b", ".join(items) + b"]")
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    ).map(lambda value: json.dumps(value).encode())
+    | st.binary(max_size=12)
+)
+def test_a_record_is_decoded_as_the_standard_library_does(raw: bytes) -> None:
+    try:
+        expected = repr(json.loads(raw.strip(b" \t\r\n\0\xef\xbb\xbf").decode("utf-8", "replace"), strict=False))
+    except (ValueError, RecursionError):
+        expected = "can't be decoded"
+    value, damage = load_record(BytesBlob(raw), 0, len(raw))
+    assert (damage or repr(value)) == expected

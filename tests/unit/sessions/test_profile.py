@@ -34,6 +34,7 @@ from gistpoint.sessions.runs.profile import (
 )
 from gistpoint.tui import cli
 from gistpoint.tui.profile_drawing import drawn
+from gistpoint.tui.profile_rows import ProfiledRun, by_task, rows_drawn
 
 GOAL = Goal("src/stats.py", "mean", MEAN)
 
@@ -103,6 +104,7 @@ def test_runs_part_ways_at_the_first_step_of_another_kind_or_about_another_file(
     assert ways([look, edit], [look, (StepKind.VIEW, "b.py")], [look, edit]) == (
         1, [("edit a.py", (0, 2)), ("read b.py", (1,))],
     )  # fmt: skip
+    assert ways([look], [(StepKind.VIEW, "b.py")]) == (0, [("read /testbed/a.py", (0,)), ("read b.py", (1,))])
     assert ways([look, edit], [look]) == (1, [("edit a.py", (0,)), ("ended", (1,))])
 
 
@@ -138,3 +140,24 @@ def test_show_prints_a_profile_as_text_and_as_json(tmp_path: Path, capsys: pytes
     assert record["work"]["search"]["steps"] == 2
     assert record["waste"]["repeated"] == {"count": 1, "first": [3]}
     assert cli.main(["show", str(run), "--profile", "--step", "1"]) == 2
+
+
+def test_profiles_of_many_runs_are_printed_by_task_with_the_place_where_they_part_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = []
+    for name, submissions in (("one", (RIGHT,)), ("two", (WRONG, RIGHT))):
+        (tmp_path / name).mkdir()
+        paths.append(journal_run(tmp_path / name, submissions))
+    runs = [ProfiledRun(path.parent.name, Run("x", task="t", verdict=verdict), profile_of(open_run(path)))
+            for path, verdict in zip(paths, ("unsolved", "solved"), strict=True)]  # fmt: skip
+    for order, first in (("outcome", "two"), ("steps", "one")):
+        assert by_task(runs, order)["t"][0].name == first
+    lines = [line.text.strip() for line in rows_drawn(runs, 80, "steps")]
+    assert "t  2 runs, 1 of 2 solved" in lines
+    assert lines[-4:-1] == ["part ways at call 7:", "nothing more (1)", "submit (2)"]
+    assert cli.main(["runs", str(tmp_path), "--profile", "--sort", "steps"]) == 0
+    assert "by steps" in capsys.readouterr().out
+    assert cli.main(["runs", str(tmp_path), "--profile", "--json"]) == 0
+    tasks = json.loads(capsys.readouterr().out)["tasks"]
+    assert sum(len(task["runs"]) for task in tasks) == 2

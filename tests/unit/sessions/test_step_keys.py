@@ -81,7 +81,7 @@ def test_records_of_a_journal_that_were_joined_keep_their_numbers(tmp_path: Path
         once.append(sum(len(one.encode()) + 1 for one in path.read_text(encoding="utf-8").splitlines()[:number]))
     assert len(once) == 8
     for number, offset in enumerate(once):
-        assert place_of(document, StepKey(number)) == document.step_covering(0, offset)
+        assert place_of(document, StepKey(number)) == document.stretch_covering(0, offset)[0]
 
 
 def test_every_key_of_every_format_leads_back_to_its_step(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.tui.cli import main
 from gistpoint.tui.serving.links import Assigned, LinkBook, read_assignments
 from gistpoint.tui.serving.server import ParticipantServer, ServedPlace, origin_of
-from gistpoint.tui.serving.session import cells, environment_of_session
+from gistpoint.tui.serving.session import cells, envelope, environment_of_session
 
 EVIL = "http://evil.example"
 
@@ -98,11 +100,13 @@ def test_origins_are_written_as_browsers_do() -> None:
 
 
 @asynccontextmanager
-async def listening(book: LinkBook, place: ServedPlace | None = None) -> AsyncIterator[str]:
+async def listening(
+    book: LinkBook, place: ServedPlace | None = None, log: Callable[[str], None] = print
+) -> AsyncIterator[str]:
     """Serve P01 without ever starting a program."""
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     server = ParticipantServer(
-        book, ["P01"], place or ServedPlace("127.0.0.1", 0), lambda who, assigned: [], sessions=1, log=print
+        book, ["P01"], place or ServedPlace("127.0.0.1", 0), lambda who, assigned: [], sessions=1, log=log
     )
     running = asyncio.create_task(server.run(address.set_result))
     try:
@@ -128,7 +132,9 @@ async def test_the_door(book: LinkBook) -> None:
             assert await status(path) in (403, 404), path
         assert await status("/s") == await status("/s/ws") == 403
         assert await status("/s", Cookie=f"gistpoint={tokens['P02']}") == 403, "P02 is not served"
-        assert [await status(f"/p/{'x' * n}") for n in range(1, 8)] == [404] * 5 + [429] * 2
+        assert [await status(f"/p/{'x' * n}") for n in range(1, 7)] == [404] * 4 + [429] * 2, "and that counted"
+        assert await status("/s", Cookie="gistpoint=x") == await status("/s/ws", Cookie="gistpoint=x") == 429
+        assert await status("/s") == 403, "who has no cookie guesses nothing"
         assert await status("/s", Host="evil.example") == 421
 
         async with http.get(f"{url}/p/{tokens['P01']}") as entered:
@@ -166,3 +172,59 @@ async def test_behind_a_proxy_names_are_the_public_ones_and_addresses_those_that
         assert [answer.status for answer in answers] == [404] * 5 + [429, 404]
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await http.ws_connect(f"{own}/s/ws", headers={"Origin": own, "Cookie": f"gistpoint={token}"})
+
+
+async def test_malformed_requests_are_a_line_a_minute_without_what_they_held(
+    book: LinkBook, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = book.assign({"P01": Assigned(("a",))})["P01"]
+    lines: list[str] = []
+    async with listening(book, log=lines.append) as url:
+        host = url.removeprefix("http://")
+
+        async def answer(request: str) -> bytes:
+            name, _, port = host.partition(":")
+            reader, writer = await asyncio.open_connection(name, int(port))
+            writer.write(request.encode())
+            said = await asyncio.wait_for(reader.readline(), 60)
+            writer.close()
+            return said
+
+        for malformed in (
+            f"GET /p/{token}{'x' * 9_000} HTTP/1.1\r\nHost: {host}\r\n\r\n",
+            f"GET /s HTTP/1.1\r\nHost: {host}\r\nCookie: gistpoint={token}{'x' * 200_000}\r\n\r\n",
+            "GET /s HTTP/1.1\r\n\r\n",
+            f"GET /s HTTP/1.1\r\nHost: {host}\r\nHost: {token}\r\n\r\n",
+            f"POST /s HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ):
+            assert b" 400 " in await answer(malformed), malformed[:40]
+        assert lines == ["A malformed request was refused."]
+        for path in ("/static/%00", "/page/%00.js", "/static/" + "x" * 5_000, f"/page/{'%f0' * 300}.js", "/p/%ff"):
+            assert b" 404 " in await answer(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"), path
+        assert len(lines) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_no_message_is_refused_as_one() -> None:
+    for text in ("", "{", "[]", "[1]", "[" * 100_000, '{"a":' * 100_000):
+        with pytest.raises(ValueError, match=r"."):
+            envelope(text)
+
+
+def test_a_program_that_has_ended_drops_what_is_still_typed() -> None:
+    program = """
+from textual import events
+from textual.app import App
+from gistpoint.tui.serving.driver import ServedDriver
+
+class Ending(App):
+    def on_mount(self):
+        self.typed_into = self._driver
+        self.exit()
+
+app = Ending(driver_class=ServedDriver)
+app.run()
+app.typed_into.send_message(events.Key("x", "x"))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True, timeout=120, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -36,8 +36,8 @@ class PlaceTable(Table["Hit"]):
     def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
         """`runs` are the rows of the runs by their names."""
         columns: tuple[Column[Hit], ...] = (
-            Column("task", lambda hit: task_words(runs[hit.run]), width=22, rank=1),
-            Column("model", lambda hit: model_words(runs[hit.run]), width=20),
+            Column("task", lambda hit: task_words(runs[hit.run]), width=22, rank=1, keeps_end=True),
+            Column("model", lambda hit: model_words(runs[hit.run]), width=20, keeps_end=True),
             Column("step", lambda hit: str(hit.step + 1), lambda hit: hit.step, width=5, right=True, rank=2),
             Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary", rank=3),
             Column("line", lambda hit: hit.line.strip(), rank=4),
@@ -64,6 +64,7 @@ class PlacesScreen(Screen[None]):
         self._jobs = Jobs(self, "search in runs", failed=self._failed)
         self._wanted: Wanted | None = None
         self._hits: list[Hit] = []
+        self._found_in: set[str] = set()
 
     def compose(self) -> ComposeResult:
         """Lay out the line, and the places below it."""
@@ -84,7 +85,7 @@ class PlacesScreen(Screen[None]):
     def asked(self, message: SearchBar.Asked) -> None:
         """Search for the typed words."""
         self._wanted = message.wanted
-        self._hits = []
+        self._hits, self._found_in = [], set()
         self.table.show(())
         if message.wanted is None:
             self._jobs.cancel()
@@ -105,16 +106,19 @@ class PlacesScreen(Screen[None]):
         if self._wanted is None:  # dropped while this was on its way
             return
         self._hits.extend(batch.hits)
-        self.table.show(self._hits)
-        runs = len({hit.run for hit in self._hits})
-        count = f"{batch.count:,} in {plural(runs, 'run')}" if batch.count else "none"
-        more = f"the first {len(self._hits):,} are listed" if batch.count > len(self._hits) else ""
+        self._found_in.update(hit.run for hit in batch.hits)
+        if batch.hits:
+            self.table.show(self._hits)
+        runs = plural(len(self._found_in), "run")
+        cut = batch.count > len(self._hits)
+        count = f"{batch.count:,}{'' if cut else f' in {runs}'}" if batch.count else "none"
+        more = f"the first {len(self._hits):,} are listed, in {runs}" if cut else ""
         framed(self.table, f"Places {count}{'' if batch.finished else ' …'}", more)
 
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
             raise error
-        framed(self.table, f"{error.message} {error.hint}".strip())
+        framed(self.table, error.message, error.hint)
 
     @on(SearchBar.Left)
     def left(self, message: SearchBar.Left) -> None:

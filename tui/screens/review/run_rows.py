@@ -179,8 +179,12 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         sort=lambda r: r.header.task or r.name,
         width=22,
         rank=1,
+        most=36,
+        keeps_end=True,
     ),
-    Column("model", model_words, width=20, rank=7, least=9, summary=_alike(model_words, "model")),
+    Column(
+        "model", model_words, width=20, rank=7, least=9, most=28, keeps_end=True, summary=_alike(model_words, "model")
+    ),
     Column(
         "verdict",
         _verdict,
@@ -213,6 +217,8 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         lambda r: PurePath(r.name).name,
         sort=lambda r: r.name,
         width=40,
+        least=20,
+        keeps_end=True,
         style=lambda r: _MUTED,
         text=lambda r: PurePath(r.name).name if r.hides else r.name,
     ),

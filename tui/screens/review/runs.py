@@ -148,6 +148,8 @@ class RunsScreen(Screen[None]):
         self._paths, self._settings = tuple(paths), settings
         self._rows: dict[str, RunRow] = {}
         self._listed = False
+        self._wrong: QueryError | None = None
+        """Why the query in the filter is not one."""
         self._jobs = Jobs(self, "run list")
 
     def compose(self) -> ComposeResult:
@@ -177,6 +179,9 @@ class RunsScreen(Screen[None]):
     def draw_title(self) -> None:
         """Show how many runs there are, how many were solved, and how they are shown."""
         table, shown = self.table, self.table.shown
+        if self._wrong is not None:
+            framed(table, self._wrong.message, self._wrong.hint)
+            return
         count = f"{len(shown):,} of {len(self._rows):,}" if len(shown) != len(self._rows) else f"{len(shown):,}"
         ways = [
             f"by {table.group.name} (medians, Σ in all)" if table.group is not None else "",
@@ -208,7 +213,13 @@ class RunsScreen(Screen[None]):
         name, names = (row.name, picked) if len(picked) > 1 else (row.name, self._names())
         if name not in names:
             name = names[0]
-        self.app.push_screen(ReviewScreen(name, self._settings, runs=names), self._reviewed)
+        screen = ReviewScreen(name, self._settings, runs=names)
+
+        def left(_: object) -> None:
+            self.table.rearrange(at=screen.run_name)
+            self._reviewed()
+
+        self.app.push_screen(screen, left)
 
     def _names(self) -> tuple[str, ...]:
         return tuple(row.name for row in self.table.shown if row.listed.header is not None)
@@ -238,6 +249,15 @@ class RunsScreen(Screen[None]):
         from gistpoint.tui.screens.review.compare import CompareScreen
 
         self.app.push_screen(CompareScreen(left, right, self._settings))
+
+    def action_profile(self) -> None:
+        """Show the picked runs, or all that are shown, at a glance."""
+        picked = {str(name) for name in self.table.picked}
+        rows = [row for row in self.table.shown if row.listed.header is not None]
+        chosen = [row for row in rows if row.name in picked] or rows
+        from gistpoint.tui.screens.review.profiles import ProfilesScreen
+
+        self.app.push_screen(ProfilesScreen({row.name: (row.header, row.hides) for row in chosen}, self._settings))
 
     def action_search(self) -> None:
         """Search in all runs of the list."""
@@ -282,10 +302,12 @@ class RunsScreen(Screen[None]):
     @on(Input.Changed, "#runs-filter")
     def narrow(self, event: Input.Changed) -> None:
         """Show the matching rows as the query is typed."""
+        self._wrong = None
         try:
             self.table.narrow(event.value)
         except QueryError as error:
-            framed(self.table, f"{error.message} {error.hint}")
+            self._wrong = error
+            self.draw_title()
 
     @on(Input.Submitted, "#runs-filter")
     def leave_filter(self) -> None:

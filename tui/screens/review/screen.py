@@ -550,7 +550,7 @@ class ReviewScreen(Screen[None]):
             part.stop()
         self.run_name, self._found, self.loader = name, found, self._ready.take(name)
         self.header = self.step = self.annotations = None
-        self.task_title, self._early, self.hides = "", "", self.settings.blind
+        self.task_title, self._early, self.hides = "", "", self.settings.blind or self.hides
         self.replay, self.gist = ReplayJob(self, self), GistScoring(self, self)
         self.navigation = Navigation(self, self, opens_at=self.navigation.opens_at)
         self.query_one(Ruler).clear()

@@ -400,7 +400,7 @@ def hits_in_all(runs: Sequence[str], query: Query, cancel: CancelToken) -> Itera
     """Yield the hits of runs by name; unreadable runs are skipped."""
     from gistpoint.sessions.runs.opening import open_run
     from gistpoint.sessions.runs.searching import search_document
-    from gistpoint.sessions.runs.sifting import Sieve
+    from gistpoint.sessions.runs.searching_files import Sieve
 
     sieve = Sieve(query)
     for name in runs:

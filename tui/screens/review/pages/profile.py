@@ -33,19 +33,48 @@ class ProfileContent:
     hides: bool
 
 
-class ProfilePage(RunPage[ProfileContent], LineView):
-    """The profile of the run, with the place of the step in sight; Enter or a click goes to the step drawn there."""
+class DrawnProfile(LineView):
+    """Lines of a profile, or of several, in their styles."""
 
     DEFAULT_CSS = """
-    ProfilePage { scrollbar-size-vertical: 1; }
+    DrawnProfile { scrollbar-size-vertical: 1; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "go", "Go to the step", show=False)]
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.set_reactive(LineView.wrap, True)
+        self.drawn: list[ProfileLine] = []
+
+    @property
+    def here(self) -> ProfileLine:
+        """The line of the cursor; an empty one if there is none."""
+        return self.drawn[self.cursor_index] if self.cursor_index < len(self.drawn) else ProfileLine()
+
+    def show_lines(self, lines: list[ProfileLine]) -> None:
+        """Show other lines, from the place that is in sight."""
+        self.drawn = lines
+        self.show_text("\n".join(line.text for line in lines), keep_place=True)
+
+    def spans(self, line: int, start: int, end: int) -> list[Span]:
+        """Return the styles of a line's pieces."""
+        found: list[Span] = []
+        at = 0
+        for text, style in self.drawn[line].pieces if line < len(self.drawn) else ():
+            first, last = max(start, at), min(end, at + len(text))
+            if style and first < last:
+                found.append((first, last, self.overlay(style)))
+            at += len(text)
+        return found
+
+
+class ProfilePage(RunPage[ProfileContent], DrawnProfile):
+    """The profile of the run, with the place of the step in sight; Enter or a click goes to the step drawn there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "go", "Go to the step", show=False)]
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
         self._content: ProfileContent | None = None
-        self._drawn: list[ProfileLine] = []
         self._made: tuple[RunDocument, int, Profiler] | None = None
         """The profile under way or made last, its run, and how many steps that had; of the loader's thread."""
 
@@ -83,23 +112,12 @@ class ProfilePage(RunPage[ProfileContent], LineView):
         if found is None or not self.size:
             return
         width = self.size.width - self.styles.scrollbar_size_vertical
-        self._drawn = drawn(found.run, found.profile, width, here=found.index, hides=found.hides)
-        self.show_text("\n".join(line.text for line in self._drawn), keep_place=True)
-
-    def spans(self, line: int, start: int, end: int) -> list[Span]:
-        """Return the styles of a line's pieces."""
-        found: list[Span] = []
-        at = 0
-        for text, style in self._drawn[line].pieces if line < len(self._drawn) else ():
-            if style and text:
-                found.append((max(start, at), min(end, at + len(text)), self.overlay(style)))
-            at += len(text)
-        return [span for span in found if span[0] < span[1]]
+        self.show_lines(drawn(found.run, found.profile, width, here=found.index, hides=found.hides))
 
     def action_go(self) -> None:
         """Go to the step that is drawn at the cursor."""
-        if self._content is not None and self.cursor_index < len(self._drawn):
-            step = self._drawn[self.cursor_index].step_at(self.cursor_column, self._content.profile)
+        if self._content is not None:
+            step = self.here.step_at(self.cursor_column, self._content.profile)
             if step is not None:
                 self.post_message(Ruler.StepAsked(step))
 

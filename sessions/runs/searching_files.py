@@ -1,14 +1,18 @@
-"""Leaves out the files with several runs in which a text can't be, by their bytes, before their runs are read."""
+"""Searches all runs of files; by their bytes, those with several runs in which a text can't be are left out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.records.archives import Archive, FileBlob, RunFileError, opened
 from gistpoint.sessions.records.format import Format, SingleRun
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.tables import texts_of
-from gistpoint.sessions.runs.opening import split_name
-from gistpoint.sessions.runs.searching import Query, search_bytes
+from gistpoint.sessions.runs.opening import list_runs, open_run, split_name
+from gistpoint.sessions.runs.searching import Hit, Query, search_bytes, search_document
 
 _NOT_TEXTS = ("true", "false", "null", "infinity")
 """Written as words, although a table need not have them as texts."""
@@ -55,3 +59,16 @@ class Sieve:
             return self.wants(probe, recognise(probe))
         except RunFileError:
             return True
+
+
+def search(pattern: str | Query, paths: Iterable[str | Path], *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
+    """Yield the matches in every run of files, folders and archives; files that can't be read are skipped."""
+    query = Query(pattern) if isinstance(pattern, str) else pattern
+    for listed in list_runs(paths, cancel=cancel, wants=Sieve(query).wants):
+        if listed.header is None:
+            continue
+        try:
+            document = open_run(listed.name, known=listed.format)
+        except RunFileError:
+            continue
+        yield from search_document(document, query, cancel=cancel)

@@ -13,8 +13,8 @@ from arro3.io import infer_json_schema, read_json, write_parquet
 from recorded_runs import tables
 
 from gistpoint.sessions.runs.opening import list_runs, open_run
-from gistpoint.sessions.runs.searching import Hit, Query, search, search_document
-from gistpoint.sessions.runs.sifting import Sieve
+from gistpoint.sessions.runs.searching import Hit, Query, search_document
+from gistpoint.sessions.runs.searching_files import Sieve, search
 
 
 def rows(make: Callable[..., dict[str, Any]], as_text: bool) -> bytes:

@@ -1,0 +1,14 @@
+"""Lines folded to the width of a list."""
+
+import pytest
+
+from gistpoint.tui.widgets.line_list import line, parts_of
+
+
+@pytest.mark.parametrize("text", ["a b " * 900, "x" * 3000, "你好" * 900, " word" * 30, "a " + "x" * 50])
+@pytest.mark.parametrize("width", [0, 1, 7, 11, 17, 18, 19, 40])
+def test_a_line_is_folded_at_any_width_and_nothing_of_it_is_lost(text: str, width: int) -> None:
+    parts = parts_of(line(text, link="there"), width)
+    assert "".join("".join(part.text for part in parts).split()) == "".join(text.split())
+    assert all(part.link == "there" for part in parts)
+    assert (len(parts) == 1) == (width < 18)

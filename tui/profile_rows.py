@@ -1,0 +1,141 @@
+"""The profiles of many runs, by task: a row a run to one scale, and where runs of one task part ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.attempts.state import AttemptResult, solved_words
+from gistpoint.core.text import plural, shortened, visible_line
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.profile import Profile, SolverMove, cost_of, parting_of
+from gistpoint.tui.profile_drawing import SIGNS, STYLES, ProfileLine, spread
+
+_MUTED = "$foreground 60%"
+_NAME = 22
+_MOST_WAYS = 6
+_RESULTS = {"solved": ("✔", "$text-success"), "unsolved": ("✘", "$text-error")}
+
+
+@dataclass(frozen=True, slots=True)
+class ProfiledRun:
+    """A run with its profile; `name` opens it."""
+
+    name: str
+    run: Run
+    profile: Profile
+    hides: bool = False
+    """Whether its solver, its outcome and its cost are hidden."""
+
+    @property
+    def verdict(self) -> str:
+        """Its verdict; empty if there is none, or it is hidden."""
+        return "" if self.hides else self.run.verdict
+
+    @property
+    def cost(self) -> float | None:
+        """Its cost in US dollars; None if it is unknown or hidden."""
+        return None if self.hides else cost_of(self.run, self.profile)
+
+    @property
+    def task(self) -> str:
+        """Its task, or its own name if it does not tell one."""
+        return visible_line(self.run.task or self.name.rpartition("/")[2])
+
+    @property
+    def solver(self) -> str:
+        """Who made it, or what it is called."""
+        if self.hides:
+            return "hidden"
+        return visible_line(self.run.model.rpartition("/")[2] or self.run.agent or self.name.rpartition("/")[2])
+
+
+def _outcome(found: ProfiledRun) -> float:
+    order = {"solved": 0.0, str(AttemptResult.TO_BE_READ): 1.0, "unsolved": 2.0}
+    return order.get(found.verdict, 3.0)
+
+
+def _cost(found: ProfiledRun) -> float:
+    return float("inf") if found.cost is None else found.cost
+
+
+ORDERS: dict[str, Callable[[ProfiledRun], float]] = {
+    "outcome": _outcome,
+    "steps": lambda found: float(found.profile.steps),
+    "cost": _cost,
+}
+"""The orders of the runs of a task: solved ones first, or the shortest, or the cheapest."""
+
+
+def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledRun]]:
+    """Return the runs of each task in an order of `ORDERS`; runs that are alike in it keep theirs."""
+    tasks: dict[str, list[ProfiledRun]] = {}
+    for found in runs:
+        tasks.setdefault(found.task, []).append(found)
+    return {task: sorted(rows, key=ORDERS[order]) for task, rows in sorted(tasks.items())}
+
+
+def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[ProfileLine]:
+    """Yield the lines of many runs: a cell of a band is the sign of what was done most; the longest run fills it.
+
+    A task with one run has no heading: its name stands in the row.
+    """
+    longest = max((found.profile.steps for found in runs), default=0)
+    if longest:
+        signs = "  ".join(f"{sign} {work.value}" for work, sign in SIGNS.items())
+        yield ProfileLine([(f"{signs}  · no call  by {order}", _MUTED)])
+    apart = False
+    for task, rows in by_task(runs, order).items():
+        if len(rows) == 1:
+            yield _row(task, 1, rows[0], longest, width)
+            apart = False
+            continue
+        if not apart:
+            yield ProfileLine()
+        apart = True
+        verdicts = [found.verdict for found in rows if found.verdict]
+        known = {str(result): result for result in AttemptResult}
+        solved = solved_words(known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in verdicts) if verdicts else ""
+        yield ProfileLine([(task, "bold"), (f"  {plural(len(rows), 'run')}" + (f", {solved}" if solved else ""), "")])
+        for number, found in enumerate(rows, 1):
+            yield _row(found.solver, number, found, longest, width)
+        yield from _parting(rows, width)
+        yield ProfileLine()
+
+
+def _row(name: str, number: int, found: ProfiledRun, longest: int, width: int) -> ProfileLine:
+    sign, style = _RESULTS.get(found.verdict, ("·", ""))
+    cost = found.cost
+    words = f" {found.profile.steps:>6,}" + (f" {f'${cost:,.2f}':>7}" if cost is not None else " " * 8)
+    start = f"{number:>3} "
+    name = f" {shortened(name, _NAME):<{_NAME}} "
+    room = max(10, width - len(start) - 1 - len(name) - len(words))
+    columns = max(1, round(room * found.profile.steps / max(1, longest)))
+    cells = spread(found.profile.bins, columns)[:columns]
+    pieces = [(start, _MUTED), (sign, style), (name, "")]
+    for cell in cells:
+        work = cell.main
+        pieces.append(("·", _MUTED) if work is None else (SIGNS[work], STYLES[work]))
+    pieces += [(" " * (room - len(cells)), ""), (words, _MUTED)]
+    return ProfileLine(pieces, run=found.name)
+
+
+def _parting(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
+    if len(rows) < 2 or not any(row.profile.moves for row in rows):
+        return
+    found = parting_of([row.profile for row in rows])
+    if found is None:
+        yield ProfileLine([("    all do the same, as far as is known", _MUTED)])
+        return
+    yield ProfileLine([(f"    part ways at call {found.place + 1:,}:", _MUTED)])
+    for move, runs in found.ways[:_MOST_WAYS]:
+        numbers = ", ".join(str(run + 1) for run in runs)
+        yield ProfileLine(
+            [("      " + shortened(f"{_words(move)} ({numbers})", max(20, width - 6)), "")], run=rows[runs[0]].name
+        )
+    if len(found.ways) > _MOST_WAYS:
+        yield ProfileLine([(f"      and {len(found.ways) - _MOST_WAYS} other ways", _MUTED)])
+
+
+def _words(move: SolverMove | None) -> str:
+    return "nothing more" if move is None else visible_line(str(move))
