@@ -56,8 +56,8 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Edit",
-        "Press <pane.editor>: there is the function. Type a line of it, whatever comes to mind. Typing is free, and "
-        "every word is kept.",
+        "Press <pane.editor>: there is the function, and what you type takes the place of pass. Type a line, whatever "
+        "comes to mind. Typing is free, and every word is kept.",
         lambda state: bool(state.buffers),
     ),
     TourStep(

@@ -63,7 +63,7 @@ async def test_a_window_that_is_closed_in_a_test_run_costs_nothing_and_goes_on(t
         await until(pilot, lambda: at_work(pilot))
         await pilot.press("f8")
         send_keys(pilot.app, "remember")
-        await pilot.press("f6", "f9", "enter")
+        await pilot.press("f6", "f9", "shift+tab", "enter")
         await until(pilot, lambda: lab.runner.runs == 1)
     (left,) = lab.attempts
     assert left.state.pending is not None, "nobody cancelled the submission, so it is not answered"
@@ -107,7 +107,7 @@ async def test_a_task_that_has_ended_is_shown_and_not_begun_again(tmp_path: Path
 async def test_a_call_under_way_is_left_to_the_next_process_when_its_screen_goes(tmp_path: Path) -> None:
     runner = FakeRunner(CHECKS, gate=threading.Event())
     async with solving(tmp_path, runner=runner) as driver:
-        await driver.press("f6", "f9", "enter")
+        await driver.press("f6", "f9", "shift+tab", "enter")
         await driver.until(lambda: runner.runs == 1)
         driver.solve.stop()
         await driver.until(lambda: not driver.solve.controller.calling)

@@ -60,7 +60,7 @@ async def test_the_row_of_a_run_that_was_stopped_is_marked(tmp_path: Path) -> No
     stopped = FakeRunner(CHECKS, status=RunStatus.TIMED_OUT)
     async with solving(tmp_path, runner=stopped, size=LARGE) as driver:
         await driver.console("read_file README.md")
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.until(lambda: "✘  2  submit_attempt" in driver.text())
         assert "·  1  read_file" in driver.text()

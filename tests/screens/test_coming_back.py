@@ -37,7 +37,7 @@ async def held(
 
         monkeypatch.setattr(driver.attempt, "call", slow)
         if moment == TESTED:
-            await driver.press("f9", "enter")
+            await driver.press("f9", "shift+tab", "enter")
             await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         elif moment == ANSWERED:
             await driver.console("list_directory shop")
@@ -109,10 +109,11 @@ async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_th
 ) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
-        await driver.press("f6", "f9", "enter")
+        await driver.press("f6", "f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.pending is not None)
         writing = driver.solve.editor.editor
         await driver.until(lambda: driver.solve.focused is writing)
+        await driver.press("ctrl+end")
         before = writing.text
         await driver.type("\n")
         gate.set()
@@ -121,7 +122,7 @@ async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_th
         assert len(writing.text) == len(before) + 2
         assert driver.solve.focused is writing
         writing.flush()
-        await driver.press("f9", "enter")
+        await driver.press("f9", "enter")  # it has changed by now
         await driver.until(lambda: len(driver.state.calls) == 2 and not driver.solve.busy)
         await driver.until(lambda: driver.solve.focused is not writing)
 
@@ -129,7 +130,7 @@ async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_th
 async def test_code_that_was_typed_while_tests_ran_keeps_the_keys_however_long_ago_that_was(tmp_path: Path) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
-        await driver.press("f6", "f9", "enter")
+        await driver.press("f6", "f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.pending is not None)
         writing = driver.solve.editor.editor
         await driver.until(lambda: driver.solve.focused is writing)
@@ -144,7 +145,7 @@ async def test_code_that_was_typed_while_tests_ran_keeps_the_keys_however_long_a
 async def test_nothing_waits_for_tests_that_run_and_the_line_can_be_brought_back(tmp_path: Path) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: "1 of 6" in driver.text())
         await driver.press("ctrl+g", "f5")
         assert type(driver.screen).__name__ == "SolveScreen"

@@ -179,7 +179,7 @@ async def test_waiting_for_tests_and_writing_elsewhere_are_not_idle(
 ) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.pending)
         driver.clock.advance(300_000)
         driver.solve._second()

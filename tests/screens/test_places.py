@@ -57,7 +57,12 @@ async def test_a_hit_costs_nothing_before_a_second_enter_and_nothing_once_it_was
         assert driver.state.calls[-1].arguments == {"pattern": "def total"}, "no quotes are needed"
         assert "→" in driver.text()
         await driver.press("enter")
-        await driver.until(lambda: "Enter again asks (costs 1 tool use" in driver.text())
+        await driver.until(lambda: "Enter again opens it (costs 1 tool use" in driver.text())
+        assert driver.state.remaining.tool_uses == 15
+        await driver.press("f8")
+        assert "again opens it" not in driver.text(), "there Enter is a new line"
+        await driver.press("f7", "enter", "enter")
+        await driver.until(lambda: "again opens it" in driver.text())
         assert driver.state.remaining.tool_uses == 15
         await driver.press("enter")
         await driver.until(lambda: driver.solve.code.is_attached and driver.solve.focused is driver.solve.code.view)
@@ -77,9 +82,9 @@ async def test_a_click_selects_a_hit_and_further_ones_tell_its_price_and_pay_it(
         await driver.pilot.click(answer, offset=(8, hit))
         assert answer.cursor_index == hit
         assert "Enter Open" in driver.text()
-        assert "again asks" not in driver.text()
+        assert "again opens it" not in driver.text()
         await driver.pilot.click(answer, offset=(8, hit))
-        await driver.until(lambda: "Enter again asks (costs 1 tool use" in driver.text())
+        await driver.until(lambda: "Enter again opens it (costs 1 tool use" in driver.text())
         assert driver.state.remaining.tool_uses == 15
         await driver.pilot.click(answer, offset=(8, hit))
         await driver.until(lambda: driver.state.remaining.tool_uses == 14)

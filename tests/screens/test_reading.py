@@ -141,7 +141,7 @@ async def test_a_text_that_is_no_longer_current_says_so(tmp_path: Path) -> None:
         driver.solve.code.view.go_to(13)
         await driver.press("e")
         await driver.until(lambda: driver.solve.editor.buffer == "shop/prices.py::Basket.__init__")
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.press("f4")
         assert "Basket.__init__ replaced since" in driver.text()

@@ -31,10 +31,16 @@ async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size:
         assert brief.text == source, "the source is a key away"
         await driver.press("f6")
         assert driver.solve.editor.code.endswith("    pass\n")
-        await driver.press("ctrl+home", "down", "down", "end", *["backspace"] * len("pass"))
-        await driver.type(BODY)
         await driver.press("f9")
         await driver.until_screen("ConfirmDialog")
+        await driver.press("enter")
+        assert driver.state.calls == (), "the tests are not run on what nobody has changed"
+        await driver.type(BODY)
+        assert driver.solve.editor.code.endswith(f"    {BODY}\n"), "it takes the place of what stands for the body"
+        await driver.press("f9")
+        await driver.until_screen("ConfirmDialog")
+        await driver.until(lambda: "-     pass" in driver.text() and f"+     {BODY}" in driver.text())
+        assert "shop/prices.py::discount  +1 −1" in driver.text()
         assert "costs 1 tool use and 1 submission; 15 and 3 left then" in driver.text()
         await driver.press("enter")
         await driver.until_screen("SummaryScreen")
@@ -65,7 +71,7 @@ async def test_a_corrupted_function_is_found_and_repaired_by_keys_alone(tmp_path
         assert "stays changed" in driver.text()
         first = driver.solve.editor.editor.line_number_start
         assert first > 1
-        assert f"@@ -{first}," in driver.text(), "numbered as in the file"
+        assert f" {first + 2} " in driver.text(), "numbered as in the file"
         await driver.press("enter")
         await driver.until_screen("SummaryScreen")
         assert "✔ solved" in driver.text()
@@ -82,7 +88,7 @@ async def test_the_answer_is_shown_as_a_model_gets_it(tmp_path: Path) -> None:
 
 async def test_a_counted_attempt_shows_no_more_than_the_answer(tmp_path: Path) -> None:
     async with solving(tmp_path, size=LARGE) as driver:
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.press("f7")
         assert "Tests" not in driver.text()
@@ -94,7 +100,7 @@ async def test_a_counted_attempt_shows_no_more_than_the_answer(tmp_path: Path) -
 
 async def test_a_practice_attempt_shows_every_test(tmp_path: Path) -> None:
     async with solving(tmp_path, size=LARGE, role=Role.TRAINING) as driver:
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
         await driver.press("f7", "right_square_bracket")
         assert driver.solve.results.page == "tests"
@@ -117,7 +123,7 @@ async def test_code_that_does_not_parse_costs_a_tool_use_and_no_submission(tmp_p
 async def test_a_failure_of_the_harness_costs_no_submission(tmp_path: Path) -> None:
     runner = FakeRunner(CHECKS, status=RunStatus.INFRASTRUCTURE)
     async with solving(tmp_path, runner=runner, size=LARGE) as driver:
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: driver.state.calls and driver.state.pending is None)
         assert driver.state.remaining.submissions == 4
         await driver.until(lambda: "costs no submission" in driver.text())
@@ -126,7 +132,7 @@ async def test_a_failure_of_the_harness_costs_no_submission(tmp_path: Path) -> N
 async def test_the_keyboard_is_alive_and_a_run_can_be_cancelled(tmp_path: Path) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate)) as driver:
-        await driver.press("f9", "enter")
+        await driver.press("f9", "shift+tab", "enter")
         await driver.until(lambda: "1 of 6" in driver.text())
         assert "failed so far" not in driver.text()
         await driver.press("f8")
@@ -211,7 +217,7 @@ async def test_notes_and_code_are_kept_however_soon_the_screen_is_left(tmp_path:
         attempt_id = driver.state.attempt_id
         await driver.press("f8")
         await driver.type("why 100")
-        await driver.press("f6", "#", "ctrl+l")
+        await driver.press("f6", "ctrl+home", "#", "ctrl+l")
         await driver.until_screen("HomeScreen")
         state = driver.services.attempts.summary(attempt_id).state
         assert state.notes == "why 100"
@@ -224,7 +230,7 @@ async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
 ) -> None:
     gate = threading.Event()
     async with solving(tmp_path, runner=FakeRunner(CHECKS, gate=gate), role=role, size=LARGE) as driver:
-        await driver.press("f6", "down", "down", "end", *["backspace"] * len("pass"))
+        await driver.press("f6")
         await driver.type("return None")
         await driver.press("f9")
         await driver.until_screen("ConfirmDialog")
@@ -239,3 +245,17 @@ async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
         assert ("✘" in line, "first: " in line) == (told, told)
         gate.set()
         await driver.until(lambda: driver.state.submissions and driver.state.pending is None)
+
+
+async def test_a_long_change_is_scrolled_while_it_is_asked_about(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f6")
+        await driver.type("\n".join(f"line_{number} = {number}" for number in range(20)))
+        await driver.press("f9")
+        await driver.until_screen("ConfirmDialog")
+        await driver.until(lambda: "↓ Scroll" in driver.text())
+        assert "-     pass" in driver.text()
+        assert "+     line_0 = 0" in driver.text()
+        assert "line_19" not in driver.text()
+        await driver.press(*["down"] * 20)
+        await driver.until(lambda: "line_19" in driver.text())

@@ -38,5 +38,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
     Key("home.reload", "full_stop", "reload", "Reload", "Read tasks and attempts again", "Home", _H),
     Key("home.leave", "q", "leave", "Quit", "Close the program", "Home", _H, True),
     Key("tour.leave", "escape", "leave_tour", "End the tour", "Go home; the practice is thrown away", "Tour", _T, True),
+    Key("dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll what is asked about", "Dialogs", _D, True),
+    Key("dialog.up", "up", "scroll_shown(-1)", "Back", "Scroll it back", "Dialogs", _D),
     Key("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", "Dialogs", _D, True),
 )

@@ -207,9 +207,14 @@ def _function(name: str) -> str:
     return name.partition("::")[2] or name
 
 
+def figure_words(added: int, removed: int) -> str:
+    """Return how many lines were added and removed; empty if none."""
+    return f"+{added} −{removed}" if added or removed else ""
+
+
 def state_words(state: CodeState, first_line: int = 1) -> Content:
     """Return what is known of a text whose first line has that number, in a few words."""
-    changed = f"+{state.added} −{state.removed}  " if state.added or state.removed else ""
+    changed = f"{figure_words(state.added, state.removed)}  ".lstrip()
     if state.fault is None:
         return Content.assemble(plain_line(changed), ("✔ parses", "$text-success"))
     fault = plain_line(f"✘ {state.fault.after(first_line - 1)}").stylize("$text-error")

@@ -32,6 +32,7 @@ from gistpoint.tui.widgets.text_lines import LONGEST_ROW, TextLines
 
 Side = Literal["old", "new", "both"]
 
+_GAP = "⋯"
 _GUTTER = 10
 """Cells beside the text of one side: numbers, sign, scroll bar."""
 SIGNS = {DiffLineKind.ADDED: "+", DiffLineKind.REMOVED: "-", DiffLineKind.CONTEXT: " "}
@@ -94,6 +95,11 @@ def split_lines(files: Sequence[FileDiff], *, headers: bool = True) -> tuple[lis
                 left.append(PaneLine(_text(old), old, new.text if paired and new else None))
                 right.append(PaneLine(_text(new), new, old.text if paired and old else None))
     return left, right
+
+
+def _brief(lines: list[PaneLine]) -> list[PaneLine]:
+    """Return lines of one file without its headings, with a sign between hunks."""
+    return [PaneLine(_GAP, heading=True) if line.heading else line for line in lines[2:]]
 
 
 def _title(diff: FileDiff) -> str:
@@ -293,7 +299,7 @@ class DiffView(Horizontal):
         self._sides = SideTokens()
         self._wrap: bool | None = None
         """Whether long lines are folded; None until somebody says: folded unless all lines fit side by side."""
-        self._whole = False
+        self._whole = self._brief = False
         self._first_line = 1
         self._left = DiffPane("both", classes="-left")
         self._right = DiffPane("new", classes="-right")
@@ -314,6 +320,10 @@ class DiffView(Horizontal):
         return self.has_class("-split")
 
     @property
+    def _unchanged(self) -> int | None:
+        return None if self._whole else 1 if self._brief else CONTEXT
+
+    @property
     def pane(self) -> DiffPane:
         """The focused pane, else the first: the one that `search` and `go_to` act on."""
         return self._right if self.split and self._right.has_focus else self._left
@@ -327,15 +337,17 @@ class DiffView(Horizontal):
         language: str | None = "python",
         whole: bool = False,
         first_line: int = 1,
+        brief: bool = False,
     ) -> None:
         """Show how `after` differs from `before`, or all of it; long texts are compared in a thread.
 
-        `first_line` is the number in the file of the line with which both begin.
+        `first_line` is the number in the file of the line with which both begin. A `brief` diff has no headings, and
+        one line around each change.
         """
         self.workers.cancel_group(self, "diff")
-        self._whole, self._first_line = whole, first_line
+        self._whole, self._first_line, self._brief = whole, first_line, brief
         if len(before) + len(after) <= _AT_ONCE:
-            diff = compute(before, after, old_path=name, new_path=name, context=None if whole else CONTEXT)
+            diff = compute(before, after, old_path=name, new_path=name, context=self._unchanged)
             self._show_texts((diff,), before, after, language)
         else:
             self.run_worker(lambda: self._compute(before, after, name), thread=True, group="diff", exit_on_error=False)
@@ -344,7 +356,7 @@ class DiffView(Horizontal):
         """Show a diff that was parsed or computed elsewhere."""
         self.workers.cancel_group(self, "diff")
         self._sides = SideTokens()
-        self._files, self._whole = tuple(files), False
+        self._files, self._whole, self._brief = tuple(files), False, False
         self._lay_out()
 
     def search(self, pattern: str, *, regex: bool = False) -> int:
@@ -358,7 +370,7 @@ class DiffView(Horizontal):
 
     def _compute(self, before: str, after: str, name: str) -> None:
         worker = get_current_worker()
-        diff = compute(before, after, old_path=name, new_path=name, context=None if self._whole else CONTEXT)
+        diff = compute(before, after, old_path=name, new_path=name, context=self._unchanged)
         if not worker.is_cancelled:
             self.post_message(self._Computed((diff,), before, after))
 
@@ -412,6 +424,8 @@ class DiffView(Horizontal):
         self._left.wrap = not split and self._wrap is not False
         if split:
             left, right = split_lines(self._files, headers=not self._whole)
+            if self._brief:
+                left, right = _brief(left), _brief(right)
             self._left.show_lines(left, self._sides)
             self._right.show_lines(right, self._sides)
             # Equally wide: a scroll bar below only one side would let the other scroll a row further.
@@ -419,7 +433,8 @@ class DiffView(Horizontal):
             for pane in (self._left, self._right):
                 pane.virtual_size = pane.virtual_size.with_width(widest)
         else:
-            self._left.show_lines(unified_lines(self._files, headers=not self._whole), self._sides)
+            lines = unified_lines(self._files, headers=not self._whole)
+            self._left.show_lines(_brief(lines) if self._brief else lines, self._sides)
             if self._right.has_focus:
                 self._left.focus()
 

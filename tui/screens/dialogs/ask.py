@@ -63,6 +63,10 @@ class Dialog(ModalScreen[Answer | None]):
         """Whether the dialog accepts an event."""
         return not self.unasked or event.time >= self._came + ON_THEIR_WAY_S
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to scroll only where something is shown that can be."""
+        return action != "scroll_shown"
+
     def body(self) -> list[Widget]:
         """Return the widgets between title and buttons."""
         return []
@@ -103,18 +107,21 @@ class ConfirmDialog(Dialog[bool]):
         """Return what is asked about, and the question's text."""
         return [*self._above, Plain(self._text)]
 
-    def key_down(self) -> None:
-        """Scroll what is asked about."""
-        self._scroll(1)
+    def _views(self) -> list[LineView]:
+        return [view for widget in self._above for view in widget.query(LineView)]
 
-    def key_up(self) -> None:
-        """Scroll it back."""
-        self._scroll(-1)
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to scroll what is asked about while not all of it is in sight."""
+        return action != "scroll_shown" or any(view.max_scroll_y > 0 for view in self._views())
 
-    def _scroll(self, by: int) -> None:
-        for widget in self._above:
-            for view in widget.query(LineView):
-                view.scroll_relative(y=by, animate=False)
+    def action_scroll_shown(self, by: int) -> None:
+        """Scroll what is asked about by so many rows."""
+        for view in self._views():
+            view.scroll_relative(y=by, animate=False)
+
+    def on_resize(self) -> None:
+        """See whether there is something to scroll."""
+        self.call_after_refresh(self.refresh_bindings)
 
     def buttons(self) -> list[Button]:
         """Return both answers."""

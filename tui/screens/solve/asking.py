@@ -11,11 +11,14 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.tools.declaration import RefusalError
 from gistpoint.tui.places import NamedPlace, call_for
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
+from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.interruptions import How
 from gistpoint.tui.screens.solve.kind import CallQuestion, SolvingKind
 from gistpoint.tui.view_models import price_words
 from gistpoint.tui.widgets.diff_view import DiffView
+
+_AGAIN = "Enter again opens it"
 
 
 class CallAsking:
@@ -25,7 +28,9 @@ class CallAsking:
         self._screen, self._controller, self._kind = screen, controller, kind
         self._attempt = controller.attempt
         self._place: NamedPlace | None = None
-        """The place that was asked for last, and costs a call."""
+        """The place that was called for last."""
+        self._offered: NamedPlace | None = None
+        """The place that a second Enter calls for, while the console says so."""
 
     def ask(self, tool: str, arguments: Mapping[str, str]) -> None:
         """Call a tool, after a question if that spends the last of a budget; show why if it can't be called now."""
@@ -54,12 +59,13 @@ class CallAsking:
             if yes:
                 self.when_free(partial(self._controller.call, question.tool, question.arguments))
 
+        self.withdraw()
         yes = "Submit" if question.tool.submits else "Spend it"
         changes = []
         if question.change is not None:
             diff = DiffView(classes="dialog-changes")
             diff.can_focus_children = False  # the keys stay on the answers; arrows scroll it all the same
-            diff.load(*question.change, first_line=question.first_line)
+            diff.load(*question.change, first_line=question.first_line, brief=True)
             changes = [diff]
         dialog = ConfirmDialog(
             question.title, question.text, yes=yes, careful=question.careful, shown=changes, drawer=True
@@ -86,12 +92,19 @@ class CallAsking:
         offered = next((offer for offer in self._attempt.offered() if offer.name == tool), None)
         if offered is None:
             return f"{place.name}: {tool} can't be called now"
-        if self._place == place:
+        if self._offered == place:
+            self._place, self._offered = place, None
             self.ask(tool, arguments)
             return f"… {spelled(tool, arguments)}"
-        self._place = place
+        self._offered = place
         price = price_words(self._attempt.price(offered), self._attempt.state)
-        return f"Enter again asks ({price}): {place.name}"
+        return f"{_AGAIN} ({price}): {place.name}"
+
+    def withdraw(self) -> None:
+        """Offer no place any more: the solver has turned to something else."""
+        if self._offered is not None:
+            self._offered = None
+            self._screen.query_one(Console).unsay(_AGAIN)
 
     def price_at(self, name: str) -> str:
         """Return the price of opening something in the tree of files; empty if nothing can be asked for."""

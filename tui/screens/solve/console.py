@@ -139,6 +139,11 @@ class Console(Vertical):
         self._said = text
         self.hint.update(text.replace("\n", " "))
 
+    def unsay(self, start: str) -> None:
+        """Clear the line if it still begins with some words."""
+        if self._said.startswith(start):
+            self.say("")
+
     def call_began(self, words: str) -> None:
         """Say which call is under way, wherever it was made."""
         self.remember(words)
@@ -147,8 +152,8 @@ class Console(Vertical):
 
     def call_ended(self) -> None:
         """Say it no longer; what has been said since then stays."""
-        if self._said == self._under_way:
-            self.say("")
+        if self._under_way:
+            self.unsay(self._under_way)
         self._under_way = ""
 
     def remember(self, line: str) -> None:

@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import indent
 
+from textual.widgets.text_area import Selection
+
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
-from gistpoint.core.code.snippet import at_left_margin, fault_of
+from gistpoint.core.code.snippet import fault_of
+from gistpoint.core.diffs import compute
 from gistpoint.core.kinds.registry import kind_of
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
 from gistpoint.tui.known import shown_function
-from gistpoint.tui.screens.editing_pane import EditingPane
+from gistpoint.tui.screens.editing_pane import EditingPane, figure_words
 from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.panes import PANES, PanePlace, StatePane
 from gistpoint.tui.view_models import allowed, price_words
@@ -45,6 +48,7 @@ class EditorPane(EditingPane):
         buffers = self._state.buffers
         if self._start is not None:
             self.open(self._start.name)
+            self.select_placeholder()
         elif buffers:
             self.open(list(buffers)[-1])
         else:
@@ -61,7 +65,22 @@ class EditorPane(EditingPane):
         if begins != self._begins and self.code == self._begins and name not in state.buffers:
             self._begins = begins
             self._load(name, begins)
+            self.select_placeholder()
         self.editor.line_number_start = self.first_line_of(name)
+
+    def select_placeholder(self) -> bool:
+        """Select the statement in place of a removed body, to be typed over; False if something was written."""
+        if self._attempted.mode != Mode.REMOVE or not self._begins or self.code != self._begins:
+            return False
+        lines = self._begins.rstrip().split("\n")
+        row, text = len(lines) - 1, lines[-1]
+        self.editor.selection = Selection((row, len(text) - len(text.lstrip())), (row, len(text)))
+        return True
+
+    def go_to(self, line: int) -> None:
+        """Put the cursor on a line of the file; in a function without a body on what stands in its place."""
+        if not self.select_placeholder():
+            super().go_to(line)
 
     def take(self, name: str) -> bool:
         """Edit a function that was shown and may be changed; return whether it was opened."""
@@ -196,16 +215,20 @@ class SolvingKind:
         stays = "\nWhat it changes stays changed for the rest of the attempt." if tool.step == "edit" else ""
         price = self._attempt.price(tool)
         first_line = self.editor.first_line_of(self.editor.buffer)
-        fault, refused = fault_of(self.editor.code), ""
+        before, after = self.editor.start_of(self.editor.buffer), self.editor.code
+        changed = compute(before, after, context=0)
+        fault, refused = fault_of(after), ""
         if fault:
             where = fault.after(first_line - 1)
             refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
             price = replace(price, submissions=0, last_submission=False)
+        elif not changed.hunks:
+            refused = "Nothing is changed: the tests will run on the code as it was."
         last = self.warning(tool, price)
-        text = f"{self.editor.buffer}\n{price_words(price, self._attempt.state)}.{'' if fault else stays}"
+        figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
+        text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{'' if fault else stays}"
         title = "Submit and run the tests?"
-        before, after = self.editor.start_of(self.editor.buffer), self.editor.code
-        change = (f"{at_left_margin(before).rstrip()}\n", f"{at_left_margin(after).rstrip()}\n")
+        change = (before, after) if changed.hunks else None
         words = "\n".join(part for part in (refused, last, text) if part)
         return CallQuestion(
             title, words, tool, arguments, careful=bool(refused or last), change=change, first_line=first_line

@@ -79,7 +79,8 @@ class PlaceKeeper:
         if place is None or not (place.name == pane.buffer or pane.start_of(place.name)):
             return
         pane.open(place.name)
-        pane.editor.move_cursor((place.line, place.column))
+        if (place.line, place.column) != pane.editor.cursor_location:
+            pane.editor.move_cursor((place.line, place.column))
         pane.call_after_refresh(pane.editor.scroll_to, y=place.top, animate=False)
 
     def keep(self, code: CodePane, editor: EditorPane) -> None:

@@ -323,6 +323,7 @@ class SolveScreen(Screen[How]):
         pane = pane_around(event.widget, self.kind.panes)
         if pane and pane != self._pane:
             self._pane = pane
+            self._asking.withdraw()
             if pane != "console":
                 self.tabs.mark(pane)
             self.controller.view(self.kind.panes[pane].event)
