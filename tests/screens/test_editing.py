@@ -37,6 +37,7 @@ async def test_lines_have_the_numbers_of_the_file_once_it_was_shown(tmp_path: Pa
         editor = driver.solve.editor
         first = editor.first_line_of(editor.buffer)
         await driver.until(lambda: editor.editor.line_number_start == first)
+        await driver.press("ctrl+home")
         await driver.type("(")
         await driver.until(lambda: f"✘ line {first}" in driver.text())
 

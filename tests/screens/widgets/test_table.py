@@ -50,7 +50,7 @@ async def test_rows_are_drawn_sorted_narrowed_and_grouped() -> None:
         words.group = LENGTH
         words.rearrange()
         await pilot.pause()
-        assert rows(app)[1:4] == ["── 3: 1", "fig         3", "── 4: 2"]
+        assert rows(app)[1:4] == ["- 1× 3", "fig         3", "- 1× 6"]
         assert words.chosen == "pear"
 
 
