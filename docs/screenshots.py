@@ -15,6 +15,7 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from textwrap import indent
 
 from animation import Animation
 from pictured_task import FILE, FUNCTION, gist_task, original, repair_task
@@ -32,6 +33,7 @@ from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.services import Services
 from gistpoint.tui.validate_app import ValidateApp
+from gistpoint.tui.widgets.function_editor import FunctionEditor
 
 SIZES = ((80, 24), (160, 48))
 MOVING = (120, 32)
@@ -128,7 +130,7 @@ async def solve(camera: Camera) -> None:
         await camera.take(pilot, "paused")
         await keys(pilot, "enter")
         await settled(pilot)
-        app.screen.query_one("#function-editor").load_buffer(f"{FILE}::{FUNCTION}", original())  # type: ignore[attr-defined]
+        app.screen.query_one("#function-editor", FunctionEditor).text = f"{indent(original().rstrip(), ' ' * 4)}\n"
         await keys(pilot, "f6", "f9")
         await camera.take(pilot, "submit")
         await keys(pilot, "enter")
