@@ -19,7 +19,7 @@ class Opening:
 
     @property
     def cancelled(self) -> bool:
-        """Whether it is no longer wanted."""
+        """Whether the user has cancelled the opening."""
         return self._cancelled
 
     def step(self, words: str) -> None:

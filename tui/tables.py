@@ -57,7 +57,7 @@ class Column(Generic[Row]):
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
     """Words that a query matches as a whole, such as `solved`, which then does not match `unsolved`."""
     summary: Callable[[Sequence[Row]], Summary] | None = None
-    """What stands in the column in the line above a group."""
+    """Computes what a group's heading shows in this column."""
 
     def order(self, row: Row) -> tuple[float, str]:
         """Return the sort key of a row."""

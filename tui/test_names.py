@@ -9,9 +9,9 @@ _ESCAPE = re.compile(r"\\\\|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
 
 
 def spelled_out(id: str) -> str:
-    """Return an id with its escapes as the letters that they stand for; others stay as they are.
+    """Return an id with its escapes replaced by their letters.
 
-    Signs that are invisible, join others or turn the line's direction stay escapes.
+    Characters that are invisible, combine with others or change the direction of the line stay escaped.
     """
     return _ESCAPE.sub(_letter, id) if "\\" in id else id
 

@@ -36,7 +36,7 @@ class Sieve:
             return any(
                 next(search_bytes(blob, self._forms, lower=self._lower), None) is not None for blob in texts_of(probe)
             )
-        except RunFileError:  # whoever reads the runs says what is wrong
+        except RunFileError:  # reported when its runs are read
             return True
 
     def wants_run(self, name: str) -> bool:

@@ -47,7 +47,7 @@ def complete(parser: CommandParser) -> None:
     *_, words, _ = split_line(line, int(os.environ.get("COMP_POINT", len(line))))
     called = parser
     for word in words[1:]:
-        called = called.command(word) or called  # what is no command is an option before it, or its value
+        called = called.command(word) or called  # a word that is no command is an option or its value
     called.complete()  # argcomplete looks at its options before a line is parsed with it
     for action in called._actions:
         known = action.metavar == "BACKEND" if action.option_strings else not called.names

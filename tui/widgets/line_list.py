@@ -50,7 +50,7 @@ def folded(text: str, width: int, style: str = "", *, indent: str = "  ") -> lis
 def parts_of(whole: Line, width: int) -> list[Line]:
     """Return a line in as many lines of `width` cells as it needs, all but the first indented; each has its link.
 
-    Where there is no room for that the line stays as it is.
+    If the list is too narrow for that, the line is returned whole.
     """
     parts: list[Line] = []
     while width >= _NARROWEST and cell_len(whole.text) > width:

@@ -24,7 +24,7 @@ from gistpoint.tui.view_models import allowed, price_words
 from gistpoint.tui.widgets.frames import framed
 
 _LEVEL = "    "
-"""The indentation of a level, until a function has been shown as it stands in its file."""
+"""The indentation of a level that is assumed before a result has shown the function."""
 
 
 class EditorPane(EditingPane):
@@ -78,7 +78,7 @@ class EditorPane(EditingPane):
         return True
 
     def go_to(self, line: int) -> None:
-        """Put the cursor on a line of the file; in a function without a body on what stands in its place."""
+        """Put the cursor on a line of the file; if the function has no body yet, on its placeholder."""
         if not self.select_placeholder():
             super().go_to(line)
 
