@@ -18,12 +18,12 @@ from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import Parts, Totals, actor_of, parts_of_message, parts_of_reply, role_of
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob
-from gistpoint.sessions.records.format import Raw
+from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.scanning import RawRecord
+from gistpoint.sessions.records.scanning import RawRecord, guarded
 from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, as_text, compact, first, joined, objects
 
 _TRACE_ID = re.compile(rb'"(?:traceId|trace_id)"\s*:\s*"([^"\\]{1,200})"')
@@ -321,6 +321,37 @@ def _once(results: list[Result]) -> Iterator[Result]:
             continue
         known.setdefault(result.call_id, result.text)
         yield result
+
+
+class TraceFormat(Format):
+    """A format whose files hold the spans of one or more traces, each a run."""
+
+    @abstractmethod
+    def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
+        """Yield the spans of a file, of whatever trace."""
+
+    @abstractmethod
+    def trace_of(self, fields: Json) -> str:
+        """Return the id of the trace that a span belongs to."""
+
+    @abstractmethod
+    def reader(self, probe: FileProbe, trace: str) -> RunReader:
+        """Open a trace."""
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the traces; the only one has no id."""
+        names = RunNames()
+        found = guarded(self.spans(probe), probe.blob, [])
+        traces = traces_in(probe.blob, probe.start, found, self.trace_of)
+        for trace in traces:
+            yield RunEntry(names.name(trace) if len(traces) > 1 else "", self.reader(probe, trace).header())
+
+    def open(self, probe: FileProbe, id: str) -> RunReader:
+        """Open a trace by its id, or the only one."""
+        found = guarded(self.spans(probe), probe.blob, [])
+        if id and not any(self.trace_of(record.fields) == id for record in found):
+            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+        return self.reader(probe, id)
 
 
 def traces_in(blob: Blob, start: int, spans: Iterator[RawRecord], trace_of: Callable[[Json], str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Sessions of Codex CLI (`rollout-*.jsonl`), from the bare items of 2025 to those of paginated histories.
 
-The model's words are in `response_item` records. Most `event_msg` records repeat one of those: they join its step and add
-only what is new in them, such as an exit code.
+The model's words are in `response_item` records. Most `event_msg` records repeat one of those: they join its step and
+add only what is new in them, such as an exit code.
 """
 
 from __future__ import annotations

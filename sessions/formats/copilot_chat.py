@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
@@ -96,7 +97,8 @@ class _Reader(PartsReader):
         number, rounds = as_int(name.get("number")) or 0, name.get("part") == "round"
         facts = _beside(request, rounds) if name.get("last") else {"modelId": request.get("modelId")}
         if not rounds:
-            return {**facts, "response": [*_groups(request)[number], *as_list(facts.get("response"))]}
+            group = next(islice(_groups(request), number, None), [])  # a record that is no request has none
+            return {**facts, "response": [*group, *as_list(facts.get("response"))]}
         metadata = as_dict(as_dict(request.get("result")).get("metadata"))
         item = _rounds(request)[number]
         results = as_dict(metadata.get("toolCallResults"))

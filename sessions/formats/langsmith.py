@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gistpoint.sessions.formats._traces import SpanKind, TraceReader, TraceSpan, plain, traces_in
+from gistpoint.sessions.formats._traces import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.formats.messages import tokens_of
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, RunEntry, RunNames
 from gistpoint.sessions.records.model import Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, Scanner, array_records, guarded, lines, members
@@ -176,7 +174,7 @@ def _tokens(run: dict[str, Json], back: dict[str, Json]) -> Tokens:
                   as_int(as_dict(found.get("output_token_details")).get("reasoning")))  # fmt: skip
 
 
-class LangSmith(Format):
+class LangSmith(TraceFormat):
     """Recognised by a `dotted_order`, or by a `run_type` with `inputs` and a `trace_id`."""
 
     name = "langsmith"
@@ -200,20 +198,17 @@ class LangSmith(Format):
                 return 1.0
         return 0.0
 
-    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the traces; the only one has no id."""
-        names = RunNames()
-        found = guarded(_runs_in(probe), probe.blob, [])
-        traces = traces_in(probe.blob, probe.start, found, lambda fields: _trace_of(as_dict(fields)))
-        for trace in traces:
-            yield RunEntry(names.name(trace) if len(traces) > 1 else "", _Reader(probe, trace).header())
+    def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
+        """Yield the runs of a file, of whatever trace."""
+        return _runs_in(probe)
 
-    def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trace by its id, or the only one."""
-        found = guarded(_runs_in(probe), probe.blob, [])
-        if id and not any(_trace_of(as_dict(record.fields)) == id for record in found):
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
-        return _Reader(probe, id)
+    def trace_of(self, fields: Json) -> str:
+        """Return the id of the trace that a run belongs to."""
+        return _trace_of(as_dict(fields))
+
+    def reader(self, probe: FileProbe, trace: str) -> _Reader:
+        """Open a trace."""
+        return _Reader(probe, trace)
 
 
 FORMAT = LangSmith()

@@ -10,10 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats._traces import SpanKind, TraceReader, TraceSpan, plain, traces_in
+from gistpoint.sessions.formats._traces import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
-from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, RunEntry, RunNames
 from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -345,7 +343,7 @@ def _fill_tool(found: TraceSpan, attributes: dict[str, Json]) -> None:
     found.output = as_text(result)
 
 
-class Otel(Format):
+class Otel(TraceFormat):
     """Recognised by `resourceSpans`, or by spans with a context and attributes."""
 
     name = "otel"
@@ -373,21 +371,17 @@ class Otel(Format):
         is_span = "span_id" in as_dict(opening.get("context")) or {"traceId", "spanId"} <= opening.keys()
         return 1.0 if is_span and {"attributes", "name"} <= opening.keys() else 0.0
 
-    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
-        """List the traces; the only one has no id."""
-        names = RunNames()
-        found = guarded(spans_in(probe), probe.blob, [])
-        traces = traces_in(probe.blob, probe.start, found, lambda fields: _trace_of(as_dict(fields)))
-        for trace in traces:
-            yield RunEntry(names.name(trace) if len(traces) > 1 else "", _Reader(probe, trace).header())
+    def spans(self, probe: FileProbe) -> Iterator[RawRecord]:
+        """Yield the spans of a file, of whatever trace."""
+        return spans_in(probe)
 
-    def open(self, probe: FileProbe, id: str) -> _Reader:
-        """Open a trace by its id, or the only one."""
-        if id and not any(
-            _trace_of(as_dict(record.fields)) == id for record in guarded(spans_in(probe), probe.blob, [])
-        ):
-            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
-        return _Reader(probe, id)
+    def trace_of(self, fields: Json) -> str:
+        """Return the id of the trace that a span belongs to."""
+        return _trace_of(as_dict(fields))
+
+    def reader(self, probe: FileProbe, trace: str) -> _Reader:
+        """Open a trace."""
+        return _Reader(probe, trace)
 
 
 FORMAT = Otel()
