@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from recorded_runs.assistants import copilot_request, copilot_running
 from recorded_runs.written import written, written_lines
 
+from gistpoint.sessions.formats.copilot_chat import FORMAT
 from gistpoint.sessions.records.model import Actor, StepKind, TextScope, parts_of
+from gistpoint.sessions.runs.opening import open_run
 
 
 def test_a_round_is_a_step_and_its_calls_have_their_results(tmp_path: Path) -> None:
@@ -64,3 +67,11 @@ def test_every_text_of_a_round_is_in_one_step(tmp_path: Path) -> None:
     texts = [text for step in run.steps() for scope, _, text in parts_of(step) if scope is not TextScope.ALSO]
     assert sum("Done." in text for text in texts) == 1
     assert sum("I look" in text for text in texts) == 1
+
+
+def test_what_comes_after_a_chat_is_a_step_even_if_it_is_no_request(tmp_path: Path) -> None:
+    path = tmp_path / "other.jsonl"
+    path.write_text("".join(json.dumps({"issue": number, "history": ["x"]}) + "\n" for number in range(2)))
+    document = open_run(path, known=FORMAT)
+    assert [step.index for step in document.steps()] == [0]
+    assert document.header.format == "copilot-chat"
