@@ -8,6 +8,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -52,10 +53,20 @@ tasks = Table(
     Column("id", Text, primary_key=True),
     Column("mode", Text, nullable=False),
     Column("source", Text, nullable=False),
-    Column("public_sha256", Text, nullable=False),
-    Column("answer_sha256", Text, nullable=False),
-    Column("machine", Text, nullable=False),
+    Column("public_sha256", Text, nullable=False),  # of task.toml, which names the hash of the tree
+    Column("public_blob", Text, nullable=False),
+    Column("answer_sha256", Text, nullable=False),  # of what the answer says, without the baselines; empty without one
+    Column("answer_blob", Text, nullable=False),
+    Column("machine", Text, nullable=False),  # the one that sent it
     _now(),
+)
+
+baselines = Table(
+    "baselines",
+    metadata,
+    Column("task", Text, ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, primary_key=True),  # of its file
+    Column("data", LargeBinary, nullable=False),
 )
 
 attempts = Table(
@@ -84,6 +95,7 @@ events = Table(
     Column("seq", Integer, primary_key=True),
     Column("line", LargeBinary, nullable=False),
     Column("sha256", Text, nullable=False),
+    Column("machine", Text, nullable=False),  # the one that sent it
 )
 
 operations = Table(
@@ -96,7 +108,9 @@ operations = Table(
     Column("subject", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("line", LargeBinary, nullable=False),
+    Column("number", BigInteger, Identity(), nullable=False),  # counts the arrivals
     Index("operations_by_subject", "folder", "subject"),
+    Index("operations_by_number", "number"),
 )
 
 reading = Table(
