@@ -146,6 +146,10 @@ class StepIndex:
             at = self._next[at]
         return found
 
+    def record(self, number: int) -> tuple[int, int, int, int]:
+        """Return the step of a record, its member, start and end."""
+        return self._owner[number], self._member[number], self._start[number], self._end[number]
+
     def step_at(self, member: int, offset: int) -> int | None:
         """Return the step whose record holds a byte, None between records."""
         return self.stretch_at(member, offset)[0]
@@ -469,6 +473,19 @@ class RunDocument:
                 break
         return b"\n".join(parts)
 
+    def record(self, number: int, limit: int) -> tuple[int, bytes] | None:
+        """Return the step of a record and up to `limit` bytes of it; None if there is no such record.
+
+        Records are counted in the order in which they are read, which is that of the file.
+        """
+        while not self._finished and self._index.record_count <= number:
+            self._advance(lambda: self._index.record_count > number)
+        if number >= self._index.record_count:
+            return None
+        with self._lock:
+            step, member, start, end = self._index.record(number)
+        return step, self._reader.blobs[member].read(start, min(end - start, limit))
+
     def full_text(self, text: str) -> Iterator[str]:
         """Yield a text of a step in pieces: the text itself, or all of it if it was cut because of its length."""
         if not isinstance(text, CutText):
@@ -481,6 +498,11 @@ class RunDocument:
             source = piece.source if isinstance(piece, Escaped) else piece
             blob = next((blob for blob in self._reader.blobs if blob.name == source.member), self._reader.blobs[0])
             yield from text_pieces(blob, source, escaped=isinstance(piece, Escaped))
+
+    @property
+    def reviewed_id(self) -> str:
+        """The id of the run in its file, as reviews have it; empty if it is the only one."""
+        return self._reader.reviewed_id or self.id
 
     @property
     def renumbered(self) -> bool:

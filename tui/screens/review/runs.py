@@ -20,10 +20,10 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken
-from gistpoint.sessions.annotations.keys import run_key
+from gistpoint.sessions.annotations.keys import annotated_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
-from gistpoint.sessions.annotations.settling import settle
+from gistpoint.sessions.annotations.settling import accepted
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
@@ -106,9 +106,10 @@ def _filled(
     try:
         document = open_run(row.name, known=row.listed.format)
         document.build(cancel=cancel)
-        key = run_key(document)
-        header = settle(document, book, key).header
-        review = book.review(key, settings.reviewer)
+        key = annotated_key(document, book)
+        document.accepted = accepted(book, key) if key else None
+        header = document.header
+        review = book.review(key or "", settings.reviewer)
     except CancelledError:
         raise
     except UserError as error:
