@@ -22,8 +22,11 @@ def run_words(document: RunDocument, header: Run, *, hides: bool) -> list[str]:
     return [word for word in words if word]
 
 
-def run_fields(header: Run, said: Review | None, place: str, *, hides: bool) -> list[HeaderField]:
-    """Return the `place` of a run in the list, the reviewer's verdict and number of labels, cost, tokens and format."""
+def run_fields(header: Run, said: Review | None, place: str, *, hides: bool, sums: bool = False) -> list[HeaderField]:
+    """Return the `place` of a run in the list, the reviewer's verdict and number of labels, cost, tokens and format.
+
+    `sums` says that the header is not complete yet.
+    """
     verdict = said.verdict.said.partition(":")[0] if said is not None and said.verdict is not None else ""
     tokens = (header.tokens.prompt or 0) + (header.tokens.completion or 0)
     return [
@@ -31,6 +34,8 @@ def run_fields(header: Run, said: Review | None, place: str, *, hides: bool) -> 
         HeaderField("verdict", verdict),
         HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
         HeaderField("cost", f"${header.cost:,.2f}" if header.cost and not hides else ""),
-        HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
+        HeaderField(
+            "tokens", "…" if sums and "tokens" in header.derived else f"{tokens / 1000:,.0f}k" if tokens else ""
+        ),
         HeaderField("", header.format, "$foreground 60%"),
     ]
