@@ -79,6 +79,8 @@ class ReviewScreen(Screen[None]):
         self.loader = self._new_loader(name)
         self._ready = ReadyRuns(self._new_loader)
         self.header: Run | None = None
+        self._summed_up: RunDocument | None = None
+        """The run whose header was read when it was complete."""
         self.task_title = ""
         """The title of the run's task, if it is known here."""
         self.step: Step | None = None
@@ -214,6 +216,8 @@ class ReviewScreen(Screen[None]):
             if self.header is None or self.header.step_count != document.step_count:
                 self.header = document.header
                 self.loader.forget_history()
+            if document.summed_up and self._summed_up is not document:
+                self.header, self._summed_up = document.header, document
             if self.annotations is not None:
                 self.annotations.find_again()
         self.steps.set_count(document.step_count)
@@ -355,7 +359,7 @@ class ReviewScreen(Screen[None]):
             self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
         words = [f"step {self.steps.cursor + 1:,} of {total}", *run_words(document, header, hides=self.hides)]
-        fields = run_fields(header, self.review, self.others.place, hides=self.hides)
+        fields = run_fields(header, self.review, self.others.place, hides=self.hides, sums=not document.summed_up)
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
 
