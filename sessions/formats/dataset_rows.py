@@ -18,7 +18,6 @@ from gistpoint.sessions.formats.messages import Shell, Turns, message_step, mess
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import NoRunError, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -41,6 +40,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    is_deep,
     objects,
 )
 

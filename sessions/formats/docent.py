@@ -8,11 +8,10 @@ from dataclasses import replace
 from gistpoint.sessions.formats.messages import Turns, message_step, message_texts
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
-from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, objects
+from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, is_deep, objects
 
 
 class _Reader(RunReader):

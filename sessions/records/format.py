@@ -48,6 +48,8 @@ class RunReader(ABC):
         """What no step shows, if that differs from what the format says."""
         self.facts: dict[str, Json] = {}
         """The run's own members, outside its records; grows while the index is built."""
+        self.reviewed_id = ""
+        """The run's id in the keys of reviews, if it had another one when the first were written."""
 
     def fact(self, key: str) -> Json:
         """Return a member of the outermost object: from the index, else from the beginning or the end of the file."""
@@ -66,6 +68,10 @@ class RunReader(ABC):
         else:
             found = object_records(blob, start, self.arrays, self.facts, self.light)
         return guarded(found, blob, self.warnings)
+
+    def sum_up(self) -> Iterator[None]:
+        """Read what the header still lacks when all records are known, a piece at a time."""
+        return iter(())
 
     @abstractmethod
     def header(self) -> Run:

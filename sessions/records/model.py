@@ -347,10 +347,20 @@ def also_text(step: Step) -> str:
     return concatenated(lines)
 
 
+TOO_DEEP = "[nested too deep to be shown; the file has it]"
+
+
 def json_text(value: Json, indent: int | None = 2) -> str:
-    """Return a value as JSON; strings that were cut because of their length are cut in it too."""
-    if not _has_cut(value):
-        return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    """Return a value as JSON, or that it is nested too deep; strings that were cut for their length are cut in it."""
+    try:
+        if not _has_cut(value):
+            return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+        return _json_with_cuts(value, indent)
+    except RecursionError:
+        return TOO_DEEP
+
+
+def _json_with_cuts(value: Json, indent: int | None) -> str:
     cut: dict[str, CutText] = {}
     nonce = os.urandom(8).hex()
     shown = json.dumps(_marked(value, cut, nonce), ensure_ascii=False, indent=indent, default=str)

@@ -145,6 +145,10 @@ class StepIndex:
             at = self._next[at]
         return found
 
+    def record(self, number: int) -> tuple[int, int, int, int]:
+        """Return the step of a record, its member, start and end."""
+        return self._owner[number], self._member[number], self._start[number], self._end[number]
+
     def step_at(self, member: int, offset: int) -> int | None:
         """Return the step whose record holds a byte, None between records."""
         return self.stretch_at(member, offset)[0]
@@ -187,7 +191,7 @@ class RunDocument:
     """One run; every method may be called from any thread.
 
     Reading a step builds the index up to that step. `build` builds all of it, in slices of 8 ms, so that it can run
-    beside a screen. The last known step is complete only when the index is.
+    beside a screen. The last known step is complete only when the index is, and the header when the run is `summed_up`.
     """
 
     def __init__(
@@ -212,6 +216,8 @@ class RunDocument:
         self._index = StepIndex()
         self._scan: Iterator[RawRecord] | None = None
         self._finished = False
+        self._totals: Iterator[None] | None = None
+        self._summed_up = False
         self._indexed_bytes = 0
         self._position = (0, 0)
         self._ending = b""
@@ -268,6 +274,11 @@ class RunDocument:
         return self._finished
 
     @property
+    def summed_up(self) -> bool:
+        """Whether the header is complete too, for which a format may read the file again after its index."""
+        return self._summed_up
+
+    @property
     def changed(self) -> bool:
         """Whether the size changed since the index was finished: the run is still being written. Open it again."""
         return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
@@ -278,14 +289,21 @@ class RunDocument:
         return tuple(self._reader.blobs)
 
     def build(self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken = NEVER) -> None:
-        """Build the whole index; raises `CancelledError` when cancelled, and can be called again."""
-        while not self._finished:
+        """Build the whole index and the header; raises `CancelledError` when cancelled, and can be called again."""
+        while not self._summed_up:
             cancel.check()
-            self._advance(lambda: False)
+            self.advance()
             if on_progress is not None:
                 on_progress(self.progress)
-            if not self._finished:
+            if not self._summed_up:
                 time.sleep(_REST_S)
+
+    def advance(self) -> None:
+        """Build the index, then complete the header, for one slice of time."""
+        if self._finished:
+            self._sum_up()
+        else:
+            self._advance(lambda: False)
 
     @property
     def progress(self) -> IndexProgress:
@@ -323,9 +341,18 @@ class RunDocument:
                 if enough() or (not count % 16 and time.monotonic() > until):
                     return
             self._finished = True
+            self._totals = self._reader.sum_up()
             self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
+
+    def _sum_up(self) -> None:
+        with self._lock:
+            until = time.monotonic() + _SLICE_S
+            for _ in self._totals or ():
+                if time.monotonic() > until:
+                    return
+            self._summed_up = True
 
     def _last_bytes(self) -> bytes:
         start = max(0, self._indexed_bytes - _ENDING)
@@ -351,7 +378,7 @@ class RunDocument:
                 self._reader.warnings.pop()
                 with self._cache_lock:
                     self._cache.pop(self._index.step_count, None)
-            self._scan, self._finished = more, False
+            self._scan, self._finished, self._summed_up = more, False, False
             return True
 
     def step(self, index: int) -> Step:
@@ -404,7 +431,7 @@ class RunDocument:
 
         Its `index` is a guess: the number of steps is not known yet.
         """
-        from gistpoint.sessions.records.scanning import last_records
+        from gistpoint.sessions.records.last import last_records
 
         if self._another is None or self._reader.divided or len(self._reader.blobs) != 1 or not self.ensure(0):
             return None
@@ -496,6 +523,19 @@ class RunDocument:
                 break
         return b"\n".join(parts)
 
+    def record(self, number: int, limit: int) -> tuple[int, bytes] | None:
+        """Return the step of a record and up to `limit` bytes of it; None if there is no such record.
+
+        Records are counted in the order in which they are read, which is that of the file.
+        """
+        while not self._finished and self._index.record_count <= number:
+            self._advance(lambda: self._index.record_count > number)
+        if number >= self._index.record_count:
+            return None
+        with self._lock:
+            step, member, start, end = self._index.record(number)
+        return step, self._reader.blobs[member].read(start, min(end - start, limit))
+
     def full_text(self, text: str) -> Iterator[str]:
         """Yield a text of a step in pieces: the text itself, or all of it if it was cut because of its length."""
         if not isinstance(text, CutText):
@@ -508,6 +548,11 @@ class RunDocument:
             source = piece.source if isinstance(piece, Escaped) else piece
             blob = next((blob for blob in self._reader.blobs if blob.name == source.member), self._reader.blobs[0])
             yield from text_pieces(blob, source, escaped=isinstance(piece, Escaped))
+
+    @property
+    def reviewed_id(self) -> str:
+        """The id of the run in its file, as reviews have it; empty if it is the only one."""
+        return self._reader.reviewed_id or self.id
 
     @property
     def renumbered(self) -> bool:
