@@ -12,7 +12,7 @@ from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, Tokens
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.scanning import LightKeys, RawRecord
+from gistpoint.sessions.records.scanning import LightKeys
 from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
 
 _FENCES = tuple(
@@ -55,10 +55,11 @@ class _Reader(RunReader):
         self._turns = Turns(self._shell)
         self._totals = Totals()
 
-    def records(self) -> Iterator[RawRecord]:
-        yield from super().records()
+    def sum_up(self) -> Iterator[None]:
         if not self._totals.tokens:
-            self._totals.add(_tokens_in(self.probe.blob))
+            for tokens in _tokens_in(self.probe.blob):
+                self._totals.add(tokens)
+                yield
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
@@ -101,23 +102,23 @@ class _Reader(RunReader):
         )
 
 
-def _tokens_in(blob: Blob) -> Tokens:
-    """Sum the tokens of every reply of an indented file, whose records are not decoded while the index is built.
+def _tokens_in(blob: Blob) -> Iterator[Tokens]:
+    """Sum the tokens of the replies of an indented file, whose records are not decoded for the index, by its chunks.
 
     A key on a line of its own is not part of a text, and its indentation shows the object that it belongs to.
     """
     head = blob.read(0, limits.CHUNK)
     opening = _LINE_OF_KEY.search(head, head.find(b'"messages"') + 1)
     if opening is None or len(opening[2]) <= len(opening[1]):
-        return Tokens()
+        return
     in_response = b"\n" + opening[2] + 2 * opening[2][len(opening[1]) :]
     usage, end = in_response + b'"usage": {', in_response + b"}"
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     find = stringzilla.find
-    sums: dict[bytes, int] = {}
     at, held = 0, b""
     while chunk := blob.read(at, limits.CHUNK):
+        sums: dict[bytes, int] = {}
         at += len(chunk)
         text = held + chunk
         found = find(text, usage)
@@ -127,7 +128,7 @@ def _tokens_in(blob: Blob) -> Tokens:
             found = find(text, usage, closing)
         held = text[found:] if found >= 0 else text[1 - len(usage) :]
         held = held if len(held) < _LONGEST_USAGE else b""
-    return Tokens(*(total([sums.get(name) for name in names]) for names in _COUNTED))
+        yield Tokens(*(total([sums.get(name) for name in names]) for names in _COUNTED))
 
 
 class MiniSweAgent(SingleRun):

@@ -69,6 +69,10 @@ class RunReader(ABC):
             found = object_records(blob, start, self.arrays, self.facts, self.light)
         return guarded(found, blob, self.warnings)
 
+    def sum_up(self) -> Iterator[None]:
+        """Read what the header still lacks when all records are known, a piece at a time."""
+        return iter(())
+
     @abstractmethod
     def header(self) -> Run:
         """Return the header as far as it is known; cheap before `records` was started."""

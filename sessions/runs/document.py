@@ -192,7 +192,7 @@ class RunDocument:
     """One run; every method may be called from any thread.
 
     Reading a step builds the index up to that step. `build` builds all of it, in slices of 8 ms, so that it can run
-    beside a screen. The last known step is complete only when the index is.
+    beside a screen. The last known step is complete only when the index is, and the header when the run is `summed_up`.
     """
 
     def __init__(
@@ -217,6 +217,8 @@ class RunDocument:
         self._index = StepIndex()
         self._scan: Iterator[RawRecord] | None = None
         self._finished = False
+        self._totals: Iterator[None] | None = None
+        self._summed_up = False
         self._indexed_bytes = 0
         self._position = (0, 0)
         self._ending = b""
@@ -273,6 +275,11 @@ class RunDocument:
         return self._finished
 
     @property
+    def summed_up(self) -> bool:
+        """Whether the header is complete too, for which a format may read the file again after its index."""
+        return self._summed_up
+
+    @property
     def changed(self) -> bool:
         """Whether the size changed since the index was finished: the run is still being written. Open it again."""
         return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
@@ -283,14 +290,21 @@ class RunDocument:
         return tuple(self._reader.blobs)
 
     def build(self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken = NEVER) -> None:
-        """Build the whole index; raises `CancelledError` when cancelled, and can be called again."""
-        while not self._finished:
+        """Build the whole index and the header; raises `CancelledError` when cancelled, and can be called again."""
+        while not self._summed_up:
             cancel.check()
-            self._advance(lambda: False)
+            self.advance()
             if on_progress is not None:
                 on_progress(self.progress)
-            if not self._finished:
+            if not self._summed_up:
                 time.sleep(_REST_S)
+
+    def advance(self) -> None:
+        """Build the index, then complete the header, for one slice of time."""
+        if self._finished:
+            self._sum_up()
+        else:
+            self._advance(lambda: False)
 
     @property
     def progress(self) -> IndexProgress:
@@ -328,9 +342,18 @@ class RunDocument:
                 if enough() or (not count % 16 and time.monotonic() > until):
                     return
             self._finished = True
+            self._totals = self._reader.sum_up()
             self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
+
+    def _sum_up(self) -> None:
+        with self._lock:
+            until = time.monotonic() + _SLICE_S
+            for _ in self._totals or ():
+                if time.monotonic() > until:
+                    return
+            self._summed_up = True
 
     def _last_bytes(self) -> bytes:
         start = max(0, self._indexed_bytes - _ENDING)
@@ -356,7 +379,7 @@ class RunDocument:
                 self._reader.warnings.pop()
                 with self._cache_lock:
                     self._cache.pop(self._index.step_count, None)
-            self._scan, self._finished = more, False
+            self._scan, self._finished, self._summed_up = more, False, False
             return True
 
     def step(self, index: int) -> Step:
@@ -383,7 +406,7 @@ class RunDocument:
 
         Its `index` is a guess: the number of steps is not known yet.
         """
-        from gistpoint.sessions.records.scanning import last_records
+        from gistpoint.sessions.records.last import last_records
 
         if self._another is None or self._reader.divided or len(self._reader.blobs) != 1 or not self.ensure(0):
             return None
