@@ -108,5 +108,5 @@ def ask(server: PostgresServer, statement: str, user: str = "owner") -> list[tup
     import psycopg
 
     with psycopg.connect(f"host={server.root / 'socket'} dbname=team user={user}", autocommit=True) as connection:
-        found = connection.execute(statement)
+        found = connection.execute(statement.encode())
         return found.fetchall() if found.description else []

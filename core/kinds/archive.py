@@ -33,11 +33,11 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
         baselines = folder.glob("answer/baselines/*.json")
         names += [ANSWER_FILE, *sorted(path.relative_to(folder).as_posix() for path in baselines)]
         names += [name for name in (ENTERED_FILE,) if (folder / name).is_file()]
-    archive.write_bytes(pack_files(folder, names, level=19))
+    pack_files(folder, names, archive, level=19)
 
 
-def pack_files(folder: Path, names: Sequence[str], *, level: int) -> bytes:
-    """Return an archive of files of a task, compressed as hard as `level` of zstd says."""
+def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
+    """Pack some files of a task, compressed as hard as `level` of zstd says."""
     import zstandard
 
     buffer = io.BytesIO()
@@ -47,7 +47,7 @@ def pack_files(folder: Path, names: Sequence[str], *, level: int) -> bytes:
             data = (folder / name).read_bytes()
             info.size, info.mode = len(data), 0o644
             tar.addfile(info, io.BytesIO(data))
-    return zstandard.ZstdCompressor(level=level).compress(buffer.getvalue())
+    archive.write_bytes(zstandard.ZstdCompressor(level=level).compress(buffer.getvalue()))
 
 
 def unpack_task(archive: Path, into: Path, *others: Path) -> Task:

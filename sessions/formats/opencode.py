@@ -145,7 +145,7 @@ def _reply(index: int, raws: Sequence[Raw], info: dict[str, Json], parts: list[d
         thought=_text(parts, "reasoning"),
         text=joined([_text(parts, "text"), *retried, joined([as_str(error.get("name")), told], ": ")]),
         calls=calls, results=results, started=when(span.get("created")), ended=when(span.get("completed")),
-        tokens=_tokens(info), cost=as_float(info.get("cost")), model=as_str(info.get("modelID")),
+        tokens=_tokens(info), cost=as_float(info.get("cost")) or None, model=as_str(info.get("modelID")),
         state={"cwd": as_dict(info.get("path")).get("cwd")} if as_dict(info.get("path")).get("cwd") else {},
         diff="\n".join(diff for diff in diffs if diff) or None,
         edits=(*edits_of(calls), *(FileEdit(path) for path in changed if path not in shown)),

@@ -14,6 +14,7 @@ import msgspec
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.model import ByteRange, CutText, Json
+from gistpoint.sessions.records.values import is_deep
 
 _DECODER = msgspec.json.Decoder()
 _HOPS = 200
@@ -70,21 +71,6 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
         return None, "can't be decoded"
     deep = raw.count(b"{") + raw.count(b"[") > limits.DECODED_DEPTH and is_deep(value)
     return (None, "is nested too deep") if deep else (value, "")
-
-
-def is_deep(value: Json) -> bool:
-    """Whether a value is nested too deeply to be used; never recurses."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(limits.DECODED_DEPTH):
-        if not level:
-            return False
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-    return True
 
 
 def _decode(raw: bytes) -> Json:

@@ -15,7 +15,9 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    column,
     func,
+    table,
     text,
 )
 
@@ -46,6 +48,9 @@ blobs = Table(
     Column("secret", Boolean, nullable=False),  # of an answer: never read by gistpoint_reader
     Column("data", LargeBinary, nullable=False),
 )
+
+public_blobs = table("public_blobs", column("sha256"), column("piece"), column("data"))
+"""A view of those that are not secret."""
 
 tasks = Table(
     "tasks",
@@ -127,7 +132,8 @@ studies = Table(
     "studies",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("files_sha256", Text, nullable=False),
+    Column("files_sha256", Text, nullable=False),  # of the names and hashes of the files in its archive
+    Column("archive_sha256", Text, nullable=False),  # the blob
     _now(),
 )
 
@@ -137,7 +143,7 @@ study_lines = Table(
     Column("study", Text, ForeignKey("studies.id", ondelete="CASCADE"), primary_key=True),
     Column("folder", Text, primary_key=True),  # log, reviews
     Column("writer", Text, primary_key=True),
-    Column("number", Integer, primary_key=True),  # of the line in its writer's file, from 1
+    Column("number", Integer, primary_key=True),  # of the line in its writer's file of the log, from 1
     Column("op", Text),  # None for a header, and for a line that is no operation
     Column("utc_ms", BigInteger),
     Column("subject", Text),
@@ -152,6 +158,7 @@ study_lines = Table(
         unique=True,
         postgresql_where=text("kind = 'begun' and assignment is not null"),
     ),
+    Index("study_op_erased", "study", postgresql_where=text("subject = 'erased'")),
 )
 
 study_attempts = Table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +20,9 @@ from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.tasks import TaskStore
+from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.alarms import Alarm
-from gistpoint.sessions.team.blobs import DamagedBlobError, get_blob, put_blob
+from gistpoint.sessions.team.blobs import get_blob, put_blob
 from gistpoint.sessions.team.schema import baselines, tasks
 
 if TYPE_CHECKING:
@@ -118,8 +119,7 @@ def _answer_files(folder: Path) -> list[str]:
 def _send(connection: Connection, task: Task, machine: str) -> None:
     public_sha256, answer_sha256 = fingerprints(task)
     names = [*_answer_files(task.folder), *(f"{_BASELINES}/{name}" for name in _baselines_here(task))]
-    public = put_blob(connection, pack_files(task.folder, PUBLIC_FILES, level=_LEVEL), secret=False)
-    answer = put_blob(connection, pack_files(task.folder, names, level=_LEVEL), secret=True) if names else ""
+    public, answer = _put(connection, task, PUBLIC_FILES, secret=False), _put(connection, task, names, secret=True)
     connection.execute(
         insert(tasks)
         .values(
@@ -136,20 +136,29 @@ def _send(connection: Connection, task: Task, machine: str) -> None:
     )
 
 
+def _put(connection: Connection, task: Task, names: Sequence[str], *, secret: bool) -> str:
+    """Keep an archive of files of a task and return its sha256; empty if there is none."""
+    if not names:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as scratch:
+        archive = Path(scratch) / "half.tar.zst"
+        pack_files(task.folder, names, archive, level=_LEVEL)
+        return put_blob(connection, archive, secret=secret)
+
+
 def _fetch(connection: Connection, id: str, public: str, answer: str, root: Path) -> None:
     """Unpack a task, verified, into a folder of its id. Raises `UserError`."""
     if (root / id).exists():
-        raise DamagedBlobError("A folder of its id is here and can't be read.", hint="Delete it, and sync again.")
+        raise TeamStoreError("A folder of its id is here and can't be read.", hint="Delete it, and sync again.")
     with tempfile.TemporaryDirectory(prefix=".fetching-") as scratch:
         archives = []
-        for name, sha256, secret in (("public", public, False), ("answer", answer, True)):
-            if sha256:
-                archives.append(Path(scratch) / f"{name}.tar.zst")
-                archives[-1].write_bytes(get_blob(connection, sha256, secret=secret))
+        for sha256 in filter(None, (public, answer)):
+            archives.append(Path(scratch) / f"{sha256}.tar.zst")
+            get_blob(connection, sha256, archives[-1], public=sha256 == public)
         with tempfile.TemporaryDirectory(prefix=".fetching-", dir=_made(root)) as place:
             task = unpack_task(archives[0], Path(place), *archives[1:])
             if task.id != id:
-                raise DamagedBlobError(f"The store holds the task {task.id[:12]} under this id.")
+                raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
             task.folder.rename(root / id)
 
 

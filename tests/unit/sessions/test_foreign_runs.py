@@ -28,6 +28,13 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
         (LANGCHAIN, "messages of LangChain"),
         ({"n_total_trials": 2, "stats": {}}, "the summary of a job of Harbor"),
+        ({"sessionId": "a", "workspaceDirectory": "/x", "history": [{"message": SAID}]}, "a session of Continue"),
+        ({"mapping": {"a": {"message": None}}, "current_node": "a"}, "conversations that ChatGPT exported"),
+        ({"step_number": 1, "model_output": "x", "tool_calls": []}, "the memory of an agent of smolagents"),
+        ({"type": "TeamState", "agent_states": {}}, "the saved state of an agent or a team of AutoGen"),
+        ({"type": "session_start", "id": "a", "cwd": "/x"}, "a session of Factory's droid"),
+        ({"info": {"request_id": "tr-1"}, "data": {"spans": []}}, "a trace of MLflow"),
+        ({"log": {"version": "1.2", "entries": []}}, "requests that a browser recorded"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
