@@ -97,6 +97,9 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         light = await page.evaluate(ground)
         await page.locator("#dark").check()
         assert await page.evaluate(ground) != light
+        await page.reload()
+        await expect(page.locator("#dark")).to_be_checked()
+        assert await page.evaluate(ground) != light
 
         plain = await _open(browser, address, done, java_script_enabled=False, color_scheme="dark")
         await expect(plain.locator("#find")).to_be_hidden()
@@ -105,4 +108,8 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         body = await plain.locator("main").inner_text()
         assert all(attack in body for attack in ATTACKS[:4])
         assert "characters are not on this page" in body
-    assert done == [address, address]
+        await plain.locator("#show-view").uncheck()
+        await expect(plain.locator(".k-view.step").first).to_be_hidden()
+        await plain.locator("#light").check()
+        assert await plain.evaluate(ground) == light
+    assert done == [address] * 3
