@@ -40,19 +40,17 @@ def run_key(document: RunDocument) -> str:
     return key
 
 
-def annotated_key(document: RunDocument, book: ReviewBook) -> str | None:
-    """Return the key under which a run has annotations, the most telling one; None if it has none.
+def annotated_key(document: RunDocument, book: ReviewBook) -> str:
+    """Return the key under which a run has annotations, the most telling one; the beginning of its key if it has none.
 
     They may have been written when the run had fewer records, or when keys said nothing of those after the first reply.
     """
     keys = _keys(document)
-    key = next(keys)
-    alike = book.runs_like(key)
-    if not alike - {key}:
-        return key if alike else None
-    found = key if key in alike else None
-    for key in keys:
-        found = key if key in alike else found
+    found = next(keys)
+    alike = book.runs_like(found)
+    if alike - {found}:
+        for key in keys:
+            found = key if key in alike else found
     return found
 
 

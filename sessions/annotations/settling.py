@@ -39,10 +39,9 @@ def _rules(given: RunVerdictGiven) -> bool | None:
     return False if ExcludeReason.SHORTCUT in given.reasons else None
 
 
-def settle(document: RunDocument, book: ReviewBook, key: str | None = None) -> RunDocument:
+def settle(document: RunDocument, book: ReviewBook, key: str = "") -> RunDocument:
     """Set on an open run whether reviewers accepted its pass, and return the run; `key` is its key, if it is known."""
-    key = key or annotated_key(document, book)
-    document.accepted = accepted(book, key) if key else None
+    document.accepted = accepted(book, key or annotated_key(document, book))
     return document
 
 

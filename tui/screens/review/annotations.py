@@ -177,7 +177,9 @@ class ReviewAnnotations:
         self._reviewer = Reviewer(ReviewStore(self._view.settings.reviews, SystemTime()), self._view.settings.reviewer)
         self._document = document
         book = self._reviewer.store.book
-        self._key = annotated_key(document, book) or run_key(document)
+        self._key = annotated_key(document, book)
+        if self._key not in book.runs_like(self._key):
+            self._key = run_key(document)
         settle(document, book, self._key)
         before = self._reviewer.review(self._key)
         blind = self._view.settings.blind or before.blind

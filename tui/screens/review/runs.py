@@ -23,7 +23,7 @@ from gistpoint.core.running import CancelToken
 from gistpoint.sessions.annotations.keys import annotated_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
-from gistpoint.sessions.annotations.settling import accepted
+from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
@@ -72,8 +72,15 @@ def read_rows(job: Job, paths: Sequence[str], settings: ReviewSettings, take: Ca
 def read_again(job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
     """Read in a job those runs again of which the reviewer has said something since they were read."""
     book = ReviewStore(settings.reviews, SystemTime()).book
-    changed = (row.review is None or book.review(row.review.run, settings.reviewer) != row.review for row in rows)
-    _fill(job, [row for row, is_changed in zip(rows, changed, strict=True) if is_changed], book, settings, take)
+    _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, take)
+
+
+def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
+    """Whether a reviewer may have said something of a run since its row was read."""
+    if row.review is None:
+        return True
+    known = book.runs_like(row.review.run)
+    return book.review(row.review.run, reviewer) != row.review if row.review.run in known else bool(known)
 
 
 def _fill(
@@ -107,9 +114,8 @@ def _filled(
         document = open_run(row.name, known=row.listed.format)
         document.build(cancel=cancel)
         key = annotated_key(document, book)
-        document.accepted = accepted(book, key) if key else None
-        header = document.header
-        review = book.review(key or "", settings.reviewer)
+        header = settle(document, book, key).header
+        review = book.review(key, settings.reviewer)
     except CancelledError:
         raise
     except UserError as error:

@@ -393,6 +393,16 @@ class ReviewScreen(Screen[None]):
             widget.focus()
         self.search.show_hits()
 
+    def show_step_page(self) -> None:
+        """Show the page of the step, which has all its texts; it gets the focus if another page had it."""
+        if self.pages.current == "step":
+            return
+        within = self.focused is not None and self.pages in self.focused.ancestors
+        self.pages.bring("step")
+        self.fill_page()
+        if within:
+            self.set_focus(self.step_page)
+
     def fill_page(self, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for this step, or always with `anew`."""
         step, document = self.step, self.loader.document
@@ -460,9 +470,8 @@ class ReviewScreen(Screen[None]):
         await self.search.open()
 
     @on(RecordList.Chosen, "#hits")
-    async def hit_chosen(self, message: RecordList.Chosen) -> None:
+    def hit_chosen(self, message: RecordList.Chosen) -> None:
         """Go to a hit of the list."""
-        await self.action_page("step")
         self.search.go_to(message.index)
 
     @on(StepPage.HitWanted)
