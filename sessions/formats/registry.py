@@ -253,7 +253,5 @@ _KINDS = (
     Foreign("a session of Factory's droid", _CONVERT, _any(lambda record: _type(record, "session_start"))),
     Foreign("a trace of MLflow", "Export it as OTLP, which is read, or to chat messages.",
             _any(lambda record: "spans" in as_dict(record.get("data")) and "info" in record)),
-    Foreign("requests that a browser recorded (HAR)", "It holds requests of pages, and no steps of an agent.",
-            _any(lambda record: "entries" in as_dict(record.get("log")))),
     Foreign("a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal),
 )  # fmt: skip

@@ -96,10 +96,16 @@ def trial_files(folder: Path) -> list[PathBlob]:
         found = [folder / _TRIAL_OF_TERMINAL_BENCH, *beside, *kept, *(folder / end for end in ends)]
     else:
         agent = _sorted((folder / "agent").rglob("*"))
-        agent.sort(key=lambda path: (path.name != "trajectory.json", path.suffix not in (".json", ".jsonl")))
+        agent.sort(key=_rank)
         ends = ["verifier/test-stdout.txt", "verifier/ctrf.json", "exception.txt"]
         found = [folder / "result.json", *agent, *(folder / end for end in ends)]
     return [PathBlob(path, _name(path, folder)) for path in found[:_MOST_FILES] if path.is_file()]
+
+
+def _rank(path: Path) -> tuple[bool, bool, bool]:
+    """Return the order in which files are tried as transcripts: those of agents that others started come last."""
+    side = path.name.startswith("agent-") or path.parent.name == "subagents"
+    return path.name != "trajectory.json", side, path.suffix not in (".json", ".jsonl")
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -36,7 +36,6 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         ({"type": "TeamState", "agent_states": {}}, "the saved state of an agent or a team of AutoGen"),
         ({"type": "session_start", "id": "a", "cwd": "/x"}, "a session of Factory's droid"),
         ({"info": {"request_id": "tr-1"}, "data": {"spans": []}}, "a trace of MLflow"),
-        ({"log": {"version": "1.2", "entries": []}}, "requests that a browser recorded"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
