@@ -217,7 +217,7 @@ class HomeScreen(Screen[None]):
 
         if self.rows is None:
             self.tasks.columns = TASK_COLUMNS
-            self.header.show(fields=self._fields())
+        self.header.show(fields=self._fields())
         self.rows = rows
         self.tasks.show(rows.tasks)
         for table in self.query(AttemptTable):
@@ -244,8 +244,14 @@ class HomeScreen(Screen[None]):
             self.header.show(fields=self._fields())
 
     def _fields(self) -> list[HeaderField]:
-        who = self._services().enrolment.participant
-        return [*([self._isolation] if self._isolation else []), *([HeaderField("participant", who)] if who else [])]
+        services = self._services()
+        fields = [self._isolation] if self._isolation else []
+        if services.enrolment.participant:
+            fields.append(HeaderField("participant", services.enrolment.participant))
+        if services.mirror is not None and (words := str(services.mirror.state)):
+            style = "bold" if services.mirror.state.well else "$text-warning"
+            fields.append(HeaderField("store", words, style))
+        return fields
 
     # The two lists
 
