@@ -170,10 +170,11 @@ class HomeScreen(Screen[None]):
     # Reading
 
     def _look_again(self) -> None:
-        """Read again what another program is at."""
+        """Read again what another program is at, and how the store stands."""
         rows, reader = self.rows, self._reader
         if rows is None or reader is None or not rows.complete or not self.is_current:
             return
+        self.header.show(fields=self._fields())  # draws nothing unless they changed
         opened = [entry.key for entry in rows.attempts if entry.attempt.open]
         if opened:
             self._jobs.do(lambda _: reader.read_again(opened), self._show_changed, key="again")
