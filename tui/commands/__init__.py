@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         study_report,
         study_simulation,
         study_taking,
+        study_team,
         task_export,
         task_import,
         task_making,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "agents", "attempts", "code", "completion", "demo", "doctor", "gist_listing", "gist_making", "gists", "glance",
     "mcp", "participant", "replay", "rescore", "review", "reviews", "runs", "serve", "solve", "storage", "studies",
-    "study_attempts", "study_beyond", "study_people", "study_report", "study_simulation", "study_taking",
+    "study_attempts", "study_beyond", "study_people", "study_report", "study_simulation", "study_taking", "study_team",
     "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
