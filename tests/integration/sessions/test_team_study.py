@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ import tomli_w
 from postgres_server import PostgresServer
 from small_study import do, forecast, solve, take_part
 from sqlalchemy import Connection, event, text
-from study_folders import Machine
+from study_folders import Machine, declare
 from team_studies import TeamStudy, contents, serving, team, wrong
 
 from gistpoint.core.study.operations import (
@@ -29,9 +30,10 @@ from gistpoint.core.study.steps import AttemptStep, BetweenStep, DoneStep, PlanS
 from gistpoint.sessions.studies.publishing import header_of
 from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.sessions.studies.taking import ERASE, Participation
-from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, parse_address
+from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, choose, parse_address
 from gistpoint.sessions.team.connecting import engine_of
 from gistpoint.sessions.team.study_sharing import fetch, share
+from gistpoint.tui.cli import main
 
 PEOPLE = tuple(f"P{number:02}" for number in range(8))
 
@@ -214,10 +216,8 @@ def test_a_server_that_dies_between_file_and_insert_takes_the_line_with_it(study
 
 def goes_on(part: Participation) -> None:
     step = part.step()
-    if isinstance(step, ReadyStep):
-        part.begin(step)
-    else:
-        part.open(step)
+    assert isinstance(step, ReadyStep | AttemptStep)
+    (part.begin(step) if isinstance(step, ReadyStep) else part.open(step)).opened.close()
 
 
 @pytest.mark.parametrize("kind", ["planned", "begun"])
@@ -349,6 +349,43 @@ def test_who_may_only_read_gets_no_answers_and_writes_nothing(study: TeamStudy, 
         folder.store.send()
     closed = "SELECT count(*) FROM study_op WHERE study = :study AND kind = 'closed'"
     assert sql(study.server, closed, study=study.name) == [(0,)]
+
+
+def test_the_commands_find_a_study_by_its_name_on_another_machine(
+    tmp_path: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def say(home: str, *words: str, code: int = 0) -> str:
+        capsys.readouterr()
+        monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / home))
+        found = main(["study", *words])
+        printed = capsys.readouterr()
+        assert found == code, printed
+        return printed.out + printed.err
+
+    monkeypatch.chdir(tmp_path)
+    declare(tmp_path / "shop", {"id": "shop-of-many", "sandbox": {"demand": ""}})
+    assert "No team's store is chosen" in say("one", "share", "shop", code=2)
+    for home in ("one", "two"):
+        choose(tmp_path / home / "config", server.url)
+    assert "has no study 'shop-of-many'" in say("two", "progress", "shop-of-many", code=2)
+    assert "shop-of-many is now on postgresql://" in say("one", "share", "shop")
+    say("one", "open", "shop")
+    told = say("one", "enrol", "shop", "--code", "P07")
+    assert "in place of the folder: shop-of-many" in told
+    told = say("two", "progress", "shop-of-many", "--json")
+    assert json.JSONDecoder().raw_decode(told)[0]["people"]["enrolled"] == 1
+    assert "was fetched from" in told
+    assert say("two", "audit", "shop-of-many").endswith("clean; 1 person, 0 journals, 2 files of the log\n")
+    (tmp_path / "shop" / "texts" / "rules.md").write_text("Nothing but tea.")
+    say("one", "amend", "shop", "--why", "tea")
+    say("two", "withdraw", "shop-of-many", "P07", "--keep")
+    fetched = tmp_path / "two" / "data" / "studies" / "shop-of-many"
+    assert (fetched / "texts" / "rules.md").read_text() == "Nothing but tea."
+    with away(server):
+        assert "as it was when the store was last reached" in say("two", "progress", "shop-of-many")
+        say("two", "enrol", "shop-of-many", "--code", "P08")
+    say("two", "sync", "shop-of-many")
+    assert json.JSONDecoder().raw_decode(say("one", "progress", "shop", "--json"))[0]["people"]["enrolled"] == 2
 
 
 def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:
