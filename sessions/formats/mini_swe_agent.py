@@ -6,18 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import shell_call
-from gistpoint.sessions.formats.messages import Shell, Totals, Turns, message_step, role_of, tokens_of, usage_of
+from gistpoint.sessions.formats.messages import (
+    Shell,
+    Totals,
+    Turns,
+    message_step,
+    message_texts,
+    role_of,
+    tokens_of,
+    usage_of,
+)
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, Tokens
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, StepTexts, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import LightKeys
 from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
 
-_FENCES = tuple(
-    re.compile(rf"```{name}\s*\n(.*?)\n?```", re.S) for name in ("mswea_bash_command", "bash", "sh")
-)  # fmt: skip
+_FENCES = {
+    f"```{name}": re.compile(rf"```{name}\s*\n((?:[^`\n]++|`(?!``)|\n(?!```))*+)\n?```")
+    for name in ("mswea_bash_command", "bash", "sh")
+}
 _MARKS = ("mswea_bash_command", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSAL = re.compile(r"EXACTLY ONE|\bfound \d+ actions|[Ff]ormat error|triple backticks")
 _TEMPLATE = re.compile(r"\{[{%]")
@@ -29,9 +39,10 @@ _LINE_OF_KEY = re.compile(rb"\n([ \t]*)\{\r?\n([ \t]+)\"")
 
 def _blocks(reply: str) -> list[str]:
     """Return the commands in a reply given as text."""
-    if "```" not in reply:
-        return []
-    return next((found for fence in _FENCES if (found := fence.findall(reply))), [])
+    for opening, fence in _FENCES.items():
+        if opening in reply and (found := fence.findall(reply)):
+            return found
+    return []
 
 
 def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[RunCall, ...]:
@@ -69,6 +80,9 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         return message_step(index, raws, self._shell)
+
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        return message_texts(values, self._shell)
 
     def _refuses(self, reply: str, answer: str) -> bool:
         """Whether a reply was refused: it has several commands, or none and the answer contains the run's refusal."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.loading import load_record
-from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind
+from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import LightKeys, RawRecord, array_records, guarded, lines, object_records
 
@@ -80,6 +80,13 @@ class RunReader(ABC):
     @abstractmethod
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         """Make the step from its records, at least one of which is undamaged."""
+
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        """Return the texts of the step that `step` makes of undamaged records, or None if it takes the whole step.
+
+        A search needs no more of a step, and most of the time is spent on the rest.
+        """
+        return None
 
     def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
         """Yield what was appended after `offset` and `before` records; None if the records are not lines."""

@@ -139,7 +139,7 @@ def joined(parts: Iterable[str], separator: str = "\n") -> str:
     texts = [part for part in parts if part]
     if len(texts) == 1:
         return texts[0]
-    if not any(isinstance(text, CutText) for text in texts):
+    if CutText not in map(type, texts):
         return separator.join(texts)
     return concatenated([texts[0], *(piece for text in texts[1:] for piece in (separator, text))])
 

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
+from typing import TypeAlias
 
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records import limits
@@ -25,6 +26,7 @@ from gistpoint.sessions.records.model import (
     Run,
     Step,
     StepKind,
+    StepTexts,
     parts_of,
     settled_verdict,
 )
@@ -32,6 +34,10 @@ from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.runs.leftovers import Leftovers
 
 _NONE = 0xFFFFFFFF
+_Place: TypeAlias = tuple[int, int, int]
+"""Member, start and end of a record."""
+_Loaded: TypeAlias = tuple[Json, str]
+"""The value of a record and its fault."""
 
 
 class StepIndex:
@@ -45,7 +51,6 @@ class StepIndex:
         self._owner = array("I")
         self._first = array("I")
         self._last = array("I")
-        self._count = array("I")
         self._sorted = True
         self._shift_at = [0]
         self._shift_to = [0]
@@ -80,11 +85,9 @@ class StepIndex:
             step = len(self._first)
             self._first.append(number)
             self._last.append(number)
-            self._count.append(1)
         else:
             self._next[self._last[step]] = number
             self._last[step] = number
-            self._count[step] += 1
         self._owner.append(step)
         self._count_number(step, numbered, first=self._first[step] == number)
 
@@ -129,13 +132,9 @@ class StepIndex:
         """Remove the last record, which must be a step of its own."""
         for values in (self._start, self._end, self._member, self._next, self._owner):
             values.pop()
-        for values in (self._first, self._last, self._count):
+        for values in (self._first, self._last):
             values.pop()
         self._numbers -= 1
-
-    def records_in(self, step: int) -> int:
-        """Return how many records a step has so far."""
-        return self._count[step]
 
     def records(self, step: int) -> list[tuple[int, int, int]]:
         """Return member, start and end of each record of a step."""
@@ -384,21 +383,47 @@ class RunDocument:
 
     def step(self, index: int) -> Step:
         """Return a step. Raises IndexError if there is none."""
+        places, cached = self._places(index)
+        return cached or self._parsed(index, places, None)
+
+    def texts(self, index: int, wanted: Callable[[Noted], bool]) -> StepTexts:
+        """Return the texts of a step, without building the rest of it if its format allows that.
+
+        Of texts that no field of the step has, those that are not `wanted` may be missing.
+        """
+        places, step = self._places(index)
+        if step is None:
+            texts, also = None, list[Noted]()
+            with self._lock:
+                loaded = self._loaded(places)
+                if not any(damage for _, damage in loaded):
+                    values = [self._shown_of(index, number, value) for number, (value, _) in enumerate(loaded)]
+                    texts = self._reader.texts(index, values)
+                    also = [] if texts is None else self._leftovers.of_texts(values, texts)
+            if texts is not None and not any(map(wanted, also)):
+                return texts
+            step = self._parsed(index, places, loaded)
+        return StepTexts(list(parts_of(step)), [call.tool for call in step.calls])
+
+    def _places(self, index: int) -> tuple[list[_Place], Step | None]:
+        """Return the records of a step, and the step if it is in the cache."""
         if index < 0 or not self.ensure(index):
             raise IndexError(index)
         with self._lock:
-            version = self._index.records_in(index)
             places = self._index.records(index)
         with self._cache_lock:
             cached = self._cache.get(index)
-            if cached is not None and cached[0] == version:
-                self._cache.move_to_end(index)
-                return cached[2]
+            if cached is None or cached[0] != len(places):
+                return places, None
+            self._cache.move_to_end(index)
+            return places, cached[2]
+
+    def _parsed(self, index: int, places: list[_Place], loaded: list[_Loaded] | None) -> Step:
         with self._lock:
-            step = self._parse(index, places)
+            step = self._parse(index, places, self._loaded(places) if loaded is None else loaded)
         size = sum(end - start for _, start, end in places)
         with self._cache_lock:
-            self._remember(index, version, size, step)
+            self._remember(index, len(places), size, step)
         return step
 
     def last_step(self) -> Step | None:
@@ -428,16 +453,19 @@ class RunDocument:
         origin = blob.origin if isinstance(blob, SliceBlob) else 0
         return Raw(ByteRange(blob.name, origin + start, origin + end), value, damage)
 
-    def _parse(self, index: int, places: list[tuple[int, int, int]]) -> Step:
-        raws: list[Raw] = []
-        for member, start, end in places:
-            blob = self._reader.blobs[member]
-            value, damage = self._reader.load(blob, start, end)
-            raws.append(self._raw(blob, start, end, value, damage))
+    def _loaded(self, places: list[_Place]) -> list[_Loaded]:
+        blobs, load = self._reader.blobs, self._reader.load
+        return [load(blobs[member], start, end) for member, start, end in places]
+
+    def _parse(self, index: int, places: list[_Place], loaded: list[_Loaded]) -> Step:
+        raws = [
+            self._raw(self._reader.blobs[member], start, end, value, damage)
+            for (member, start, end), (value, damage) in zip(places, loaded, strict=True)
+        ]
         sound = [raw for raw in raws if not raw.damage]
         if not sound:
             return self._damaged(index, raws, places)
-        whole = [self._shown_of(index, number, raw) for number, raw in enumerate(sound)]
+        whole = [replace(raw, value=self._shown_of(index, number, raw.value)) for number, raw in enumerate(sound)]
         step = self._reader.step(index, whole)
         parts = [text for _, _, text in parts_of(step)]
         also = self._leftovers.of_step((raw.value for raw in whole), step, parts)
@@ -447,11 +475,10 @@ class RunDocument:
             flags.add("long")
         return replace(step, flags=step.flags | flags, records=tuple(raw.range for raw in raws)) if flags else step
 
-    def _shown_of(self, index: int, number: int, raw: Raw) -> Raw:
-        value = self._reader.part(index, number, self._reader.completed(raw.value))
-        return raw if value is raw.value else replace(raw, value=value)
+    def _shown_of(self, index: int, number: int, value: Json) -> Json:
+        return self._reader.part(index, number, self._reader.completed(value))
 
-    def _damaged(self, index: int, raws: list[Raw], places: list[tuple[int, int, int]]) -> Step:
+    def _damaged(self, index: int, raws: list[Raw], places: list[_Place]) -> Step:
         member, start, end = places[0]
         raw = self._reader.blobs[member].read(start, min(end - start, limits.RAW_SHOWN))
         shown = raw.decode("utf-8", "replace")
@@ -556,7 +583,7 @@ class RunDocument:
         Builds the index up to the byte.
         """
         while not self._finished and self._position <= (member, offset):
-            self._advance(lambda: self._position > (member, offset))
+            self._advance(lambda: False)
         with self._lock:
             return self._index.stretch_at(member, offset)
 

@@ -25,7 +25,15 @@ from gistpoint.sessions.records.archives import (
     SliceBlob,
     opened,
 )
-from gistpoint.sessions.records.folders import event_files, holds_trials, is_trial, run_files, trial_files
+from gistpoint.sessions.records.folders import (
+    event_files,
+    holding_sessions,
+    holds_trials,
+    is_trial,
+    run_files,
+    session_files,
+    trial_files,
+)
 from gistpoint.sessions.records.format import Format, RunEntry
 from gistpoint.sessions.records.model import Run, StepKind
 from gistpoint.sessions.records.probe import FileProbe
@@ -65,6 +73,7 @@ def files_of(path: Path) -> Iterator[Path]:
             folders.remove("events")
             yield here
             continue
+        folders[:] = holding_sessions(folders) or folders
         if is_trial(here, files, folders):
             folders.clear()
             yield here
@@ -240,9 +249,9 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
         raise RunFileError(f"{path} is a folder of several files.", hint="Name one of them, or list the folder.")
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
-    trial = trial_files(path.parent) if path.name in ("result.json", "results.json") else []
-    if trial:
-        return FileProbe(trial[0], name=str(path), parts=trial), id
+    parts = trial_files(path.parent) if path.name in ("result.json", "results.json") else session_files(path)
+    if parts:
+        return FileProbe(parts[0], name=str(path), parts=parts), id
     blob = opened(FileBlob(path))
     if isinstance(blob, Archive):
         return _in_archive(path, blob, id)
