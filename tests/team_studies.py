@@ -24,6 +24,7 @@ from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.sessions.studies.taking import Participation
 from gistpoint.sessions.team.address import StoreAddress
 from gistpoint.sessions.team.connecting import engine_of, upgrade
+from gistpoint.sessions.team.rights import grant
 from gistpoint.sessions.team.study_note import STUDIES
 from gistpoint.sessions.team.study_sharing import fetch, share
 from gistpoint.sessions.team.study_store import TeamStudyStore
@@ -50,6 +51,7 @@ def prepare(address: StoreAddress) -> None:
     engine = engine_of(address)
     with engine.begin() as connection:
         upgrade(connection)
+        grant(connection)
     engine.dispose()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import tomli_w
 from postgres_server import PostgresServer
-from small_study import do, forecast, solve, take_part
+from small_study import do, forecast, participation, solve, take_part
 from sqlalchemy import Connection, event, text
 from study_folders import Machine, declare
 from team_studies import TeamStudy, contents, serving, team, wrong
@@ -333,22 +333,24 @@ def test_another_study_of_the_same_name_is_refused(study: TeamStudy, tmp_path: P
         fetch("shop-2099", study.server.address, other.organiser.locations)
 
 
-def test_who_may_only_read_gets_no_answers_and_writes_nothing(study: TeamStudy, tmp_path: Path) -> None:
-    if not sql(study.server, "SELECT 1 FROM pg_roles WHERE rolname = 'looker'"):
-        sql(study.server, "CREATE ROLE looker LOGIN IN ROLE gistpoint_reader")
-    address = parse_address(study.server.url.replace("owner@", "looker@"))
+def test_who_may_only_read_learns_nothing_of_a_study_but_its_id(study: TeamStudy, tmp_path: Path) -> None:
+    take_part(study.part("machine-1", "P01"))
+    for role in ("reader", "worker"):
+        sql(study.server, f"CREATE ROLE study_{role} LOGIN IN ROLE gistpoint_{role}")
+    reader, worker = (parse_address(study.server.url.replace("owner", f"study_{one}")) for one in ("reader", "worker"))
     with pytest.raises(TeamStoreError, match="permission denied"):
-        fetch(study.name, address, Machine.at(tmp_path / "reader", None).locations)
+        fetch(study.name, reader, Machine.at(tmp_path / "reader", None).locations)
     declared = study.root / "team.toml"
-    declared.write_text(tomli_w.dumps({"study": study.name, "store": address.url, "files_sha256": ""}))
+    declared.write_text(tomli_w.dumps({"study": study.name, "store": reader.url, "files_sha256": ""}))
     folder = study.open()
-    assert len(folder.ledger.people) == len(PEOPLE)
-    assert not folder.store.away
-    folder.record(ORGANISER, STUDY, StudyOperationKind.CLOSED)
+    assert "permission denied" in folder.store.away
     with pytest.raises(TeamStoreError, match="permission denied"):
-        folder.store.send()
-    closed = "SELECT count(*) FROM study_op WHERE study = :study AND kind = 'closed'"
-    assert sql(study.server, closed, study=study.name) == [(0,)]
+        folder.exclusively(lambda: None)
+    declared.write_text(tomli_w.dumps({"study": study.name, "store": worker.url, "files_sha256": ""}))
+    assert study.open().store.away == ""
+    take_part(participation(study.organiser, study.root, "P02"))
+    assert all(wrong(one) == [] for one in study.folders())
+    assert study.open().erase("P02").any
 
 
 def test_the_commands_find_a_study_by_its_name_on_another_machine(
