@@ -20,11 +20,11 @@ from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt, S
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.journal import JOURNAL, first_event
+from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
 from gistpoint.sessions.studies.erasing import delete_local, local_leftovers, refuse_open
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.tasks import StudyTasks, read_tasks
-from gistpoint.sessions.studies.writers import machine_of
 from gistpoint.sessions.tasks import TaskStore
 
 if TYPE_CHECKING:

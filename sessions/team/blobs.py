@@ -26,13 +26,17 @@ def put_blob(connection: Connection, file: Path, *, secret: bool) -> str:
     return name
 
 
-def get_blob(connection: Connection, sha256: str, into: Path) -> None:
-    """Write a blob into a file. Raises `TeamStoreError` if it is not kept, or damaged."""
+def get_blob(connection: Connection, sha256: str, into: Path, *, public: bool = False) -> None:
+    """Write a blob into a file; a reader can get a `public` one alone.
+
+    Raises `TeamStoreError` if it is not kept, or damaged.
+    """
     from sqlalchemy import select
 
-    from gistpoint.sessions.team.schema import blobs
+    from gistpoint.sessions.team.schema import blobs, public_blobs
 
-    rows = select(blobs.c.data).where(blobs.c.sha256 == sha256).order_by(blobs.c.piece)
+    kept = public_blobs if public else blobs
+    rows = select(kept.c.data).where(kept.c.sha256 == sha256).order_by(kept.c.piece)
     found = hashlib.sha256()
     with into.open("wb") as out, connection.execution_options(stream_results=True).execute(rows) as pieces:
         for (data,) in pieces:

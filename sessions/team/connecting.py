@@ -20,15 +20,23 @@ _CONNECT_S = 5
 _STATEMENT_S = 60
 
 
-def engine_of(address: StoreAddress) -> Engine:
-    """Return an engine for a store; nothing is connected yet. Raises `TeamStoreError` without the extra `team`."""
+def require_extra() -> None:
+    """Raise `TeamStoreError` without the packages of the extra `team`."""
     try:
-        import psycopg.conninfo
-        from sqlalchemy import create_engine
+        import alembic  # noqa: F401
+        import psycopg  # noqa: F401
+        import sqlalchemy  # noqa: F401
     except ImportError as error:
         raise TeamStoreError(
             "A team's store needs packages that are not installed.", hint="Install gistpoint[team]."
         ) from error
+
+
+def engine_of(address: StoreAddress) -> Engine:
+    """Return an engine for a store; nothing is connected yet. Raises `TeamStoreError` without the extra `team`."""
+    require_extra()
+    import psycopg.conninfo
+    from sqlalchemy import create_engine
 
     given = psycopg.conninfo.make_conninfo(
         "",

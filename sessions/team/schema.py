@@ -8,13 +8,16 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     LargeBinary,
     MetaData,
     Table,
     Text,
+    column,
     func,
+    table,
     text,
 )
 
@@ -46,16 +49,29 @@ blobs = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
+public_blobs = table("public_blobs", column("sha256"), column("piece"), column("data"))
+"""A view of those that are not secret."""
+
 tasks = Table(
     "tasks",
     metadata,
     Column("id", Text, primary_key=True),
     Column("mode", Text, nullable=False),
     Column("source", Text, nullable=False),
-    Column("public_sha256", Text, nullable=False),
-    Column("answer_sha256", Text, nullable=False),
-    Column("machine", Text, nullable=False),
+    Column("public_sha256", Text, nullable=False),  # of task.toml, which names the hash of the tree
+    Column("public_blob", Text, nullable=False),
+    Column("answer_sha256", Text, nullable=False),  # of what the answer says, without the baselines; empty without one
+    Column("answer_blob", Text, nullable=False),
+    Column("machine", Text, nullable=False),  # the one that sent it
     _now(),
+)
+
+baselines = Table(
+    "baselines",
+    metadata,
+    Column("task", Text, ForeignKey("tasks.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, primary_key=True),  # of its file
+    Column("data", LargeBinary, nullable=False),
 )
 
 attempts = Table(
@@ -84,6 +100,7 @@ events = Table(
     Column("seq", Integer, primary_key=True),
     Column("line", LargeBinary, nullable=False),
     Column("sha256", Text, nullable=False),
+    Column("machine", Text, nullable=False),  # the one that sent it
 )
 
 operations = Table(
@@ -96,7 +113,9 @@ operations = Table(
     Column("subject", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("line", LargeBinary, nullable=False),
+    Column("number", BigInteger, Identity(), nullable=False),  # counts the arrivals
     Index("operations_by_subject", "folder", "subject"),
+    Index("operations_by_number", "number"),
 )
 
 reading = Table(

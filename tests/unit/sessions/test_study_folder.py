@@ -9,6 +9,7 @@ import pytest
 from builders import build_task
 from study_folders import Machine, declare
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.study.operations import (
     ORGANISER,
@@ -22,8 +23,8 @@ from gistpoint.core.study.operations import (
 from gistpoint.core.study.ports import Publication
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.auditing import audit
-from gistpoint.sessions.studies.writers import machine_of
 
 K = StudyOperationKind
 
@@ -39,7 +40,7 @@ def test_a_machine_keeps_its_six_characters(tmp_path: Path) -> None:
     assert len(name) == 6
     assert name != machine_of(tmp_path / "b")
     (tmp_path / "a" / "machine").write_text("../../x")
-    with pytest.raises(StudyError, match="six characters"):
+    with pytest.raises(UserError, match="six characters"):
         machine_of(tmp_path / "a")
 
 
