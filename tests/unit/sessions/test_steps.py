@@ -25,7 +25,7 @@ from gistpoint.sessions.records.model import (
 )
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import linked_name, open_run
-from gistpoint.sessions.runs.searching import Query, holds_its_words
+from gistpoint.sessions.runs.searching import Query, holds_its_words, search_document
 
 
 @pytest.fixture(scope="module")
@@ -227,9 +227,12 @@ def test_every_word_of_a_step_is_in_its_records_where_its_format_says_so(runs: P
                 continue
             looked_at.add(made.format)
             for step in document.steps():
-                for word in {word for _, _, text in parts_of(step) for word in re.findall(r"[A-Za-z_]\w+", text)}:
+                words = {word for _, _, text in parts_of(step) for word in re.findall(r"[A-Za-z_]\w+", text)}
+                for word in words:
                     query = Query(word)
                     assert any(map(query.may_be_in, document.records(step.index))), (made.path, step.index, word)
+                for word in sorted(words, key=len)[-1:]:
+                    assert step.index in [hit.step for hit in search_document(document, Query(word))]
     assert looked_at == {"aider", "api-log", "chat-markdown", "langfuse", "langsmith", "otel"}
 
 
