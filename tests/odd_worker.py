@@ -10,7 +10,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from base64 import b64decode, b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import count, cycle
 from typing import Any
@@ -32,7 +33,7 @@ from gistpoint.tui import cluster_work  # noqa: E402
 
 if ODD:
     honest = cluster_work.attempted
-numbers = count(1)
+numbers, kinds = count(1), cycle(KINDS.split(","))
 
 
 def slowly(order: bytes, archive: bytes) -> bytes:
@@ -71,34 +72,28 @@ def fields(data: Any) -> dict[str, Any]:
     return {name: getattr(data, name) for name in data.__struct_fields__}
 
 
-def lies(kinds: Iterator[str]) -> Callable[[bytes, bytes], bytes]:
-    """A function that lies about each job it has done."""
-    from base64 import b64decode, b64encode
-
-    def lied(order: bytes, archive: bytes) -> bytes:
-        reply = json.loads(honest(order, archive))
-        if reply["kind"] != "done":
-            return json.dumps(reply).encode()
-        kind, result = next(kinds), reply["result"]
-        journal = b64decode(result["journal"])
-        match kind:
-            case "reply":
-                reply["job"] = "0" * 64
-            case "chain":
-                journal = journal.replace(b'"prev":"', b'"prev":"0', 2)
-            case "task":
-                journal = rewritten(journal, other_bytes)
-            case "job":
-                journal = rewritten(journal, other_job)
-            case "ending":
-                result["problem"] = "solved"
-        result["journal"] = b64encode(journal).decode()
-        written = json.dumps(result, separators=(",", ":")).encode()
-        reply["sha256"] = "0" * 64 if kind == "hash" else sha256(written).hexdigest()
-        reply["result"] = None
-        return json.dumps(reply, separators=(",", ":")).encode().replace(b'"result":null', b'"result":' + written)
-
-    return lied
+def lying(order: bytes, archive: bytes) -> bytes:
+    reply = json.loads(honest(order, archive))
+    if reply["kind"] != "done":
+        return json.dumps(reply).encode()
+    kind, result = next(kinds), reply["result"]
+    journal = b64decode(result["journal"])
+    match kind:
+        case "reply":
+            reply["job"] = "0" * 64
+        case "chain":
+            journal = journal.replace(b'"prev":"', b'"prev":"0', 2)
+        case "task":
+            journal = rewritten(journal, other_bytes)
+        case "job":
+            journal = rewritten(journal, other_job)
+        case "ending":
+            result["problem"] = "solved"
+    result["journal"] = b64encode(journal).decode()
+    written = json.dumps(result, separators=(",", ":")).encode()
+    reply["sha256"] = "0" * 64 if kind == "hash" else sha256(written).hexdigest()
+    reply["result"] = None
+    return json.dumps(reply, separators=(",", ":")).encode().replace(b'"result":null', b'"result":' + written)
 
 
 if ODD == "slow":
@@ -106,4 +101,4 @@ if ODD == "slow":
 if ODD == "dying":
     cluster_work.attempted = dying
 if ODD == "lying":
-    vars(cluster_work)["attempted"] = lies(cycle(KINDS.split(",")))
+    cluster_work.attempted = lying

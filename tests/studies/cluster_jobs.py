@@ -4,7 +4,7 @@ Usage: PYTHONPATH=src:tests python tests/studies/cluster_jobs.py [JOBS [WORKERS 
 200). Each worker has a home of its own, and so none of the tasks; a killed one is not replaced. A job is an attempt of
 the built-in solver at a task that it gives up on: what is measured is the way there and back. Then FEWER jobs are done
 by one worker and by all, in turn, three times. Prints counts, times and the ratio. Exit code 1 if a job was not done
-once: if it has no attempt, or shares one, or if there is an attempt that is no job's, or a journal that does not verify.
+once: without an attempt of its own, with two, with a journal that does not verify, or if there is one that is no job's.
 """
 
 from __future__ import annotations
