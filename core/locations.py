@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+SETTINGS_FILE = "config.toml"
+"""The user's own settings, in the config folder."""
+
 
 def path_of(name: str) -> Path:
     """Return a typed path with `~` expanded as in a shell; unchanged if there is no such user."""

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta
 
 from gistpoint.core.errors import SettingsError, did_you_mean
+from gistpoint.core.locations import SETTINGS_FILE
 
-FILE = "config.toml"
 Text = Annotated[str, Meta(description="a string")]
 Key = Annotated[str, Meta(min_length=1, description='a string such as "f9,ctrl+r"')]
 Amount = Annotated[Annotated[float, Meta(ge=0, le=float_info.max)] | None, Meta(description="a number of 0 or more")]
@@ -55,7 +55,7 @@ def read_user_settings(config: Path) -> UserSettings:
     Raises `SettingsError` for a file that can't be read, an unknown key and a value of a wrong type: a misspelled
     setting must not be ignored. Messages never contain values, which may be secret.
     """
-    path = config / FILE
+    path = config / SETTINGS_FILE
     values = _parsed(path)
     for id, key in _table(values, "keys").items():
         _checked(path, f"keys.{id}", key, Key)

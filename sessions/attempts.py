@@ -25,7 +25,15 @@ from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
 from gistpoint.sessions.heads import Head, head_path, sync_file, sync_folder
-from gistpoint.sessions.journal import JOURNAL, JournalWriter, first_event, is_open, journal_in, read_journal
+from gistpoint.sessions.journal import (
+    JOURNAL,
+    JournalListener,
+    JournalWriter,
+    first_event,
+    is_open,
+    journal_in,
+    read_journal,
+)
 from gistpoint.sessions.outlines import Outline, Outlines, Versions
 
 _STARTING = "starting.lock"
@@ -90,9 +98,20 @@ class OpenAttempt:
 class AttemptStore:
     """The attempts below one folder."""
 
-    def __init__(self, root: Path, clock: TimeSource, version: str, reviews: Path | None = None) -> None:
-        """`reviews` is the folder in which reviewers rule on suspicious passes."""
+    def __init__(
+        self,
+        root: Path,
+        clock: TimeSource,
+        version: str,
+        reviews: Path | None = None,
+        listener: JournalListener | None = None,
+    ) -> None:
+        """`reviews` is the folder in which reviewers rule on suspicious passes.
+
+        The listener is told of attempts that belong to no study.
+        """
         self.root = root
+        self._listener = listener
         self._reviews = reviews
         self._clock = clock
         self._version = version
@@ -126,7 +145,7 @@ class AttemptStore:
             except BaseException:
                 journal.discard()
                 raise
-        return OpenAttempt(attempt, journal)
+        return self._told(attempt, journal)
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
@@ -151,6 +170,8 @@ class AttemptStore:
 
     def resume(self, attempt_id: str, task: Task, judge: TaskJudge) -> OpenAttempt:
         """Resume an attempt; raises `AttemptError` if it can't be opened for writing, or as `start` does."""
+        if self._listener is not None:
+            self._listener.resuming(self.folder(attempt_id))
         with self._starting():
             journal = JournalWriter(self.folder(attempt_id), self._clock)
             try:
@@ -160,6 +181,11 @@ class AttemptStore:
             except BaseException:
                 journal.close()
                 raise
+        return self._told(attempt, journal)
+
+    def _told(self, attempt: Attempt, journal: JournalWriter) -> OpenAttempt:
+        if self._listener is not None and attempt.state.header.study is None:
+            journal.tell(self._listener)
         return OpenAttempt(attempt, journal)
 
     def adopt(self, attempt_id: str, data: bytes) -> None:
@@ -172,6 +198,8 @@ class AttemptStore:
         if content.fault or content.torn or not content.events:
             raise AttemptError(f"The journal of {attempt_id} is not whole. {content.fault}".strip())
         folder = self.root / attempt_id
+        if self._listener is not None and folder.exists():
+            self._listener.resuming(folder)
         with self._starting():
             before = (folder / JOURNAL).read_bytes() if (folder / JOURNAL).is_file() else b""
             if before == data:
@@ -190,6 +218,9 @@ class AttemptStore:
             beside.replace(folder / JOURNAL)
             for place in (folder, self.root):
                 sync_folder(place)
+        if self._listener is not None:
+            self._listener.opened(folder)
+            self._listener.closed(folder)
 
     def folder(self, attempt_id: str) -> Path:
         """Return the folder of an attempt, by its id or an unambiguous prefix of it."""

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Timer
+from typing import Protocol
 
 from gistpoint.core.attempts.events import EventData, JournalEvent, event_data
 from gistpoint.core.errors import AttemptError
@@ -124,6 +125,25 @@ def decoded(line: bytes) -> JournalEvent | None:
         return None
 
 
+class JournalListener(Protocol):
+    """Is told of the attempts that this process writes, by the folder of each; every method returns at once.
+
+    None of them may raise, but for `resuming`.
+    """
+
+    def resuming(self, folder: Path) -> None:
+        """Take notice before an attempt is opened to go on with it. Raises `UserError` if that must not be."""
+
+    def opened(self, folder: Path) -> None:
+        """Take notice of an attempt that is open for writing now."""
+
+    def wrote(self, folder: Path) -> None:
+        """Take notice of a line that was written."""
+
+    def closed(self, folder: Path) -> None:
+        """Take notice of the end of writing."""
+
+
 class JournalWriter:
     """Appends events to a journal that no other process has open for writing; a `core.ports.Recorder`."""
 
@@ -138,6 +158,7 @@ class JournalWriter:
         self._lock = Lock()
         self._timer: Timer | None = None
         self._holder = _held(folder)
+        self._listener: JournalListener | None = None
         self.events: tuple[JournalEvent, ...] = ()
         """The events in the journal when it was opened."""
         self._head, self._seq = "", 0
@@ -172,7 +193,14 @@ class JournalWriter:
                 self._timer = Timer(GROUP_SECONDS, self._sync_group)
                 self._timer.daemon = True
                 self._timer.start()
+        if self._listener is not None:
+            self._listener.wrote(self.path.parent)
         return event
+
+    def tell(self, listener: JournalListener) -> None:
+        """Tell a listener of the journal from now on."""
+        self._listener = listener
+        listener.opened(self.path.parent)
 
     @property
     def head(self) -> str:
@@ -191,6 +219,8 @@ class JournalWriter:
             self._kept.close()
             os.close(self._holder)
             self._file = -1
+        if self._listener is not None:
+            self._listener.closed(self.path.parent)
 
     def discard(self) -> None:
         """Close a journal to which nothing was written, and remove it."""

@@ -7,14 +7,19 @@ import random
 import re
 import time
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from gistpoint.core.errors import UserError
+from gistpoint.sessions.annotations.keys import run_key
+from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.rendering import header_lines, step_lines, summary
 from gistpoint.sessions.runs.searching import Query, search_document
 
 _LITERAL = re.compile(rb'(?<=[:,\[])\s*("(?:[^"\\]|\\.){0,200}"|-?\d+(?:\.\d+)?|true|false|null)')
+_MARK = "a value nested deep"
 _OTHERS: tuple[object, ...] = (
     None, True, -1,
     10**40, 1e308, float("nan"), "", "text", [], {}, [[]], {"a": {"b": []}}, ["x", None, 3], "\ud800", "\x00\x1b[31m",
@@ -82,6 +87,26 @@ def lengthen(data: bytes, chance: random.Random) -> bytes:
     return data[: match.start(1)] + b'"' + long + b'"' + data[match.end(1) :]
 
 
+def deepened(data: bytes) -> Iterator[bytes]:
+    """Yield the text of a JSON object once for each member near its top, with a value there that is nested deep."""
+    try:
+        whole = json.loads(data.decode("utf-8", "replace"))
+    except ValueError:
+        return
+    shapes = cycle(("[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900))
+    for holder, key in list(_members(whole, 2)):
+        kept, holder[key] = holder[key], _MARK
+        yield json.dumps(whole).replace(f'"{_MARK}"', next(shapes)).encode()
+        holder[key] = kept
+
+
+def _members(value: Any, depth: int) -> Iterator[tuple[dict[str, Any], str]]:
+    for key, item in value.items() if isinstance(value, dict) else ():
+        yield value, key
+        if depth > 1:
+            yield from _members(item, depth - 1)
+
+
 MUTATIONS = (cut, flip, swap_types, swap_types, swap_containers, nest, lose, repeat, lengthen)
 
 
@@ -124,5 +149,8 @@ def read_run(name: str, steps: int) -> None:
         "\n".join(step_lines(step)).encode("utf-8", "surrogatepass")
         document.raw(index, 10_000)
     list(header_lines(document.header))
+    run_key(document)
+    for _ in atif_text(document):
+        pass
     for _ in zip(range(3), search_document(document, Query("step")), strict=False):
         pass

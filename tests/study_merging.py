@@ -107,5 +107,5 @@ def merge_two(base: Path, seed: int, share: float, people: int = 40) -> None:
     assert wrong(chance.choice(folders)) == []
     lines = [line for path in sorted((root / "log").iterdir()) for line in path.read_bytes().split(b"\n")]
     chance.shuffle(lines)
-    decoded = [folders[0].store.log.codec.decode(line) for line in lines if line]
+    decoded = [folders[0].files.log.codec.decode(line) for line in lines if line]
     assert Ledger(found for found in decoded if found).operations == folders[0].ledger.operations

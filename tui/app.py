@@ -188,9 +188,11 @@ class GistpointApp(BaseApp):
             self._begin(self._begin_tour)
 
     def _begin_tour(self, opening: Opening) -> None:
+        from gistpoint.tui.home_rows import remember_tour
         from gistpoint.tui.tour import Tour
 
         tour = Tour.begin(self.services, opening)
+        remember_tour(self.services.locations)
         self.call_from_thread(self._show_tour, tour, opening)
 
     def _show_tour(self, tour: Tour, opening: Opening) -> None:

@@ -30,9 +30,8 @@ from textual.widget import AwaitMount
 
 from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
-from gistpoint.core.locations import Locations
+from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
-from gistpoint.core.user_settings import FILE, UserSettings, read_user_settings
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
 from gistpoint.tui.starting import START_S, go_on_collecting
@@ -41,6 +40,7 @@ from gistpoint.tui.widgets.frames import pane_around
 from gistpoint.tui.widgets.key_bar import WAYS_OUT
 
 if TYPE_CHECKING:
+    from gistpoint.core.user_settings import UserSettings
     from gistpoint.tui.screens.palette import PaletteEntry
 
 for _digit in "123456789":
@@ -60,12 +60,14 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 def read_settings(config: Path) -> UserSettings:
     """Read the settings from a folder; raises `SettingsError`, for an unknown binding too."""
+    from gistpoint.core.user_settings import read_user_settings
+
     settings = read_user_settings(config)
     known = [key.id for key in KEYS]
     for id in settings.keys:
         if id not in known:
             hint = f"{did_you_mean(id, known)} docs/guide/keys.md lists them.".strip()
-            raise SettingsError(f"{config / FILE}: there is no binding {id!r}.", hint=hint)
+            raise SettingsError(f"{config / SETTINGS_FILE}: there is no binding {id!r}.", hint=hint)
     return settings
 
 
@@ -124,13 +126,13 @@ class BaseApp(App[object]):
 
     def __init__(self, locations: Locations, styles: str) -> None:
         """`styles` is the path of the first screen's style sheet, which is read with the app's own."""
-        settings, self._unusable = _settings_of(locations)
+        theme, keys, self._unusable = _settings_of(locations)
         self.locations = locations
         self._user_themes: Mapping[str, Theme] = {}
         self._odd_themes: list[str] = []
-        self.set_reactive(App.theme, self._theme_at_start(settings.theme))
+        self.set_reactive(App.theme, self._theme_at_start(theme))
         super().__init__(css_path=["base.tcss", styles])
-        self.keymap: Mapping[str, str] = settings.keys
+        self.keymap: Mapping[str, str] = keys
         """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
         """Unexpected exceptions so far."""
@@ -179,6 +181,16 @@ class BaseApp(App[object]):
     def _lay_ground(self) -> Screen[Any]:
         self._ground = self.first_screen()
         fit_width(self._ground, self.size.width)
+        # Textual would parse every style sheet a second time, for variables that have not changed.
+        self._ground._css_update_count = self._css_update_count
+        draw = self._ground._compositor_refresh
+
+        def draw_if_shown() -> None:
+            """Draw, unless the app is being mounted: Textual would draw the whole screen, and show nothing of it."""
+            if not self._batch_count:
+                draw()
+
+        self._ground._compositor_refresh = draw_if_shown  # type: ignore[method-assign]
         return self._ground
 
     def pop_screen(self) -> AwaitComplete:
@@ -343,7 +355,7 @@ class BaseApp(App[object]):
                     theme.name,
                     theme.name,
                     f"{'yours, ' * (theme.name in self._user_themes)}{'dark' if theme.dark else 'light'}",
-                    keep.format(theme.name, self.locations.config / FILE),
+                    keep.format(theme.name, self.locations.config / SETTINGS_FILE),
                     partial(self._show_theme, theme.name),
                 )
                 for theme in themes
@@ -461,8 +473,12 @@ class BaseApp(App[object]):
         self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
 
 
-def _settings_of(locations: Locations) -> tuple[UserSettings, UserError | None]:
+def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:
+    """Return the theme, the keys and what is wrong; nothing is imported for settings that nobody wrote."""
+    if not (locations.config / SETTINGS_FILE).exists():
+        return "", {}, None
     try:
-        return read_settings(locations.config), None
+        settings = read_settings(locations.config)
     except UserError as error:
-        return UserSettings(), error
+        return "", {}, error
+    return settings.theme, settings.keys, None

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_
+from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.tasks import BrokenTask
@@ -151,11 +153,23 @@ class HomeRows:
     """How many attempts count as solved and how many are to be read, if there are any of these."""
     complete: bool = True
     """Whether the attempts were read, too."""
+    toured: bool = False
+    """Whether the tour was begun once."""
 
 
 def load_rows(services: Services) -> HomeRows:
     """Read tasks and attempts from the disk once."""
     return HomeReader(services).read()
+
+
+def _toured(locations: Locations) -> Path:
+    return locations.data / "toured"
+
+
+def remember_tour(locations: Locations) -> None:
+    """Keep that the tour was begun: home need not offer it by name any more."""
+    locations.data.mkdir(parents=True, exist_ok=True)
+    _toured(locations).touch()
 
 
 def _words(count: int, rows: Sequence[TaskRow]) -> str:
@@ -256,6 +270,7 @@ class HomeReader:
             _words(len(tasks), tasks),
             solved_words(results) if AttemptResult.TO_BE_READ in results else "",
             complete=complete,
+            toured=_toured(self._services.locations).exists(),
         )
 
     def _is_mine(self, summary: AttemptSummary) -> bool:

@@ -125,6 +125,7 @@ def build_services(
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.tasks import TaskStore
+    from gistpoint.sessions.team.address import FILE as STORE_FILE
     from gistpoint.tui.consent import Consent
     from gistpoint.tui.services import Services, is_our_demo
 
@@ -167,16 +168,23 @@ def build_services(
             return None
         return name, name != UNSANDBOXED
 
+    mirror = None
+    if (locations.config / STORE_FILE).exists():
+        from gistpoint.sessions.team.pusher import Pusher
+
+        mirror = Pusher(locations, clock)
+
     return Services(
         locations=locations,
         tasks=TaskStore(locations.tasks, demo=locations.demo),
-        attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews),
+        attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews, listener=mirror),
         clock=clock,
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,
         isolation=isolation,
         enrolment=enrolment,
         consent=consent,
+        mirror=mirror,
     )
 
 

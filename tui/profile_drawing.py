@@ -21,6 +21,7 @@ from gistpoint.sessions.runs.profile import (
     seconds_of,
     tokens_of,
 )
+from gistpoint.sessions.runs.rendering import about, money
 from gistpoint.tui.widgets.charts import gauge, sparkline
 
 Pieces = list[tuple[str, str]]
@@ -110,11 +111,12 @@ def _head(run: Run, profile: Profile, *, hides: bool) -> ProfileLine:
     tokens = tokens_of(run, profile)
     many = (tokens.prompt or 0) + (tokens.completion or 0)
     cost, seconds = cost_of(run, profile), seconds_of(run, profile)
+    mark = "~" if run.cost is None else about(run, "cost")
     facts = [
         f"{plural(profile.steps, 'step')}, {profile.worked:,} with a call",
         duration(seconds) if seconds is not None else "",
         f"{thousands(many)} tokens" if many else "",
-        f"${cost:,.2f}" if cost is not None and not hides else "",
+        f"{mark}{money(cost)}" if cost and not hides else "",
     ]
     shown = [] if hides or not verdict[0] else [verdict, (" · ", _MUTED)]
     return ProfileLine([*shown, (" · ".join(filter(None, facts)), "")])

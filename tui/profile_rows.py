@@ -9,6 +9,7 @@ from gistpoint.core.attempts.state import AttemptResult, solved_words
 from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.profile import Profile, SolverMove, cost_of, parting_of
+from gistpoint.sessions.runs.rendering import about, money
 from gistpoint.tui.profile_drawing import SIGNS, STYLES, ProfileLine, spread
 
 _MUTED = "$foreground 60%"
@@ -106,7 +107,8 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
 def _row(name: str, number: int, found: ProfiledRun, longest: int, width: int) -> ProfileLine:
     sign, style = _RESULTS.get(found.verdict, ("·", ""))
     cost = found.cost
-    words = f" {found.profile.steps:>6,}" + (f" {f'${cost:,.2f}':>7}" if cost is not None else " " * 8)
+    mark = "~" if found.run.cost is None else about(found.run, "cost")
+    words = f" {found.profile.steps:>6,}" + (f" {mark + money(cost):>8}" if cost else " " * 9)
     start = f"{number:>3} "
     name = f" {shortened(name, _NAME):<{_NAME}} "
     room = max(10, width - len(start) - 1 - len(name) - len(words))

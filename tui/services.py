@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.runs import EntrypointRunner
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.sessions.team.pusher import Pusher
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
@@ -58,6 +59,8 @@ class Services:
     """Settings that were given for new attempts of a gist, by the id of its task."""
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
+    mirror: Pusher | None = None
+    """Sends attempts to the team's store while they are written; None without one."""
 
     def start(
         self,

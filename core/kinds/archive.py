@@ -8,6 +8,7 @@ import re
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from gistpoint.core.errors import TaskError
@@ -19,6 +20,7 @@ from gistpoint.core.tasks.model import Task
 MAX_BYTES = 2 * 1024**3
 """Largest size of an unpacked task; an archive that unpacks to more is refused."""
 MAX_MEMBERS = 1_000
+PUBLIC_FILES = (TASK_FILE, "workspace/tree.tar")
 _MEMBER = re.compile(
     r"task\.toml|workspace/tree\.tar|answer/(answer|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
 )
@@ -26,13 +28,18 @@ _MEMBER = re.compile(
 
 def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
     """Pack a task's folder; without the answer, submissions can't be scored."""
-    import zstandard
-
-    names = [TASK_FILE, "workspace/tree.tar"]
+    names = [*PUBLIC_FILES]
     if with_answer:
         baselines = folder.glob("answer/baselines/*.json")
         names += [ANSWER_FILE, *sorted(path.relative_to(folder).as_posix() for path in baselines)]
         names += [name for name in (ENTERED_FILE,) if (folder / name).is_file()]
+    pack_files(folder, names, archive, level=19)
+
+
+def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
+    """Pack some files of a task, compressed as hard as `level` of zstd says."""
+    import zstandard
+
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
         for name in names:
@@ -40,18 +47,20 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
             data = (folder / name).read_bytes()
             info.size, info.mode = len(data), 0o644
             tar.addfile(info, io.BytesIO(data))
-    archive.write_bytes(zstandard.ZstdCompressor(level=19).compress(buffer.getvalue()))
+    archive.write_bytes(zstandard.ZstdCompressor(level=level).compress(buffer.getvalue()))
 
 
-def unpack_task(archive: Path, into: Path) -> Task:
+def unpack_task(archive: Path, into: Path, *others: Path) -> Task:
     """Unpack an archive into a folder named by the task's id, below `into`, and return the task.
 
-    Raises `TaskError` for an archive that is damaged or holds anything but the plain files of a task.
+    `others` are archives of more files of the same task. Raises `TaskError` for an archive that is damaged or holds
+    anything but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))
     try:
-        _extract(archive, folder)
+        for each in (archive, *others):
+            _extract(each, folder)
         task = read_task(folder)
         place = into / task.id
         if not (place / TASK_FILE).is_file():

@@ -225,6 +225,12 @@ class Erased(Fact, frozen=True, kw_only=True):
     logs: tuple[str, ...] = ()
 
 
+class TakenBack(Fact, frozen=True, kw_only=True):
+    """Data of `delete`: the operation that is taken back."""
+
+    target: str
+
+
 class RelabelledSpan(msgspec.Struct, frozen=True, array_like=True):
     """A span of an attempt's timeline, in milliseconds of the monotonic clock from its start, and what it counts as."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from gistpoint.core.study.operations import Fact, StudyOperation, StudyOperationKind
+
+T = TypeVar("T")
 
 
 class Publication(StrEnum):
@@ -61,8 +63,29 @@ class Erasure:
 class StudyStore(Protocol):
     """The log of a study and its published journals. What it can't keep raises `StudyError`."""
 
+    @property
+    def away(self) -> str:
+        """Why what others write can't be seen now, in a sentence; empty if it can."""
+        ...
+
     def reload(self) -> None:
         """Look for what others have written."""
+        ...
+
+    def exclusively(self, act: Callable[[], T]) -> T:
+        """Call `act` with all that others have written, while nobody else plans or begins a task.
+
+        `act` may be called again, after what it recorded was taken back. Raises `UserError` if the others can't be
+        reached; what was recorded then holds for nobody.
+        """
+        ...
+
+    def send(self) -> None:
+        """Let others see all that was written here. Raises `UserError` if they can't be reached."""
+        ...
+
+    def differences(self) -> Iterator[str]:
+        """Yield a sentence for each thing that others see otherwise than it stands in the folder."""
         ...
 
     def operations(self) -> tuple[StudyOperation, ...]:

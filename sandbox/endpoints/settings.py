@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import EndpointError
-from gistpoint.core.user_settings import FILE, EndpointTable, read_user_settings
+from gistpoint.core.locations import SETTINGS_FILE
+from gistpoint.core.user_settings import EndpointTable, read_user_settings
 
 _SHOWN = "[key]"
 _LEAST_CHARACTERS = 6
@@ -190,5 +191,5 @@ def _prices(given: EndpointTable) -> Prices | None:
     if prompt is None and completion is None:
         return None
     if prompt is None or completion is None:
-        raise EndpointError(f"{FILE}: [llm] gives a price for one side only.", hint="Give both, or none.")
+        raise EndpointError(f"{SETTINGS_FILE}: [llm] gives a price for one side only.", hint="Give both, or none.")
     return Prices(prompt, completion)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -14,25 +15,49 @@ from gistpoint.sessions.records.archives import SliceBlob
 from gistpoint.sessions.records.model import Actor, Step, StepKind, TextScope
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviews import ReviewBook
     from gistpoint.sessions.runs.document import RunDocument
 
 _LONGEST_ID = 120
 _HASHED_STEPS = 16
 _HASHED_BYTES = 1 << 20
+_COMPARED_RECORDS = 256
+_COMPARED_BYTES = 1 << 16
+_MORE = "+"
+"""Between the part of a key that runs with the same beginning share, and the rest; percent-encoding leaves none."""
 
 
 def run_key(document: RunDocument) -> str:
-    """Return the key of a run: independent of the path of its file and of how much of it has been written.
+    """Return the key of a run, under which new annotations are written; independent of the path of its file.
 
-    `FORMAT:ID` if the format's ids are unique. Else `FORMAT:HASH`, the hash of the one record of the run in its
-    file, or of the first record of each step up to the solver's first one: all runs of a study share a system prompt. A
-    run of a file with several has its percent-encoded id after a `#`.
+    `FORMAT:ID` if the format's ids are unique. Else `FORMAT:HASH`, the hash of the one record of the run in its file;
+    or `FORMAT:HASH+HASH`, of the first record of each step up to the solver's first one (all runs of a study share a
+    system prompt), and of the records so far. A run of a file with several has its percent-encoded id after a `#`.
     """
-    from gistpoint.sessions.runs.opening import join_name  # who keys an attempt opens no run
+    key = ""
+    for key in _keys(document):  # noqa: B007  # the last one
+        pass
+    return key
 
-    header = document.header
-    own = _own(header.id if document.format.unique_ids else "") or _hash(document)
-    return join_name(f"{document.format.reviewed_as or header.format}:{own}", document.id)
+
+def annotated_key(document: RunDocument, book: ReviewBook) -> str:
+    """Return the key under which a run has annotations, the most telling one; the beginning of its key if it has none.
+
+    They may have been written when the run had fewer records, or when keys said nothing of those after the first reply.
+    """
+    keys = _keys(document)
+    found = next(keys)
+    alike = book.runs_like(found)
+    if alike - {found}:
+        for key in keys:
+            found = key if key in alike else found
+    return found
+
+
+def beginning_of(key: str) -> str:
+    """Return the part of a run's key that runs with the same beginning share."""
+    own, mark, id = key.partition("#")
+    return own.partition(_MORE)[0] + mark + id
 
 
 def attempt_key(attempt_id: str) -> str:
@@ -45,13 +70,24 @@ def _own(native: str) -> str:
     return quote(short, safe="", errors="surrogatepass")
 
 
-def _hash(document: RunDocument) -> str:
+def _keys(document: RunDocument) -> Iterator[str]:
+    """Yield the keys that a run has had since it was begun."""
+    from gistpoint.sessions.runs.opening import join_name  # who keys an attempt opens no run
+
+    header = document.header
+    native = _own(header.id if document.format.unique_ids else "")
+    for own in (native,) if native else _hashes(document):
+        yield join_name(f"{document.format.reviewed_as or header.format}:{own}", document.reviewed_id)
+
+
+def _hashes(document: RunDocument) -> Iterator[str]:
     digest = hashlib.sha256()
     blob = document.blobs[0] if document.blobs else None
     if isinstance(blob, SliceBlob):
         digest.update(blob.read(0, _HASHED_BYTES) + str(blob.size).encode())
-        return digest.hexdigest()[:32]
-    index = -1
+        yield digest.hexdigest()[:32]
+        return
+    index, known = -1, 0
     for _ in range(_HASHED_STEPS):
         index += 1
         while document.ensure(index) and document.was_put_in(index):
@@ -62,9 +98,30 @@ def _hash(document: RunDocument) -> str:
         if step.kind is StepKind.DAMAGED:
             break
         digest.update(document.raw(index, min(step.raw.length, _HASHED_BYTES)) + b"\n")
+        known += 1
         if step.actor in (Actor.AGENT, Actor.PERSON):
             break
-    return digest.hexdigest()[:32]
+    beginning = digest.hexdigest()[:32]
+    yield beginning
+    compared = hashlib.sha256()
+    for number, record in enumerate(_records(document)):
+        compared.update(record)
+        if number >= known:
+            yield f"{beginning}{_MORE}{compared.hexdigest()[:16]}"
+
+
+def _records(document: RunDocument) -> Iterator[bytes]:
+    """Yield the first records in the order of the file, but not one that is only half written yet."""
+    for number in range(_COMPARED_RECORDS):
+        found = document.record(number, _COMPARED_BYTES)
+        if found is None:
+            return
+        index, record = found
+        last = not document.ensure(index + 1)
+        if last and document.step(index).kind is StepKind.DAMAGED:
+            return
+        if not document.was_put_in(index):
+            yield record + b"\n"
 
 
 @dataclass(frozen=True, slots=True, order=True)

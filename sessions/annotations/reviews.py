@@ -10,7 +10,7 @@ import msgspec
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.operations import Operation, Text, standing
-from gistpoint.sessions.annotations.keys import StepKey, TextRange
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of
 from gistpoint.sessions.annotations.side_files import Book, Codec, CommentData
 
 
@@ -167,7 +167,17 @@ class ReviewBook(Book[ReviewOperation, Review]):
     """All known operations, by run and reviewer, folded on demand."""
 
     def __init__(self, operations: Iterable[ReviewOperation] = ()) -> None:
+        self._alike: dict[str, set[str]] = {}
         super().__init__(fold, operations)
+
+    def add(self, operation: ReviewOperation) -> bool:
+        """Add an operation; return False if one with its uuid is known already."""
+        self._alike.setdefault(beginning_of(operation.subject), set()).add(operation.subject)
+        return super().add(operation)
+
+    def runs_like(self, key: str) -> frozenset[str]:
+        """Return the keys with annotations of runs that begin like the one with a key."""
+        return frozenset(self._alike.get(beginning_of(key), ()))
 
     @property
     def runs(self) -> tuple[str, ...]:

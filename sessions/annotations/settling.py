@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gistpoint.sessions.annotations.keys import attempt_key, run_key
+from gistpoint.sessions.annotations.keys import annotated_key, attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer
 from gistpoint.sessions.annotations.reviews import (
     ExcludeReason,
@@ -41,7 +41,7 @@ def _rules(given: RunVerdictGiven) -> bool | None:
 
 def settle(document: RunDocument, book: ReviewBook, key: str = "") -> RunDocument:
     """Set on an open run whether reviewers accepted its pass, and return the run; `key` is its key, if it is known."""
-    document.accepted = accepted(book, key or run_key(document))
+    document.accepted = accepted(book, key or annotated_key(document, book))
     return document
 
 

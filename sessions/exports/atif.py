@@ -4,10 +4,12 @@ only byte ranges.
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 
+from gistpoint.sessions.records.loading import decoded
 from gistpoint.sessions.records.model import Actor, CutText, Json, Noted, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.scanning import CutOffError, DamagedError, Scanner, TooLongError, members
 from gistpoint.sessions.records.values import as_dict, as_int, as_list, as_str, objects, when
@@ -110,7 +112,7 @@ def _step(document: RunDocument, step: Step) -> dict[str, Json]:
         shown["observation"] = {"results": results}
     shown["extra"] = {"gistpoint": _kept(document, step, agent=agent)}
     if document.header.format == ATIF and step.kind is not StepKind.DAMAGED:
-        return step_members(as_dict(json.loads(document.raw(step.index), strict=False)), shown)
+        return step_members(as_dict(decoded(document.raw(step.index))), shown)
     return shown
 
 
@@ -283,13 +285,13 @@ def embedded(document: RunDocument) -> Iterator[str]:
         return
     if blob.read(at, 1) != b"[":
         return
-    held = b""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
     while at < end:
-        piece = held + blob.read(at, min(_PIECE, end - at))
-        at += len(piece) - len(held)
-        text = piece.decode("utf-8", "ignore") if at < end else piece.decode("utf-8", "replace")
-        held = piece[len(text.encode()) :] if at < end else b""
-        yield text
+        piece = blob.read(at, min(_PIECE, end - at))
+        at += len(piece)
+        yield decoder.decode(piece, final=not piece or at >= end)
+        if not piece:  # the file has become shorter
+            return
 
 
 def _result_members(recorded: dict[str, Json], written: dict[str, Json]) -> Json:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import RunReader
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord
-from gistpoint.sessions.records.values import as_dict
+from gistpoint.sessions.records.values import as_dict, is_deep
 
 
 class PartsReader(RunReader):

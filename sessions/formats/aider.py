@@ -162,7 +162,7 @@ def _count(written: str | None) -> int | None:
     scale = {"k": 1000, "M": 1_000_000}.get(written[-1], 1)
     try:
         return round(float(written.rstrip("kM").replace(",", "")) * scale)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -14,7 +14,6 @@ from gistpoint.sessions.formats.messages import Totals, Turns, cost_of, message_
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, elements_at, guarded, lines, one_record
@@ -25,6 +24,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     dumped,
     first,
+    is_deep,
     joined,
     objects,
     parsed_object,

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import UNSOLVED, Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, Scanner, elements_below, guarded, lines
@@ -20,6 +19,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     dumped,
+    is_deep,
     objects,
 )
 

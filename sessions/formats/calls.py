@@ -44,10 +44,18 @@ _TEST = re.compile(
     r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
     r"|\bmake (check|test)\b"
 )
-_SUBMIT = re.compile(r"^\s*(submit|exit_forfeit)\b|COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT|MINI_SWE_AGENT_FINAL_OUTPUT")
+_TEST_WORDS = (
+    "pytest", "py.test", "tox", "nox", "unittest", "runtests.py", "bin/test", "npm ", "go test", "cargo test", "ctest",
+    "make ",
+)  # fmt: skip
+"""One of these is in every match of `_TEST`, as one of `_EDIT_WORDS` is in every match of `_EDIT`: most commands have
+none, and a regular expression takes ten times as long to find that out."""
+_SUBMIT = re.compile(r"\s*(submit|exit_forfeit)\b")
+_SUBMIT_WORDS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
+_EDIT_FIRST = re.compile(r"\s*(create|edit|insert|append)\s")
+_EDIT_WORDS = ("sed", "tee", "patch", "git apply", ">")
 _EDIT = re.compile(
-    r"\bsed\b[^|;&]*\s-i|\btee\b|\bpatch\b|\bgit apply\b|^\s*(create|edit|insert|append)\s"
-    r"|(^|\s)>>?\s*[^&\s/][^\s]*|(^|\s)>>?\s*/(?!dev/null)"
+    r"\bsed\b[^|;&]*\s-i|\btee\b|\bpatch\b|\bgit apply\b|(^|\s)>>?\s*[^&\s/][^\s]*|(^|\s)>>?\s*/(?!dev/null)"
 )
 _SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file|find_file)\b")
 _VIEW = re.compile(
@@ -65,19 +73,23 @@ _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 def kind_of_command(command: str) -> StepKind:
     """Guess the purpose of a shell command."""
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
-    if _SUBMIT.search(text):
+    if _SUBMIT.match(text) or _has(text, _SUBMIT_WORDS):
         return StepKind.SUBMIT
     if _PATCH in text:
         return StepKind.EDIT
     if text.lstrip().startswith("str_replace_editor"):
         return StepKind.VIEW if text.split()[1:2] == ["view"] else StepKind.EDIT
-    if _TEST.search(text):
+    if _has(text, _TEST_WORDS) and _TEST.search(text):
         return StepKind.TEST
-    if _EDIT.search(text):
+    if _EDIT_FIRST.match(text) or (_has(text, _EDIT_WORDS) and _EDIT.search(text)):
         return StepKind.EDIT
     if _SEARCH.match(text):
         return StepKind.SEARCH
     return StepKind.VIEW if _VIEW.match(text) else StepKind.EXECUTE
+
+
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
 
 
 def command_of(call: RunCall) -> str:

@@ -13,6 +13,7 @@ from gistpoint.sessions.formats.messages import (
     cost_of,
     is_call,
     message_step,
+    message_texts,
     results_in,
     role_of,
     tokens_of,
@@ -20,7 +21,7 @@ from gistpoint.sessions.formats.messages import (
 )
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.model import Json, NotShown, Run, Step
+from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, object_records
 from gistpoint.sessions.records.values import as_dict, as_list, as_str, first, objects, recoded
@@ -124,6 +125,9 @@ class _Reader(RunReader):
         if index < self._systems:
             return message_step(index, [replace(raws[0], value={"role": "system", "content": raws[0].value})])
         return message_step(index, raws)
+
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        return None if index < self._systems else message_texts(values)
 
     def header(self) -> Run:
         if self._shape in ("array", "lines"):

@@ -24,7 +24,6 @@ from gistpoint.sessions.formats.messages import (
     usage_of,
 )
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
@@ -36,6 +35,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     first,
+    is_deep,
     joined,
     objects,
     when,

@@ -25,7 +25,6 @@ from gistpoint.sessions.formats._codex_records import (
     unwrapped,
 )
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.values import (
@@ -34,6 +33,7 @@ from gistpoint.sessions.records.values import (
     as_text,
     compact,
     first,
+    is_deep,
     joined,
     objects,
     parsed_object,

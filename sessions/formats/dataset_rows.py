@@ -14,12 +14,22 @@ from typing import Literal
 from gistpoint.sessions.formats.benchmarks import HEADER, row_header
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.command_lines import FENCE, call_of_command, calls_in_functions, reports_error
-from gistpoint.sessions.formats.messages import Shell, Turns, message_step, results_in, role_of
+from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts, results_in, role_of
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import NoRunError, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.loading import is_deep
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    StepTexts,
+    Tokens,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.tables import PARQUET, Places, Row, decoded_text, first_row, rows_of
 from gistpoint.sessions.records.values import (
@@ -30,6 +40,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    is_deep,
     objects,
 )
 
@@ -151,6 +162,9 @@ class _Reader(RunReader):
         if self.arrays[0] == _STEPS:
             return _r2e_step(index, raws)
         return message_step(index, raws, self._shell)
+
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        return None if self.arrays[0] == _STEPS else message_texts(values, self._shell)
 
 
 def _r2e_step(index: int, raws: Sequence[Raw]) -> Step:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gistpoint.sessions.formats.messages import Turns, message_step
+from gistpoint.sessions.formats.messages import Turns, message_step, message_texts
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.loading import is_deep
-from gistpoint.sessions.records.model import Json, NotShown, Run, Step
+from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, elements_at, guarded, lines
-from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, objects
+from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_str, first, is_deep, objects
 
 
 class _Reader(RunReader):
@@ -34,6 +33,9 @@ class _Reader(RunReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         step = message_step(index, raws)
         return replace(step, model=step.model or as_str(as_dict(as_dict(raws[0].value).get("metadata")).get("model")))
+
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        return message_texts(values)
 
     def header(self) -> Run:
         metadata = {**as_dict(self._run.get("metadata")), **as_dict(self._transcript.get("metadata"))}

@@ -1,7 +1,7 @@
 """A trial of Harbor, a folder: the agent's transcript, in whatever format it is, with the verifier's outcome.
 
 `result.json` says what came of the trial; the transcript is the first file below `agent` that a reader knows, the one
-in ATIF before the agent's own logs.
+in ATIF before the agent's own logs. Agents that it started are runs of the trial: `TRIAL#ID`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
-from gistpoint.sessions.records.format import Format, Raw, RunReader, SingleRun
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
@@ -44,6 +44,8 @@ class _Reader(RunReader):
         self._result = as_dict(load_record(probe.blob, probe.start, probe.blob.size)[0])
         self._inner: RunReader | None = None
         self._known: Format | None = None
+        self._transcript = FileProbe(probe.blob)
+        self._shown = ""
         for part in [part for part in probe.parts[1:] if part.name.startswith("agent/")][:_MOST_TRIED]:
             if self._open(part):
                 break
@@ -60,19 +62,43 @@ class _Reader(RunReader):
 
     def _open(self, part: Blob) -> bool:
         """Open the transcript if it is one."""
-        from gistpoint.sessions.formats.registry import recognise
-
         probe = FileProbe(part, name=self.probe.name)
         try:
-            known = recognise(probe)
-            entry = next(iter(known.runs(probe)), None)
-            if known.name == self.format or entry is None:
-                return False
+            known, entry = _recognised(probe)
             self._inner, self._known = known.open(probe, entry.id), known
         except RunFileError:
             return False
+        self._transcript, self._shown = probe, entry.id
         self.not_shown = (*known.not_shown, *Harbor.not_shown)
         return True
+
+    def side_runs(self) -> Iterator[RunEntry]:
+        """Yield the runs of the agents that the shown one started, as far as they are in its file."""
+        if self._known is not None:
+            yield from (entry for entry in self._known.runs(self._transcript) if entry.id != self._shown)
+
+    def side_run(self, id: str) -> RunReader | None:
+        """Open a run of the transcript's file, or of another file that the agent left; None if there is none."""
+        known, probe = self._known, self._transcript
+        if known is None or all(entry.id != id for entry in self.side_runs()):
+            part = next((part for part in self.probe.parts if part.name == id), None)
+            if part is None:
+                return None
+            probe = FileProbe(part, name=self.probe.name)
+            known, entry = _recognised(probe)
+            id = entry.id
+        reader = known.open(probe, id)
+        reader.not_shown = known.not_shown if reader.not_shown is None else reader.not_shown
+        return reader
+
+    def _linked(self, links: Sequence[str]) -> tuple[str, ...]:
+        """Return links as they are found from the trial: to another file as to one of its runs."""
+        found: list[str] = []
+        for link in links:
+            end = link.replace("\\", "/").rsplit("/", 1)[-1]
+            parts = (part.name for part in self.probe.parts if end and part.name.endswith(end))
+            found.append(link if link.startswith("#") else next((f"#{name}" for name in parts), link))
+        return tuple(found)
 
     def records(self) -> Iterator[RawRecord]:
         count = 0
@@ -115,7 +141,8 @@ class _Reader(RunReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         names = self._own.get(index)
         if names is None and self._inner is not None:
-            return self._inner.step(index, raws)
+            step = self._inner.step(index, raws)
+            return replace(step, links=self._linked(step.links)) if step.links else step
         ranges = tuple(raw.range for raw in raws)
         if not names or names[0] != "result.json":
             return Step(index, Actor.ENVIRONMENT, StepKind.NOTE, raws[0].range, ranges, label=names[0] if names else "",
@@ -150,6 +177,7 @@ class _Reader(RunReader):
             run,
             format=self.format,
             format_version=inner,
+            links=self._linked(run.links),
             id=as_str(result.get("trial_name")) or run.id,
             task=as_str(result.get("task_name")) or run.task,
             model=as_str(as_dict(agent.get("model_info")).get("name")) or run.model,
@@ -163,6 +191,17 @@ class _Reader(RunReader):
             duration_s=_lasted(acted, done) or _lasted(begun, ended) or run.duration_s,
             derived=run.derived | ({"verdict"} if reward is not None else frozenset()),
         )
+
+
+def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
+    """Return the format of a file that the agent left, and its first run. Raises `RunFileError` if it has none."""
+    from gistpoint.sessions.formats.registry import recognise
+
+    known = recognise(probe)
+    entry = next(iter(known.runs(probe)), None)
+    if entry is None or known.name == Harbor.name:
+        raise RunFileError(f"{probe.blob.name} has no run.")
+    return known, entry
 
 
 def _lasted(begun: float | None, ended: float | None) -> float | None:
@@ -184,7 +223,7 @@ def _reward(result: dict[str, Json]) -> float | None:
     return named if named is not None or len(numbers) != 1 else numbers[0]
 
 
-class Harbor(SingleRun):
+class Harbor(Format):
     """Recognised by the name of a trial with its agent or its outcome."""
 
     name = "harbor"
@@ -199,9 +238,19 @@ class Harbor(SingleRun):
         told = {"agent_info", "agent_result", "verifier_result", "exception_info"} & probe.object.keys()
         return 1.0 if {"trial_name", "task_name"} & probe.object.keys() and told else 0.0
 
-    def reader(self, probe: FileProbe) -> _Reader:
-        """Open the trial."""
-        return _Reader(probe)
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """List the trial, and the runs of the agents that its agent started."""
+        reader = _Reader(probe)
+        yield RunEntry("", reader.header())
+        yield from reader.side_runs()
+
+    def open(self, probe: FileProbe, id: str) -> RunReader:
+        """Open the trial, or a run of another agent in it."""
+        reader = _Reader(probe)
+        found = reader.side_run(id) if id else reader
+        if found is None:
+            raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
+        return found
 
 
 FORMAT = Harbor()

@@ -13,7 +13,7 @@ from gistpoint.sessions.formats.inspect_events import Inputs, InspectTurns, answ
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.loading import is_deep, load_record
+from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Json, NotShown, Result, Run, Step, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import (
@@ -36,6 +36,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    is_deep,
     objects,
     total,
     when,
@@ -359,7 +360,7 @@ class ChunkedSample(_Sample):
 
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment, None if there is none of that name."""
-        if not name.isdigit() or int(name) >= self._attachments.size:
+        if not name.isdecimal() or int(name) >= self._attachments.size:
             return None
         chunk, record = self._attachments.at(int(name))
         return as_text(load_record(self._attachments.blobs[chunk], record.start, record.end)[0])

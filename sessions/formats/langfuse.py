@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from gistpoint.sessions.formats._traces import SpanKind, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
 from gistpoint.sessions.records.format import SingleRun
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
-from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_str, as_text, first, objects, when
+from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_str, as_text, first, is_deep, objects, when
 
 _KINDS: dict[str, SpanKind] = {"GENERATION": "model", "TOOL": "tool", "AGENT": "agent"}
 

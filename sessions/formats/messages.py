@@ -5,10 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
 from gistpoint.sessions.records.format import Raw
-from gistpoint.sessions.records.model import Actor, CutText, Json, Result, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    CutText,
+    Json,
+    Result,
+    RunCall,
+    Step,
+    StepKind,
+    StepTexts,
+    Tokens,
+    step_texts,
+)
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
@@ -293,9 +305,34 @@ def _lone_kind(role: str, index: int) -> StepKind:
     return StepKind.TOOL if role == "tool" else StepKind.UNKNOWN
 
 
-def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], shell: Shell | None) -> Step:
-    replies = [message for message in messages if role_of(message) == "assistant"]
-    answers = [message for message in messages if role_of(message) != "assistant"]
+def message_texts(values: Sequence[Json], shell: Shell | None = None) -> StepTexts | None:
+    """Return the texts of the step that `message_step` makes of a reply and its answers; None for other messages."""
+    messages = [as_dict(value) for value in values]
+    if role_of(messages[0]) != "assistant":
+        return None
+    turn = _turn(messages, shell)
+    results = [result.text for result in turn.results]
+    return step_texts(
+        turn.thought, turn.text, turn.calls, [*results, *(text for item in turn.answers for text in _texts_in(item))]
+    )
+
+
+class _Turn(NamedTuple):
+    """What a reply and its answers say; `results` are those in the reply itself."""
+
+    replies: list[dict[str, Json]]
+    answers: list[dict[str, Json]]
+    thought: str
+    text: str
+    calls: tuple[RunCall, ...]
+    results: list[Result]
+    derived: set[str]
+
+
+def _turn(messages: list[dict[str, Json]], shell: Shell | None) -> _Turn:
+    replies, answers = list[dict[str, Json]](), list[dict[str, Json]]()
+    for message in messages:
+        (replies if role_of(message) == "assistant" else answers).append(message)
     derived = {"kind"}
     parts = [parts_of_reply(message) for message in replies]
     calls = tuple(call for part in parts for call in part.calls)
@@ -303,7 +340,12 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
     if not calls and shell is not None:
         calls = shell.calls(replies[0], text, as_text(answers[0].get("content")) if answers else "")
         derived |= {"calls"} if calls else set()
-    results = [result for part in parts for result in part.results]
+    thought = joined(text for part in parts for text in part.thought)
+    return _Turn(replies, answers, thought, text, calls, [result for part in parts for result in part.results], derived)
+
+
+def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]], shell: Shell | None) -> Step:
+    replies, answers, thought, text, calls, results, derived = _turn(messages, shell)
     written = _written_time(replies[0])
     started, ended = when(written), None
     for number, answer in enumerate(answers):
@@ -325,8 +367,8 @@ def _reply_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]]
     return Step(
         index, Actor.AGENT, kind, raws[0].range,
         tuple(raw.range for raw in raws), label="assistant",
-        thought=joined(text for part in parts for text in part.thought), text=text, calls=calls,
-        results=tuple(results), started=started, ended=ended, naive=is_naive(written),
+        thought=thought, text=text, calls=calls, results=tuple(results),
+        started=started, ended=ended, naive=is_naive(written),
         tokens=tokens_of(usage), cost=cost_of(replies[0], usage), model=_model(replies[0]),
         edits=() if refused else edits_of(calls), derived=frozenset(derived), id=as_str(first(replies[0], "id")),
         flags=frozenset(stopped(replies) | ({"error"} if failed else set()) | ({"refused"} if refused else set())),
@@ -459,10 +501,8 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
         spoken = joined([*parts.texts, *parts.thought])
         return [*parts.results, *([Result("", spoken)] if spoken else [])]
     extra = as_dict(answer.get("extra"))
-    content = first(answer, "content", "output", "tools", "reason")
-    if content is None and "approve" in answer:
-        content = answer["approve"]
-    text = as_text([content] if "type" in as_dict(content) else content)
+    content = _answer(answer)
+    text = _answer_text(content)
     at = _time(answer)
     returncode = as_int(extra.get("returncode"))
     codes = [as_int(as_dict(part.get("outcome")).get("exit_code")) for part in objects(content)]
@@ -486,3 +526,19 @@ def _results(answer: dict[str, Json], position_id: str, started: float | None, d
         is_error = True
         derived.add("results.is_error")
     return [Result(identity, text, is_error, returncode, duration)]
+
+
+def _answer(answer: dict[str, Json]) -> Json:
+    content = first(answer, "content", "output", "tools", "reason")
+    return answer["approve"] if content is None and "approve" in answer else content
+
+
+def _answer_text(content: Json) -> str:
+    return as_text([content] if "type" in as_dict(content) else content)
+
+
+def _texts_in(answer: dict[str, Json]) -> list[str]:
+    """Return the texts of the results in an answer."""
+    if results_in(answer):
+        return [result.text for result in _results(answer, "", None, set())]
+    return [_answer_text(_answer(answer))]

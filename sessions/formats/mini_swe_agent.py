@@ -6,18 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import shell_call
-from gistpoint.sessions.formats.messages import Shell, Totals, Turns, message_step, role_of, tokens_of, usage_of
+from gistpoint.sessions.formats.messages import (
+    Shell,
+    Totals,
+    Turns,
+    message_step,
+    message_texts,
+    role_of,
+    tokens_of,
+    usage_of,
+)
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, Tokens
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, RunCall, Step, StepTexts, Tokens
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.scanning import LightKeys, RawRecord
+from gistpoint.sessions.records.scanning import LightKeys
 from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str, as_text, objects, total
 
-_FENCES = tuple(
-    re.compile(rf"```{name}\s*\n(.*?)\n?```", re.S) for name in ("mswea_bash_command", "bash", "sh")
-)  # fmt: skip
+_FENCES = {
+    f"```{name}": re.compile(rf"```{name}\s*\n((?:[^`\n]++|`(?!``)|\n(?!```))*+)\n?```")
+    for name in ("mswea_bash_command", "bash", "sh")
+}
 _MARKS = ("mswea_bash_command", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
 _REFUSAL = re.compile(r"EXACTLY ONE|\bfound \d+ actions|[Ff]ormat error|triple backticks")
 _TEMPLATE = re.compile(r"\{[{%]")
@@ -29,9 +39,10 @@ _LINE_OF_KEY = re.compile(rb"\n([ \t]*)\{\r?\n([ \t]+)\"")
 
 def _blocks(reply: str) -> list[str]:
     """Return the commands in a reply given as text."""
-    if "```" not in reply:
-        return []
-    return next((found for fence in _FENCES if (found := fence.findall(reply))), [])
+    for opening, fence in _FENCES.items():
+        if opening in reply and (found := fence.findall(reply)):
+            return found
+    return []
 
 
 def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[RunCall, ...]:
@@ -55,10 +66,11 @@ class _Reader(RunReader):
         self._turns = Turns(self._shell)
         self._totals = Totals()
 
-    def records(self) -> Iterator[RawRecord]:
-        yield from super().records()
+    def sum_up(self) -> Iterator[None]:
         if not self._totals.tokens:
-            self._totals.add(_tokens_in(self.probe.blob))
+            for tokens in _tokens_in(self.probe.blob):
+                self._totals.add(tokens)
+                yield
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)
@@ -68,6 +80,9 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         return message_step(index, raws, self._shell)
+
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        return message_texts(values, self._shell)
 
     def _refuses(self, reply: str, answer: str) -> bool:
         """Whether a reply was refused: it has several commands, or none and the answer contains the run's refusal."""
@@ -101,23 +116,23 @@ class _Reader(RunReader):
         )
 
 
-def _tokens_in(blob: Blob) -> Tokens:
-    """Sum the tokens of every reply of an indented file, whose records are not decoded while the index is built.
+def _tokens_in(blob: Blob) -> Iterator[Tokens]:
+    """Sum the tokens of the replies of an indented file, whose records are not decoded for the index, by its chunks.
 
     A key on a line of its own is not part of a text, and its indentation shows the object that it belongs to.
     """
     head = blob.read(0, limits.CHUNK)
     opening = _LINE_OF_KEY.search(head, head.find(b'"messages"') + 1)
     if opening is None or len(opening[2]) <= len(opening[1]):
-        return Tokens()
+        return
     in_response = b"\n" + opening[2] + 2 * opening[2][len(opening[1]) :]
     usage, end = in_response + b'"usage": {', in_response + b"}"
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     find = stringzilla.find
-    sums: dict[bytes, int] = {}
     at, held = 0, b""
     while chunk := blob.read(at, limits.CHUNK):
+        sums: dict[bytes, int] = {}
         at += len(chunk)
         text = held + chunk
         found = find(text, usage)
@@ -127,7 +142,7 @@ def _tokens_in(blob: Blob) -> Tokens:
             found = find(text, usage, closing)
         held = text[found:] if found >= 0 else text[1 - len(usage) :]
         held = held if len(held) < _LONGEST_USAGE else b""
-    return Tokens(*(total([sums.get(name) for name in names]) for names in _COUNTED))
+        yield Tokens(*(total([sums.get(name) for name in names]) for names in _COUNTED))
 
 
 class MiniSweAgent(SingleRun):

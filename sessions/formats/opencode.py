@@ -1,12 +1,14 @@
-"""Exports of opencode: messages in parts; a message of the assistant is one reply, its calls have their results."""
+"""opencode's exports, and the files of its storage: a message of the assistant is one reply, with calls and results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import Totals
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
+from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import (
     Actor,
     FileEdit,
@@ -20,6 +22,7 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
@@ -89,6 +92,48 @@ class _Reader(RunReader):
         return _reply(index, raws, info, parts) if info.get("role") == "assistant" else _asked(index, raws, info, parts)
 
 
+class _StoredReader(_Reader):
+    """Reads a session of the storage: a file for itself, for each message, and for each part of one."""
+
+    def __init__(self, probe: FileProbe) -> None:
+        super().__init__(probe)
+        self.blobs = probe.parts[1:]
+        self._steps: dict[str, int] = {}
+
+    def records(self) -> Iterator[RawRecord]:
+        self.facts["info"] = load_record(self.probe.blob, 0, self.probe.blob.size)[0]
+        for member, blob in enumerate(self.blobs):
+            value, damage = load_record(blob, 0, blob.size)
+            if damage:
+                self.warnings.append(f"{blob.name} {damage}.")
+            yield RawRecord(0, blob.size, value, damage, member)
+
+    def fact(self, key: str) -> Json:
+        return self.facts[key] if key in self.facts else dict(self.probe.object)
+
+    def place(self, fields: Json, step_count: int) -> int:
+        record = as_dict(fields)
+        if "messageID" not in record:
+            self._steps[as_str(record.get("id"))] = step_count
+            return super().place(_as_exported(fields), step_count)
+        self._links += _links([record])
+        return self._steps.get(as_str(record["messageID"]), step_count)
+
+    def completed(self, value: Json) -> Json:
+        return _as_exported(value)
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        records = [as_dict(raw.value) for raw in raws]
+        info = next((record["info"] for record in records if "info" in record), {})
+        parts = [part for record in records for part in as_list(record.get("parts"))]
+        return super().step(index, [replace(raws[0], value={"info": info, "parts": parts}), *raws[1:]])
+
+
+def _as_exported(value: Json) -> Json:
+    """Return the file of a message or of a part as a message of an export has it."""
+    return {"parts": [value]} if "messageID" in as_dict(value) else {"info": value}
+
+
 def _tokens(info: dict[str, Json]) -> Tokens:
     counts = as_dict(info.get("tokens"))
     cache = as_dict(counts.get("cache"))
@@ -145,7 +190,7 @@ def _reply(index: int, raws: Sequence[Raw], info: dict[str, Json], parts: list[d
         thought=_text(parts, "reasoning"),
         text=joined([_text(parts, "text"), *retried, joined([as_str(error.get("name")), told], ": ")]),
         calls=calls, results=results, started=when(span.get("created")), ended=when(span.get("completed")),
-        tokens=_tokens(info), cost=as_float(info.get("cost")), model=as_str(info.get("modelID")),
+        tokens=_tokens(info), cost=as_float(info.get("cost")) or None, model=as_str(info.get("modelID")),
         state={"cwd": as_dict(info.get("path")).get("cwd")} if as_dict(info.get("path")).get("cwd") else {},
         diff="\n".join(diff for diff in diffs if diff) or None,
         edits=(*edits_of(calls), *(FileEdit(path) for path in changed if path not in shown)),
@@ -173,7 +218,7 @@ def _result(part: dict[str, Json]) -> Result:
 
 
 class Opencode(SingleRun):
-    """Recognised by an `info` with the id of a session, and `messages`."""
+    """Recognised by an `info` with the id of a session and `messages`, or by a session's file beside its messages."""
 
     name = "opencode"
     unique_ids = True
@@ -181,10 +226,11 @@ class Opencode(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(("parts.metadata", "parts.snapshot", "parts.state.metadata", "parts.state.attachments", "parts.url"),
                  "the provider's own ids, snapshots of the folder, and copies of a result; a diff is in the step"),
-        NotShown(("parts.tokens", "parts.reason", "parts.source", "parts.mime"),
+        NotShown(("parts.tokens", "parts.reason", "parts.source", "parts.mime", "parts.sessionID",
+                  "parts.messageID"),
                  "counts of a step, which the message has too, and where in the text a file is named"),
         NotShown(("info.summary", "info.system", "info.tools", "info.path", "info.mode", "info.agent", "info.variant",
-                  "info.providerID", "info.parentID", "info.model", "info.finish"),
+                  "info.providerID", "info.parentID", "info.sessionID", "info.model", "info.finish"),
                  "settings of a message, and the changes up to it, which its steps have"),
         NotShown(("info",), "what the header has: name, folder and times of the session", of_run=True),
     )  # fmt: skip
@@ -194,11 +240,13 @@ class Opencode(SingleRun):
         opening = as_dict((as_list(probe.object.get("messages")) or [None])[0])
         if as_str(as_dict(probe.object.get("info")).get("id")).startswith("ses_"):
             return 1.0
+        if probe.parts and as_str(probe.object.get("id")).startswith("ses_"):
+            return 1.0
         return 1.0 if as_str(as_dict(opening.get("info")).get("id")).startswith("msg_") and "parts" in opening else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the session."""
-        return _Reader(probe)
+        return _StoredReader(probe) if probe.parts else _Reader(probe)
 
 
 FORMAT = Opencode()

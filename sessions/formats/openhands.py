@@ -9,7 +9,7 @@ from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import actor_of
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader, unknown_step
-from gistpoint.sessions.records.loading import is_deep, load_record
+from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import (
     Actor,
     FileEdit,
@@ -35,6 +35,7 @@ from gistpoint.sessions.records.values import (
     compact,
     dumped,
     first,
+    is_deep,
     is_naive,
     joined,
     objects,

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats._traces import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
-from gistpoint.sessions.records.loading import is_deep
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import (
@@ -33,6 +32,7 @@ from gistpoint.sessions.records.values import (
     as_str,
     as_text,
     first,
+    is_deep,
     joined,
     objects,
     when,
@@ -172,7 +172,7 @@ def _listed(value: Json) -> Json:
     if not isinstance(value, dict):
         return value
     inner = {key: _listed(item) for key, item in value.items()}
-    if inner and all(key.isdigit() and len(key) < 7 for key in inner):
+    if inner and all(key.isdecimal() and len(key) < 7 for key in inner):
         return [inner[key] for key in sorted(inner, key=int)]
     return inner
 
@@ -186,7 +186,7 @@ def _value(value: Json) -> Json:
         if key == "kvlistValue":
             return {as_str(one.get("key")): _value(one.get("value")) for one in objects(as_dict(item).get("values"))}
         if key == "intValue":
-            return int(item) if isinstance(item, str) and item.lstrip("-").isdigit() and len(item) < 20 else item
+            return int(item) if isinstance(item, str) and item.lstrip("-").isdecimal() and len(item) < 20 else item
         return item
     return value if not holder else None
 
@@ -223,10 +223,10 @@ def _kind(attributes: dict[str, Json], name: str) -> SpanKind:
 
 
 def _time(value: Json) -> float | None:
-    if isinstance(value, str) and value.isdigit():
-        return int(value) / 1e9 if len(value) < 20 else None
+    if isinstance(value, str) and value.isdecimal():
+        return when(int(value) / 1e9) if len(value) < 20 else None
     number = as_float(value)
-    return number / 1e9 if number is not None and number > 1e17 else when(value)
+    return when(number / 1e9 if number is not None and number > 1e17 else value)
 
 
 def _error(value: dict[str, Json]) -> str:

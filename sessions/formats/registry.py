@@ -193,11 +193,30 @@ def _is_vercel(record: dict[str, Json]) -> bool:
     return any(_type(part, "tool-call", "tool-result") for part in contents)
 
 
+def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
+    """Return a test for an SQLite database in whose schema, on its first page, there are some words."""
+    return lambda probe: probe.head.startswith(b"SQLite format 3\0") and all(word in probe.head for word in words)
+
+
+def _is_recorded_calls(probe: FileProbe, method: str = "") -> bool:
+    """Whether a file has pairs of a method and what it was given or returned, on lines or in an array."""
+    first = as_str((probe.array or [None])[0])
+    return "." in first and first.startswith(method)
+
+
 def _is_terminal(probe: FileProbe) -> bool:
     return probe.is_lines and "version" in probe.object and bool({"width", "term"} & probe.object.keys())
 
 
+def _is_opencodes(probe: FileProbe, *beginnings: str) -> bool:
+    return as_str(probe.object.get("id")).startswith(beginnings) and not {"info", "messages"} & probe.object.keys()
+
+
 _KINDS = (
+    Foreign("a part of a message of opencode", "Open its session in the folder session of the storage, or the folder.",
+            lambda probe: _is_opencodes(probe, "prt_", "msg_") and "sessionID" in probe.object),
+    Foreign("a session of opencode without its messages", "Keep it in the storage, beside the folders message and "
+            "part, or export it: opencode export ID.", lambda probe: _is_opencodes(probe, "ses_")),
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
     Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
@@ -211,11 +230,28 @@ _KINDS = (
     Foreign("the summary of a job of Harbor", "List its folder: each trial in it is a run.",
             _has("n_total_trials", "stats")),
     Foreign("messages of LangChain", _CONVERT, _any(_is_langchain)),
-    Foreign("a cassette of VCR in YAML", "Convert it to JSON: it is read then.", _says("interactions:\n")),
-    Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.",
-            lambda probe: isinstance((probe.array or [None])[0], str) and "." in as_str(probe.array[0])),
+    Foreign("a cassette of VCR in YAML", "Convert it to JSON (yq -o json FILE): it is read then.",
+            _says("interactions:\n")),
+    Foreign("a recording of a client's calls to Anthropic's managed agents, made for tests: a method and its data",
+            "It is no export. Export the trace from where it was sent: LangSmith's runs as JSON are read.",
+            lambda probe: _is_recorded_calls(probe, "client.beta.sessions.")),
+    Foreign("a log of calls of an API", "Take the messages of the last request, and its reply.", _is_recorded_calls),
+    Foreign("Cursor's database of chats", "Export the chat there as Markdown, or open the transcripts of its agent "
+            "(agent-transcripts, .jsonl): both are read.", _is_database(b"cursorDiskKV")),
+    Foreign("a database of VS Code's or Cursor's state", "Export the chat: VS Code does so as JSON (Chat: Export "
+            "Chat), Cursor as Markdown.", _is_database(b"ItemTable")),
+    Foreign("opencode's database", "Export the session: opencode export ID.",
+            _is_database(b"session", b"message", b"part", b"CREATE TABLE")),
     Foreign("a session of Kimi", _CONVERT,
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
+    Foreign("a session of Continue", _CONVERT, _has("sessionId", "workspaceDirectory", "history")),
+    Foreign("conversations that ChatGPT exported", _CONVERT, _has("mapping", "current_node")),
+    Foreign("the memory of an agent of smolagents", _CONVERT, _has("step_number", "model_output")),
+    Foreign("the saved state of an agent or a team of AutoGen", _CONVERT,
+            _any(lambda record: _type(record, "TeamState", "AgentState", "AssistantAgentState"))),
+    Foreign("a session of Factory's droid", _CONVERT, _any(lambda record: _type(record, "session_start"))),
+    Foreign("a trace of MLflow", "Export it as OTLP, which is read, or to chat messages.",
+            _any(lambda record: "spans" in as_dict(record.get("data")) and "info" in record)),
     Foreign("a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal),
 )  # fmt: skip

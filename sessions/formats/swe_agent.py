@@ -7,10 +7,22 @@ from dataclasses import replace
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of_command, words
 from gistpoint.sessions.formats.command_lines import FENCE, FUNCTION, PARAMETER, call_of_command, reports_error
-from gistpoint.sessions.formats.messages import Shell, Turns, message_step
+from gistpoint.sessions.formats.messages import Shell, Turns, message_step, message_texts
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRun, unknown_step
-from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    Json,
+    NotShown,
+    Result,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    StepTexts,
+    Tokens,
+    step_texts,
+)
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import LightKeys, elements_at
 from gistpoint.sessions.records.values import (
@@ -85,33 +97,47 @@ class _Reader(RunReader):
                 return as_text(message.get("content"))
         return as_text(first(problem, "text", "problem_statement"))
 
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        if self._history_only:
+            return message_texts(values, _SHELL)
+        value = values[0]
+        if not isinstance(value, dict) or not _STEP_KEYS & value.keys():
+            return None
+        thought, spoken, calls = _said(value)
+        return step_texts(thought, spoken, calls, [as_text(value.get("observation"))] if calls else [])
+
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         if self._history_only:
             return message_step(index, raws, _SHELL)
         value = raws[0].value
         if not isinstance(value, dict) or not _STEP_KEYS & value.keys():
             return unknown_step(index, raws, "step", as_text(value))
+        thought, spoken, calls = _said(value)
         action, observation = as_text(value.get("action")), as_text(value.get("observation"))
-        thought, response = as_text(value.get("thought")), as_text(value.get("response"))
         state = value.get("state")
         known = as_dict(parsed_object(state) if isinstance(state, str) else state)
         diff = known.get("diff")
-        call = call_of_command(action)
-        calls = (call,) if call else ()
         ended = not calls and observation.startswith("Exit")
         kind = StepKind.END if ended else kind_of_command(action) if calls else StepKind.MESSAGE
         failed = True if calls and reports_error(observation, kind) else None
         results = (Result("", observation, failed, None, as_float(value.get("execution_time"))),) if calls else ()
-        thought, spoken = _apart(thought, response, action) if calls else ("", response)
         derived = {"kind"} | ({"calls.tool"} if calls else set()) | ({"results.is_error"} if failed else set())
         return Step(
             index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="step",
-            thought=thought, text=spoken if calls else joined([spoken, observation]),
+            thought=thought, text=spoken,
             calls=calls, results=results,
             state={key: item for key, item in known.items() if key != "diff"},
             diff_so_far=diff if isinstance(diff, str) else None,
             edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset(derived),
         )  # fmt: skip
+
+
+def _said(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
+    """Return thought, text and call of a step; without a call, what the agent got back is part of the text."""
+    call = call_of_command(as_text(value.get("action")))
+    if call is None:
+        return "", joined([as_text(value.get("response")), as_text(value.get("observation"))]), ()
+    return *_apart(as_text(value.get("thought")), as_text(value.get("response")), as_text(value.get("action"))), (call,)
 
 
 def _apart(thought: str, response: str, action: str) -> tuple[str, str]:

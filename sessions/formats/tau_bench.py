@@ -206,13 +206,17 @@ class TauBench(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trial."""
+        counted = RunNames()
         for known, record in _trials(probe):
+            members = as_dict(record.fields)
+            task = as_str(members.get("task_id"))
+            name = counted.name(as_str(first(members, "instance_id", "id", "task_id")) or known)
             if known == id or not id:
-                members = _members(record)
                 info = _info(probe)
-                header = _header(members, known, info)
-                beside = _beside(probe, info, as_str(members.get("task_id")))
-                return _Reader(probe if known == "" else probe.part(record), header, beside)
+                header = _header(_members(record), known, info)
+                reader = _Reader(probe if known == "" else probe.part(record), header, _beside(probe, info, task))
+                reader.reviewed_id = name if known and _SIMULATIONS not in probe.object else ""
+                return reader
         raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.", hint="List it to see the ids.")
 
 

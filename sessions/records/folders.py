@@ -1,4 +1,4 @@
-"""Folders that are one run: a file for each event, or a trial of a benchmark with what its agent and tests left."""
+"""Runs of several files: one for each event, a trial of a benchmark with what its agent left, opencode's storage."""
 
 from __future__ import annotations
 
@@ -30,6 +30,34 @@ def event_files(folder: Path) -> list[PathBlob]:
     found = [entry for entry in inner.iterdir() if EVENT_FILE.fullmatch(entry.name) and entry.is_file()]
     found.sort(key=lambda entry: (len(entry.name.split("-")[1]), entry.name))
     return [PathBlob(entry, f"events/{entry.name}") for entry in found[: limits.MEMBERS]]
+
+
+def session_files(path: Path) -> list[PathBlob]:
+    """Return the files of a session in opencode's storage: its own, then each message and its parts; empty if none.
+
+    Releases differ in where the messages are: beside the folder of the sessions, or in it.
+    """
+    if not (path.name.startswith("ses_") and path.suffix == ".json" and path.is_file()):
+        return []
+    for base in path.parents[1:3]:
+        messages = _sorted((base / "message" / path.stem).glob("*.json"))
+        if messages:
+            break
+    else:
+        return []
+    found = [path]
+    for message in messages:
+        kept = _sorted((base / "part" / message.stem).glob("*.json"))
+        kept = kept or _sorted((base / "part" / path.stem / message.stem).glob("*.json"))
+        found += [message, *kept]
+    return [PathBlob(file, _name(file, base)) for file in found[: limits.MEMBERS] if file.is_file()]
+
+
+def holding_sessions(folders: Collection[str]) -> list[str] | None:
+    """Return those of a folder's folders that hold opencode's sessions and not pieces of them; None if it is none."""
+    if "message" not in folders or "part" not in folders:
+        return None
+    return sorted({"session", "info"} & set(folders)) or None
 
 
 def is_trial(folder: Path, files: Collection[str], folders: Collection[str]) -> bool:
@@ -68,10 +96,16 @@ def trial_files(folder: Path) -> list[PathBlob]:
         found = [folder / _TRIAL_OF_TERMINAL_BENCH, *beside, *kept, *(folder / end for end in ends)]
     else:
         agent = _sorted((folder / "agent").rglob("*"))
-        agent.sort(key=lambda path: (path.name != "trajectory.json", path.suffix not in (".json", ".jsonl")))
+        agent.sort(key=_rank)
         ends = ["verifier/test-stdout.txt", "verifier/ctrf.json", "exception.txt"]
         found = [folder / "result.json", *agent, *(folder / end for end in ends)]
     return [PathBlob(path, _name(path, folder)) for path in found[:_MOST_FILES] if path.is_file()]
+
+
+def _rank(path: Path) -> tuple[bool, bool, bool]:
+    """Return the order in which files are tried as transcripts: those of agents that others started come last."""
+    side = path.name.startswith("agent-") or path.parent.name == "subagents"
+    return path.name != "trajectory.json", side, path.suffix not in (".json", ".jsonl")
 
 
 def _name(path: Path, folder: Path) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.loading import load_record
-from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind
+from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import LightKeys, RawRecord, array_records, guarded, lines, object_records
 
@@ -48,6 +48,8 @@ class RunReader(ABC):
         """What no step shows, if that differs from what the format says."""
         self.facts: dict[str, Json] = {}
         """The run's own members, outside its records; grows while the index is built."""
+        self.reviewed_id = ""
+        """The run's id in the keys of reviews, if it had another one when the first were written."""
 
     def fact(self, key: str) -> Json:
         """Return a member of the outermost object: from the index, else from the beginning or the end of the file."""
@@ -67,6 +69,10 @@ class RunReader(ABC):
             found = object_records(blob, start, self.arrays, self.facts, self.light)
         return guarded(found, blob, self.warnings)
 
+    def sum_up(self) -> Iterator[None]:
+        """Read what the header still lacks when all records are known, a piece at a time."""
+        return iter(())
+
     @abstractmethod
     def header(self) -> Run:
         """Return the header as far as it is known; cheap before `records` was started."""
@@ -74,6 +80,13 @@ class RunReader(ABC):
     @abstractmethod
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         """Make the step from its records, at least one of which is undamaged."""
+
+    def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
+        """Return the texts of the step that `step` makes of undamaged records, or None if it takes the whole step.
+
+        A search needs no more of a step, and most of the time is spent on the rest.
+        """
+        return None
 
     def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
         """Yield what was appended after `offset` and `before` records; None if the records are not lines."""

@@ -14,6 +14,7 @@ import msgspec
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.model import ByteRange, CutText, Json
+from gistpoint.sessions.records.values import is_deep
 
 _DECODER = msgspec.json.Decoder()
 _HOPS = 200
@@ -65,30 +66,18 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
     if len(raw) < end - start:
         return None, "is no longer there"
     try:
-        value = _decode(raw) if len(raw) <= limits.LONG_RECORD else _decode_long(raw, blob.name, start)
+        value = decoded(raw) if len(raw) <= limits.LONG_RECORD else _decode_long(raw, blob.name, start)
     except (ValueError, RecursionError):
         return None, "can't be decoded"
     deep = raw.count(b"{") + raw.count(b"[") > limits.DECODED_DEPTH and is_deep(value)
     return (None, "is nested too deep") if deep else (value, "")
 
 
-def is_deep(value: Json) -> bool:
-    """Whether a value is nested too deeply to be used; never recurses."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(limits.DECODED_DEPTH):
-        if not level:
-            return False
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-    return True
+def decoded(raw: bytes) -> Json:
+    """Return the value; what msgspec refuses, such as half of a surrogate pair, the standard library may still read.
 
-
-def _decode(raw: bytes) -> Json:
-    """Return the value; what msgspec refuses, such as half of a surrogate pair, the standard library may still read."""
+    Bytes that are no text are replaced. Raises ValueError or RecursionError.
+    """
     try:
         return cast("Json", _DECODER.decode(raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -109,7 +98,7 @@ def _decode_long(raw: bytes, member: str, offset: int) -> Json:
         parts += (raw[at:start], b'"', name.encode(), b'"')
         at = end
     parts.append(raw[at:])
-    return _restore(_decode(b"".join(parts)), cut) if cut else _decode(raw)
+    return _restore(decoded(b"".join(parts)), cut) if cut else decoded(raw)
 
 
 def _long_strings(raw: bytes) -> Iterator[tuple[int, int]]:

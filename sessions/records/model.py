@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias, Union
+from typing import NamedTuple, TypeAlias, Union
 
 Json: TypeAlias = Union[bool, int, float, str, list["Json"], dict[str, "Json"], None]  # noqa: UP007 (recursive)
 OWN_FORMAT = "gistpoint"
@@ -104,7 +104,7 @@ class CutText(str):
 def concatenated(texts: Iterable[str]) -> str:
     """Concatenate texts; the parts that are cut in one of them are cut in the result."""
     parts = list(texts)
-    if not any(isinstance(part, CutText) for part in parts):
+    if CutText not in map(type, parts):
         return "".join(parts)
     heads = (f"{part}\n[... cut here]\n" if isinstance(part, CutText) else part for part in parts)
     return CutText(
@@ -299,6 +299,21 @@ class TextScope(StrEnum):
     """Texts of the raw records that no other field has."""
 
 
+class StepTexts(NamedTuple):
+    """What a search reads of a step: its texts as `parts_of` yields them, and the tools of its calls."""
+
+    parts: Sequence[tuple[TextScope, int, str]]
+    tools: Sequence[str]
+
+
+def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Iterable[str]) -> StepTexts:
+    """Return the texts of a step that has these alone."""
+    parts = [(TextScope.THOUGHT, 0, thought), (TextScope.TEXT, 0, text)]
+    parts += [(TextScope.CALL, number, call_text(call)) for number, call in enumerate(calls)]
+    parts += [(TextScope.RESULT, number, result) for number, result in enumerate(results)]
+    return StepTexts(parts, [call.tool for call in calls])
+
+
 def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
     """Yield every text of a step in display order, with its scope and its number among the texts of that scope."""
     yield TextScope.THOUGHT, 0, step.thought
@@ -315,6 +330,9 @@ def call_text(call: RunCall) -> str:
     """Return the arguments of a call: an object's by name, nested ones as JSON; others as recorded."""
     if not call.parsed:
         return call.arguments
+    if len(call.parsed) == 1:
+        ((key, value),) = call.parsed.items()
+        return concatenated((f"{key}: ", value if isinstance(value, str) else json_text(value)))
     lines: list[str] = []
     for key, value in call.parsed.items():
         lines += ["\n" if lines else "", f"{key}: ", value if isinstance(value, str) else json_text(value)]
@@ -329,10 +347,20 @@ def also_text(step: Step) -> str:
     return concatenated(lines)
 
 
+TOO_DEEP = "[nested too deep to be shown; the file has it]"
+
+
 def json_text(value: Json, indent: int | None = 2) -> str:
-    """Return a value as JSON; strings that were cut because of their length are cut in it too."""
-    if not _has_cut(value):
-        return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    """Return a value as JSON, or that it is nested too deep; strings that were cut for their length are cut in it."""
+    try:
+        if not _has_cut(value):
+            return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+        return _json_with_cuts(value, indent)
+    except RecursionError:
+        return TOO_DEEP
+
+
+def _json_with_cuts(value: Json, indent: int | None) -> str:
     cut: dict[str, CutText] = {}
     nonce = os.urandom(8).hex()
     shown = json.dumps(_marked(value, cut, nonce), ensure_ascii=False, indent=indent, default=str)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.indented import Layout, PlainRecords
 from gistpoint.sessions.records.loading import IN_TEXT, load_record
 from gistpoint.sessions.records.model import Json
 
@@ -25,12 +26,6 @@ _OPENING = re.compile(r'\{\s*+"[^"\\]{1,60}"\s*+:')
 _SCALAR = re.compile(r"[^,\]}\s]+")
 _INDENTED = re.compile(r"\[\r?\n([ \t]+)(?=[{\[])")
 _KEY_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
-_LAST_RECORDS = 24
-"""Number of last records that are read, enough for the last step: a call and its results are close together."""
-_WINDOWS = (1 << 20, 1 << 22, 1 << 24)
-_BEFORE = 256
-_INDENT = re.compile(rb"\n([ \t]+)\Z")
-_FIRST_KEY = re.compile(rb'\{\s*"[^"\\]{1,60}"\s*:')
 
 
 class RawRecord(NamedTuple):
@@ -295,12 +290,28 @@ class Scanner:
         less. One match covers the border of two records: the brace that closes the first, the bracket that opens the
         second, and a light key on its first line.
         """
-        outer = indent[: 2 * len(indent) - len(keys)] if 2 * len(indent) > len(keys) else ""
+        layout = Layout(indent, keys, light.names)
         names = "|".join(re.escape(name) for name in light.names)
         key = rf'{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))'
         pattern = re.compile(
-            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^ \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{outer}(\]))"
+            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^ \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{layout.outer}(\]))"
         )
+        self.seek(self._base + self._text.index("\n", self._at))
+        following = f",\n{indent}{{"
+        while True:
+            plain = PlainRecords(self.blob, self.position, self.end, layout)
+            for start, end, fields in plain:
+                yield RawRecord(start, end, fields)
+            self.seek(plain.at)
+            for record in self._by_lines(pattern):
+                yield record
+                if record.end - plain.at > limits.CHUNK and self._text.startswith(following, record.end - self._base):
+                    self.seek(record.end + 1)
+                    break
+            else:
+                return
+
+    def _by_lines(self, pattern: re.Pattern[str]) -> Iterator[RawRecord]:
         start, fields = -1, dict[str, Json]()
         for match in self._borders(pattern):
             before, what, name, text, number, later, later_text, later_number, _ = match.groups()
@@ -529,69 +540,3 @@ def array_records(blob: Blob, start: int, light: LightKeys | None) -> Iterator[R
 def _beyond(scanner: Scanner) -> Iterator[RawRecord]:
     if scanner.peek().strip("\0"):
         yield RawRecord(scanner.position, scanner.end, None, "is after the end of the JSON text")
-
-
-def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
-    """Return the last records in order, decoded, read from the end of the file; `first` is the position of the first.
-
-    Only two layouts allow that: arrays whose records are indented on lines of their own, and JSON lines. The result is
-    empty if it is uncertain that it is the end of the same array: then the index has to be built.
-    """
-    start, end = first
-    before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))
-    indent = _INDENT.search(before)
-    opening = _FIRST_KEY.match(blob.read(start, _BEFORE))
-    if opening is None:
-        return []
-    for window in _WINDOWS:
-        at = max(end, blob.size - window)
-        text = blob.read(at, blob.size - at)
-        if indent is not None:
-            places = _last_indented(text, indent[1], opening[0])
-        else:
-            places = _last_lines(text) if blob.read(end, 1) == b"\n" else []
-        if places:
-            return _decoded(blob, at, places)
-        if at == end:
-            break
-    return []
-
-
-def _last_indented(text: bytes, indent: bytes, opening: bytes) -> list[tuple[int, int]]:
-    """Return the positions of the last records of the array that continues at the beginning of `text`."""
-    over = re.search(rb"\n(?!" + indent + rb")[ \t]*+[\]\"]", text)
-    if over is None or text[over.end() - 1 : over.end()] != b"]":
-        return []
-    head = b"\n" + indent + opening[:1]
-    closing = re.compile(rb"\n" + indent + rb"\}(?=[,\r\n])")
-    found: list[tuple[int, int]] = []
-    right = over.start()
-    while len(found) < _LAST_RECORDS and (left := text.rfind(head, 0, right)) >= 0:
-        begin = left + len(head) - 1
-        end = closing.search(text, begin, over.start() + 1)
-        if end is None or end.end() > (found[-1][0] if found else over.end()) or not text.startswith(opening, begin):
-            return []
-        found.append((begin, end.end()))
-        right = left
-    return found[::-1]
-
-
-def _last_lines(text: bytes) -> list[tuple[int, int]]:
-    """Return the positions of the last whole lines; the first piece of `text` may be the end of a longer one."""
-    found: list[tuple[int, int]] = []
-    right = len(text)
-    while len(found) < _LAST_RECORDS and (left := text.rfind(b"\n", 0, right)) >= 0:
-        if text[left + 1 : right].strip():
-            found.append((left + 1, right))
-        right = left
-    return found[::-1]
-
-
-def _decoded(blob: Blob, at: int, places: list[tuple[int, int]]) -> list[RawRecord]:
-    records: list[RawRecord] = []
-    for start, end in places:
-        fields, damage = load_record(blob, at + start, at + end)
-        if damage:
-            return []
-        records.append(RawRecord(at + start, at + end, fields))
-    return records

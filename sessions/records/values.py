@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from gistpoint.sessions.records.model import CutText, Json, concatenated, json_text
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenated, json_text
 
 _YEAR_9999 = 253_000_000_000
 
@@ -71,7 +72,10 @@ def as_text(value: Json) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return joined(_part(part) for part in value)
+        try:
+            return joined(_part(part) for part in value)
+        except RecursionError:
+            return TOO_DEEP
     if isinstance(value, dict) and isinstance(value.get("text"), str):
         return as_text(value["text"])
     return dumped(value)
@@ -135,7 +139,7 @@ def joined(parts: Iterable[str], separator: str = "\n") -> str:
     texts = [part for part in parts if part]
     if len(texts) == 1:
         return texts[0]
-    if not any(isinstance(text, CutText) for text in texts):
+    if CutText not in map(type, texts):
         return separator.join(texts)
     return concatenated([texts[0], *(piece for text in texts[1:] for piece in (separator, text))])
 
@@ -193,7 +197,22 @@ def parsed_object(text: str) -> dict[str, Json] | None:
         value: Json = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not is_deep(value) else None
+
+
+def is_deep(value: Json) -> bool:
+    """Whether a value is nested too deeply to be used; never recurses."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limits.DECODED_DEPTH):
+        if not level:
+            return False
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return True
 
 
 def total(values: Sequence[int | None]) -> int | None:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
+from typing import TypeAlias
 
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records import limits
@@ -25,6 +26,7 @@ from gistpoint.sessions.records.model import (
     Run,
     Step,
     StepKind,
+    StepTexts,
     parts_of,
     settled_verdict,
 )
@@ -32,6 +34,10 @@ from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.runs.leftovers import Leftovers
 
 _NONE = 0xFFFFFFFF
+_Place: TypeAlias = tuple[int, int, int]
+"""Member, start and end of a record."""
+_Loaded: TypeAlias = tuple[Json, str]
+"""The value of a record and its fault."""
 
 
 class StepIndex:
@@ -45,7 +51,6 @@ class StepIndex:
         self._owner = array("I")
         self._first = array("I")
         self._last = array("I")
-        self._count = array("I")
         self._sorted = True
         self._shift_at = [0]
         self._shift_to = [0]
@@ -80,11 +85,9 @@ class StepIndex:
             step = len(self._first)
             self._first.append(number)
             self._last.append(number)
-            self._count.append(1)
         else:
             self._next[self._last[step]] = number
             self._last[step] = number
-            self._count[step] += 1
         self._owner.append(step)
         self._count_number(step, numbered, first=self._first[step] == number)
 
@@ -129,13 +132,9 @@ class StepIndex:
         """Remove the last record, which must be a step of its own."""
         for values in (self._start, self._end, self._member, self._next, self._owner):
             values.pop()
-        for values in (self._first, self._last, self._count):
+        for values in (self._first, self._last):
             values.pop()
         self._numbers -= 1
-
-    def records_in(self, step: int) -> int:
-        """Return how many records a step has so far."""
-        return self._count[step]
 
     def records(self, step: int) -> list[tuple[int, int, int]]:
         """Return member, start and end of each record of a step."""
@@ -145,6 +144,10 @@ class StepIndex:
             found.append((self._member[at], self._start[at], self._end[at]))
             at = self._next[at]
         return found
+
+    def record(self, number: int) -> tuple[int, int, int, int]:
+        """Return the step of a record, its member, start and end."""
+        return self._owner[number], self._member[number], self._start[number], self._end[number]
 
     def step_at(self, member: int, offset: int) -> int | None:
         """Return the step whose record holds a byte, None between records."""
@@ -188,7 +191,7 @@ class RunDocument:
     """One run; every method may be called from any thread.
 
     Reading a step builds the index up to that step. `build` builds all of it, in slices of 8 ms, so that it can run
-    beside a screen. The last known step is complete only when the index is.
+    beside a screen. The last known step is complete only when the index is, and the header when the run is `summed_up`.
     """
 
     def __init__(
@@ -213,6 +216,8 @@ class RunDocument:
         self._index = StepIndex()
         self._scan: Iterator[RawRecord] | None = None
         self._finished = False
+        self._totals: Iterator[None] | None = None
+        self._summed_up = False
         self._indexed_bytes = 0
         self._position = (0, 0)
         self._ending = b""
@@ -269,6 +274,11 @@ class RunDocument:
         return self._finished
 
     @property
+    def summed_up(self) -> bool:
+        """Whether the header is complete too, for which a format may read the file again after its index."""
+        return self._summed_up
+
+    @property
     def changed(self) -> bool:
         """Whether the size changed since the index was finished: the run is still being written. Open it again."""
         return self._finished and sum(blob.size for blob in self._reader.blobs) != self._indexed_bytes
@@ -279,14 +289,21 @@ class RunDocument:
         return tuple(self._reader.blobs)
 
     def build(self, on_progress: Callable[[IndexProgress], None] | None = None, cancel: CancelToken = NEVER) -> None:
-        """Build the whole index; raises `CancelledError` when cancelled, and can be called again."""
-        while not self._finished:
+        """Build the whole index and the header; raises `CancelledError` when cancelled, and can be called again."""
+        while not self._summed_up:
             cancel.check()
-            self._advance(lambda: False)
+            self.advance()
             if on_progress is not None:
                 on_progress(self.progress)
-            if not self._finished:
+            if not self._summed_up:
                 time.sleep(_REST_S)
+
+    def advance(self) -> None:
+        """Build the index, then complete the header, for one slice of time."""
+        if self._finished:
+            self._sum_up()
+        else:
+            self._advance(lambda: False)
 
     @property
     def progress(self) -> IndexProgress:
@@ -324,9 +341,18 @@ class RunDocument:
                 if enough() or (not count % 16 and time.monotonic() > until):
                     return
             self._finished = True
+            self._totals = self._reader.sum_up()
             self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
+
+    def _sum_up(self) -> None:
+        with self._lock:
+            until = time.monotonic() + _SLICE_S
+            for _ in self._totals or ():
+                if time.monotonic() > until:
+                    return
+            self._summed_up = True
 
     def _last_bytes(self) -> bytes:
         start = max(0, self._indexed_bytes - _ENDING)
@@ -352,26 +378,52 @@ class RunDocument:
                 self._reader.warnings.pop()
                 with self._cache_lock:
                     self._cache.pop(self._index.step_count, None)
-            self._scan, self._finished = more, False
+            self._scan, self._finished, self._summed_up = more, False, False
             return True
 
     def step(self, index: int) -> Step:
         """Return a step. Raises IndexError if there is none."""
+        places, cached = self._places(index)
+        return cached or self._parsed(index, places, None)
+
+    def texts(self, index: int, wanted: Callable[[Noted], bool]) -> StepTexts:
+        """Return the texts of a step, without building the rest of it if its format allows that.
+
+        Of texts that no field of the step has, those that are not `wanted` may be missing.
+        """
+        places, step = self._places(index)
+        if step is None:
+            texts, also = None, list[Noted]()
+            with self._lock:
+                loaded = self._loaded(places)
+                if not any(damage for _, damage in loaded):
+                    values = [self._shown_of(index, number, value) for number, (value, _) in enumerate(loaded)]
+                    texts = self._reader.texts(index, values)
+                    also = [] if texts is None else self._leftovers.of_texts(values, texts)
+            if texts is not None and not any(map(wanted, also)):
+                return texts
+            step = self._parsed(index, places, loaded)
+        return StepTexts(list(parts_of(step)), [call.tool for call in step.calls])
+
+    def _places(self, index: int) -> tuple[list[_Place], Step | None]:
+        """Return the records of a step, and the step if it is in the cache."""
         if index < 0 or not self.ensure(index):
             raise IndexError(index)
         with self._lock:
-            version = self._index.records_in(index)
             places = self._index.records(index)
         with self._cache_lock:
             cached = self._cache.get(index)
-            if cached is not None and cached[0] == version:
-                self._cache.move_to_end(index)
-                return cached[2]
+            if cached is None or cached[0] != len(places):
+                return places, None
+            self._cache.move_to_end(index)
+            return places, cached[2]
+
+    def _parsed(self, index: int, places: list[_Place], loaded: list[_Loaded] | None) -> Step:
         with self._lock:
-            step = self._parse(index, places)
+            step = self._parse(index, places, self._loaded(places) if loaded is None else loaded)
         size = sum(end - start for _, start, end in places)
         with self._cache_lock:
-            self._remember(index, version, size, step)
+            self._remember(index, len(places), size, step)
         return step
 
     def last_step(self) -> Step | None:
@@ -379,7 +431,7 @@ class RunDocument:
 
         Its `index` is a guess: the number of steps is not known yet.
         """
-        from gistpoint.sessions.records.scanning import last_records
+        from gistpoint.sessions.records.last import last_records
 
         if self._another is None or self._reader.divided or len(self._reader.blobs) != 1 or not self.ensure(0):
             return None
@@ -401,16 +453,19 @@ class RunDocument:
         origin = blob.origin if isinstance(blob, SliceBlob) else 0
         return Raw(ByteRange(blob.name, origin + start, origin + end), value, damage)
 
-    def _parse(self, index: int, places: list[tuple[int, int, int]]) -> Step:
-        raws: list[Raw] = []
-        for member, start, end in places:
-            blob = self._reader.blobs[member]
-            value, damage = self._reader.load(blob, start, end)
-            raws.append(self._raw(blob, start, end, value, damage))
+    def _loaded(self, places: list[_Place]) -> list[_Loaded]:
+        blobs, load = self._reader.blobs, self._reader.load
+        return [load(blobs[member], start, end) for member, start, end in places]
+
+    def _parse(self, index: int, places: list[_Place], loaded: list[_Loaded]) -> Step:
+        raws = [
+            self._raw(self._reader.blobs[member], start, end, value, damage)
+            for (member, start, end), (value, damage) in zip(places, loaded, strict=True)
+        ]
         sound = [raw for raw in raws if not raw.damage]
         if not sound:
             return self._damaged(index, raws, places)
-        whole = [self._shown_of(index, number, raw) for number, raw in enumerate(sound)]
+        whole = [replace(raw, value=self._shown_of(index, number, raw.value)) for number, raw in enumerate(sound)]
         step = self._reader.step(index, whole)
         parts = [text for _, _, text in parts_of(step)]
         also = self._leftovers.of_step((raw.value for raw in whole), step, parts)
@@ -420,11 +475,10 @@ class RunDocument:
             flags.add("long")
         return replace(step, flags=step.flags | flags, records=tuple(raw.range for raw in raws)) if flags else step
 
-    def _shown_of(self, index: int, number: int, raw: Raw) -> Raw:
-        value = self._reader.part(index, number, self._reader.completed(raw.value))
-        return raw if value is raw.value else replace(raw, value=value)
+    def _shown_of(self, index: int, number: int, value: Json) -> Json:
+        return self._reader.part(index, number, self._reader.completed(value))
 
-    def _damaged(self, index: int, raws: list[Raw], places: list[tuple[int, int, int]]) -> Step:
+    def _damaged(self, index: int, raws: list[Raw], places: list[_Place]) -> Step:
         member, start, end = places[0]
         raw = self._reader.blobs[member].read(start, min(end - start, limits.RAW_SHOWN))
         shown = raw.decode("utf-8", "replace")
@@ -469,6 +523,19 @@ class RunDocument:
                 break
         return b"\n".join(parts)
 
+    def record(self, number: int, limit: int) -> tuple[int, bytes] | None:
+        """Return the step of a record and up to `limit` bytes of it; None if there is no such record.
+
+        Records are counted in the order in which they are read, which is that of the file.
+        """
+        while not self._finished and self._index.record_count <= number:
+            self._advance(lambda: self._index.record_count > number)
+        if number >= self._index.record_count:
+            return None
+        with self._lock:
+            step, member, start, end = self._index.record(number)
+        return step, self._reader.blobs[member].read(start, min(end - start, limit))
+
     def full_text(self, text: str) -> Iterator[str]:
         """Yield a text of a step in pieces: the text itself, or all of it if it was cut because of its length."""
         if not isinstance(text, CutText):
@@ -481,6 +548,11 @@ class RunDocument:
             source = piece.source if isinstance(piece, Escaped) else piece
             blob = next((blob for blob in self._reader.blobs if blob.name == source.member), self._reader.blobs[0])
             yield from text_pieces(blob, source, escaped=isinstance(piece, Escaped))
+
+    @property
+    def reviewed_id(self) -> str:
+        """The id of the run in its file, as reviews have it; empty if it is the only one."""
+        return self._reader.reviewed_id or self.id
 
     @property
     def renumbered(self) -> bool:
@@ -511,7 +583,7 @@ class RunDocument:
         Builds the index up to the byte.
         """
         while not self._finished and self._position <= (member, offset):
-            self._advance(lambda: self._position > (member, offset))
+            self._advance(lambda: False)
         with self._lock:
             return self._index.stretch_at(member, offset)
 

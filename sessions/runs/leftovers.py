@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Container, Iterable, Iterator
 
-from gistpoint.sessions.records.model import CutText, Json, Noted, NotShown, Run, Step
+from gistpoint.sessions.records.model import CutText, Json, Noted, NotShown, Run, Step, StepTexts
 
 EVERYWHERE = (
     NotShown(
@@ -63,6 +63,11 @@ class Leftovers:
         arguments = {id(call.parsed) for call in step.calls}
         found = [text for value in values for text in self._in_records.below(value, arguments)]
         return tuple(_without(found, shown))
+
+    def of_texts(self, values: Iterable[Json], texts: StepTexts) -> list[Noted]:
+        """Return what `of_step` returns, and possibly more: texts that other fields of the step have."""
+        found = [text for value in values for text in self._in_records.below(value)]
+        return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
         """Return the texts of a run's own members that its header lacks."""

@@ -25,13 +25,23 @@ from gistpoint.sessions.records.archives import (
     SliceBlob,
     opened,
 )
-from gistpoint.sessions.records.folders import event_files, holds_trials, is_trial, run_files, trial_files
+from gistpoint.sessions.records.folders import (
+    event_files,
+    holding_sessions,
+    holds_trials,
+    is_trial,
+    run_files,
+    session_files,
+    trial_files,
+)
 from gistpoint.sessions.records.format import Format, RunEntry
 from gistpoint.sessions.records.model import Run, StepKind
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
 
 _UNKNOWN = "is in no format that is known here"
+_MEANT = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", ".parquet"))
+"""The ends of names by which a file of a folder seems to be meant as a run."""
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
 """Whether a file is wanted."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
@@ -65,6 +75,7 @@ def files_of(path: Path) -> Iterator[Path]:
             folders.remove("events")
             yield here
             continue
+        folders[:] = holding_sessions(folders) or folders
         if is_trial(here, files, folders):
             folders.clear()
             yield here
@@ -79,12 +90,17 @@ def files_of(path: Path) -> Iterator[Path]:
 
 
 def list_runs(
-    paths: Iterable[str | Path], *, cancel: CancelToken = NEVER, wants: Wants = lambda _probe, _format: True
+    paths: Iterable[str | Path],
+    *,
+    cancel: CancelToken = NEVER,
+    wants: Wants = lambda _probe, _format: True,
+    tells_unread: bool = False,
 ) -> Iterator[Listed]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files in a folder or archive that are not runs are skipped; files that were named are listed with their problem.
-    The runs of files that are not wanted are left out.
+    The runs of files that are not wanted are left out. With `tells_unread` files in a folder are listed with their
+    problem too if they can't be read, or are in no known format and named as runs are.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -97,6 +113,8 @@ def list_runs(
             for listed in _guarded(str(file), partial(_in_file, file, wants)):
                 if listed.header is not None or not inside or _is_reported(listed):
                     yield listed
+                elif tells_unread and (not listed.is_verdict or file.suffix.lower() in _MEANT):
+                    yield replace(listed, problem=listed.problem.partition(" Known: ")[0])
 
 
 def _is_reported(listed: Listed) -> bool:
@@ -240,9 +258,9 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
         raise RunFileError(f"{path} is a folder of several files.", hint="Name one of them, or list the folder.")
     if not path.is_file():
         raise RunFileError(f"{path} is not a regular file.")
-    trial = trial_files(path.parent) if path.name in ("result.json", "results.json") else []
-    if trial:
-        return FileProbe(trial[0], name=str(path), parts=trial), id
+    parts = trial_files(path.parent) if path.name in ("result.json", "results.json") else session_files(path)
+    if parts:
+        return FileProbe(parts[0], name=str(path), parts=parts), id
     blob = opened(FileBlob(path))
     if isinstance(blob, Archive):
         return _in_archive(path, blob, id)

@@ -123,6 +123,16 @@ def _plain_call(call: RunCall) -> str:
     return " ".join(f"{call.tool} {values[0] if values else ''}"[: _WORDS * 4].split())[:_WORDS]
 
 
+def money(dollars: float) -> str:
+    """Return an amount of US dollars: whole cents, and below one of them hundredths."""
+    return f"${dollars:,.2f}" if not dollars or abs(dollars) >= 0.01 else f"${dollars:.4f}"
+
+
+def about(run: Run, field: str) -> str:
+    """Return the tilde of a value of a run's header that its file does not say; empty for any other."""
+    return "~" if field in run.derived else ""
+
+
 def moment(seconds: float, *, naive: bool) -> str:
     """Return a time as ISO 8601, without a time zone if it was written without one."""
     at = datetime.fromtimestamp(seconds, UTC)

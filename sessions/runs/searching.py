@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 from gistpoint.core.errors import UserError
@@ -12,7 +12,7 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.search_code import required_literals
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
-from gistpoint.sessions.records.model import CutText, Step, TextScope, concatenated, parts_of
+from gistpoint.sessions.records.model import CutText, Noted, StepTexts, TextScope, concatenated
 from gistpoint.sessions.runs.document import RunDocument
 
 _TIMEOUT_S = 2.0
@@ -72,17 +72,23 @@ class Query:
         self._plain = None if regex else pattern
         self._ignore = ignore
 
-    def hits(self, run: str, document: RunDocument, step: Step) -> Iterator[Hit]:
-        """Yield the matches in a step, in display order."""
-        for scope, part, text in parts_of(step):
+    def hits(self, run: str, document: RunDocument, step: int, texts: StepTexts) -> Iterator[Hit]:
+        """Yield the matches in the texts of a step, in display order."""
+        for scope, part, text in texts.parts:
             if scope not in self.scopes:
                 continue
             if scope is TextScope.CALL:
-                text = concatenated([f"{step.calls[part].tool}\n", text])
+                text = concatenated((f"{texts.tools[part]}\n", text))
             if isinstance(text, CutText):
-                yield from self._in_pieces(run, document, step.index, scope, part, text)
+                yield from self._in_pieces(run, document, step, scope, part, text)
             elif text:
-                yield from self._in_text(run, step.index, scope, part, text, 0)
+                yield from self._in_text(run, step, scope, part, text, 0)
+
+    def may_match(self, noted: Noted) -> bool:
+        """Whether the pattern matches in the lines that show a text that no field of the step has."""
+        if self._plain is None or "\n" in self._plain or isinstance(noted.text, CutText):
+            return True
+        return next(self._spans(f"{noted.path}: {noted.text}"), None) is not None
 
     def _in_text(self, run: str, step: int, scope: TextScope, part: int, text: str, offset: int) -> Iterator[Hit]:
         for start, end in self._spans(text):
@@ -90,8 +96,10 @@ class Query:
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         if self._plain is not None and (not self._ignore or (text.isascii() and self._plain.isascii())):
-            yield from _places(text.lower(), self._plain.lower()) if self._ignore else _places(text, self._plain)
-            return
+            return _places(text.lower(), self._plain.lower()) if self._ignore else _places(text, self._plain)
+        return self._matches(text)
+
+    def _matches(self, text: str) -> Iterator[tuple[int, int]]:
         try:
             for match in self._pattern.finditer(text, timeout=_TIMEOUT_S):
                 if match.start() < match.end():
@@ -115,10 +123,12 @@ class Query:
 
 
 def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
-    at, length = text.find(wanted), len(wanted)
+    find, length = text.find, len(wanted)
+    at = find(wanted)
     while at >= 0:
-        yield at, at + length
-        at = text.find(wanted, at + length)
+        end = at + length
+        yield at, end
+        at = find(wanted, end)
 
 
 def _byte_forms(pattern: str, ignore: bool) -> tuple[bytes, ...] | None:
@@ -143,33 +153,35 @@ def _longest_word(literals: Iterable[str]) -> str:
 
 
 def _line(text: str, start: int, end: int) -> str:
-    left = max(text.rfind("\n", 0, start) + 1, start - _AROUND)
-    right = text.find("\n", end)
-    return text[left : min(end + _AROUND, right if right >= 0 else len(text))]
+    first = max(start - _AROUND, 0)
+    left = text.rfind("\n", first, start) + 1
+    right = text.find("\n", end, end + _AROUND)
+    return text[left or first : right if right >= 0 else end + _AROUND]
 
 
-def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Iterator[int]:
+def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -> Generator[int, int | None]:
     """Yield the offsets of `forms` in the raw bytes, in order; of `forms` in any case, if `lower`.
 
-    Bytes that only Unicode takes for the same letters in another case count too, so that there may be too many offsets
-    but never too few.
+    An offset that is sent says where to go on. Bytes that only Unicode takes for the same letters in another case count
+    too, so that there may be too many offsets but never too few.
     """
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     find = stringzilla.utf8_uncased_search if lower else stringzilla.find
     longest = max(len(form) for form in forms)
-    at, kept = 0, b""
+    at, kept, wanted = 0, b"", 0
     while chunk := blob.read(at, limits.CHUNK):
         window = kept + chunk
         base = at - len(kept)
-        found: set[int] = set()
-        for form in forms:
-            place = find(window, form)
-            while place >= 0:
-                if place + len(form) > len(kept):
-                    found.add(base + place)
-                place = find(window, form, place + 1)
-        yield from sorted(found)
+        starts = (max(wanted - base, len(kept) - len(form) + 1, 0) for form in forms)
+        places = [find(window, form, start) for form, start in zip(forms, starts, strict=True)]
+        while (place := min((place for place in places if place >= 0), default=-1)) >= 0:
+            wanted = max(wanted, (yield base + place) or 0)
+            start = max(wanted - base, place + 1)
+            places = [
+                find(window, form, start) if 0 <= known < start else known
+                for form, known in zip(forms, places, strict=True)
+            ]
         at += len(chunk)
         kept = window[1 - longest :] if longest > 1 else b""
 
@@ -177,7 +189,7 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
 def search_document(document: RunDocument, query: Query, *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
     """Yield the matches of one run in order. The bytes are searched first; only steps that match are parsed."""
     for index in _candidates(document, query, cancel):
-        yield from query.hits(document.name, document, document.step(index))
+        yield from query.hits(document.name, document, index, document.texts(index, query.may_match))
 
 
 def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int]:
@@ -190,12 +202,19 @@ def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Ite
         return
     seen: set[int] = set()
     for member, blob in enumerate(document.blobs):
-        known_to = 0
-        for offset in search_bytes(blob, query.forms, lower=query.lower):
-            if offset < known_to:
-                continue
+        places = search_bytes(blob, query.forms, lower=query.lower)
+        offset = next(places, None)
+        while offset is not None:
             cancel.check()
             step, known_to = document.stretch_covering(member, offset)
             if step is not None and step not in seen:
                 seen.add(step)
                 yield step
+            offset = _after(places, known_to)
+
+
+def _after(places: Generator[int, int | None], offset: int) -> int | None:
+    try:
+        return places.send(offset)
+    except StopIteration:
+        return None

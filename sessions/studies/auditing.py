@@ -52,11 +52,15 @@ def audit(study: StudyFolder) -> Iterator[AuditFinding]:
     yield from _grounds(study)
     yield from _journals(study)
     yield from _erased(study)
+    for difference in study.store.differences():
+        yield AuditFinding("store_differs", difference)
+    if study.store.away:
+        yield AuditFinding("store_away", f"What others wrote since is not looked at: {study.store.away}", note=True)
 
 
 def _log(study: StudyFolder) -> Iterator[AuditFinding]:
     """Look at each line of the log by itself."""
-    store = study.store.log
+    store = study.files.log
     owners = {found.id: name_in(found.writer) for found in study.attempts()}
     for path in store.files():
         where, writer = f"{store.folder.name}/{path.name}", writer_of(path)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.kinds.folder import read_task
@@ -16,19 +16,21 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.declaration import Study, StudyTask
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import Fact, StudyError, StudyOperation, StudyOperationKind
-from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
+from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt, StudyStore
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.journal import JOURNAL, first_event
+from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
 from gistpoint.sessions.studies.erasing import delete_local, local_leftovers, refuse_open
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.tasks import StudyTasks, read_tasks
-from gistpoint.sessions.studies.writers import machine_of
 from gistpoint.sessions.tasks import TaskStore
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.glances import GlanceBook
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +49,28 @@ class LocalAttempt:
 class StudyFolder:
     """A study as one process works with it."""
 
-    def __init__(self, root: Path, locations: Locations, clock: TimeSource) -> None:
-        """Open the study in `root`. Raises `StudyError` if it can't be used, naming file and key."""
+    def __init__(
+        self,
+        root: Path,
+        locations: Locations,
+        clock: TimeSource,
+        shared: Callable[[FolderStore], StudyStore] | None = None,
+    ) -> None:
+        """Open the study in `root`. Raises `StudyError` if it can't be used, naming file and key.
+
+        `shared` returns the store of which the folder is a copy, if it is one.
+        """
         self.root = root.absolute()
         self._locations = locations
         self.study: Study = read_study(self.root)
-        self.store = FolderStore(self.root, machine_of(locations.data), clock)
+        self.files = FolderStore(self.root, machine_of(locations.data), clock)
+        self.store: StudyStore = self.files if shared is None else shared(self.files)
         self._ledger: Ledger | None = None
 
     @property
     def clock(self) -> TimeSource:
         """The clock of its operations."""
-        return self.store.clock
+        return self.files.clock
 
     @property
     def local(self) -> Path:
@@ -75,7 +87,7 @@ class StudyFolder:
     @property
     def machine(self) -> str:
         """The six characters of this machine."""
-        return self.store.machine
+        return self.files.machine
 
     @cached_property
     def read(self) -> StudyTasks:
@@ -115,6 +127,22 @@ class StudyFolder:
         """Read the log again, because others may have written to it."""
         self.store.reload()
         self._ledger = None
+
+    def exclusively(self, act: Callable[[], T]) -> T:
+        """Call `act` with all that others have written, while nobody else plans or begins a task.
+
+        `act` may be called again, after what it recorded was taken back. Raises `UserError` if the others can't be
+        reached.
+        """
+
+        def afresh() -> T:
+            self._ledger = None
+            return act()
+
+        try:
+            return self.store.exclusively(afresh)
+        finally:
+            self._ledger = None
 
     def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
         """Append an operation of now; it is on the disk on return.

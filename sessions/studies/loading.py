@@ -48,7 +48,7 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
     found, unmeasured = complete_metrics(folder.root, folder.tasks, folder.task, report)
     tasks = with_metrics(folder.tasks, found)
     book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
-    problems = [*folder.store.problems, *folder.read.problems, *unmeasured]
+    problems = [*folder.files.problems, *folder.read.problems, *unmeasured]
     report("reading the attempts")
     rows = list(_rows_of_people(folder, tasks, book, delivery, problems))
     report("reading the runs of models")
@@ -85,7 +85,7 @@ def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[s
     Measures no task, so it is quick. Raises `StudyError` as `load_study` does.
     """
     book, delivery = ReviewStore(folder.root / REVIEWS, folder.clock).book, Delivery(folder)
-    problems = [*folder.store.problems, *folder.read.problems]
+    problems = [*folder.files.problems, *folder.read.problems]
     rows = _rows_of_people(folder, dict(folder.tasks), book, delivery, problems)
     return tuple(sorted(rows, key=lambda row: (row.started_utc, row.attempt))), tuple(problems)
 

@@ -96,7 +96,7 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
 def secrets_of(study: StudyFolder) -> Secrets:
     """Return what the log and the journals of a study hold of people."""
     secrets, free = Secrets(), study.study.privacy.free_text_public
-    for path in (*study.store.log.files(), *(study.root / "reviews").glob("*.jsonl")):
+    for path in (*study.files.log.files(), *(study.root / "reviews").glob("*.jsonl")):
         secrets.word(path.stem, "the name of a file of the log")
     for operation in study.ledger.operations:
         about, _, identity = operation.subject.partition(":")

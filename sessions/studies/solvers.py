@@ -19,7 +19,7 @@ from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.sessions.annotations.keys import run_key
 from gistpoint.sessions.annotations.reviews import ReviewBook
-from gistpoint.sessions.annotations.settling import accepted
+from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.journal import JournalContent, journal_in, read_journal
 from gistpoint.sessions.records.archives import FileBlob
 from gistpoint.sessions.records.model import OWN_FORMAT
@@ -171,13 +171,12 @@ def _matched(
     if task is None:
         return MatchedRun(name, why_not=why_not)
     if own is None or not isinstance(header, AttemptStarted):
-        document.accepted = accepted(book, run_key(document))
+        settle(document, book)
         row = foreign_row(document, run_key(document), folder.study, solver, task, folder.task(task.id))
         return MatchedRun(name, task.id, row, sha256=_sha256(document))
     if header.task_id != task.id:
         return MatchedRun(name, why_not=f"It is an attempt at task {header.task_id[:12]}, not at {task.id[:12]}.")
-    ruling = accepted(book, run_key(document))
-    recorded = delivery.recorded(own, solver.condition, accepted=ruling)
+    recorded = delivery.recorded(own, solver.condition, accepted=settle(document, book).accepted)
     row = measured(AttemptEvidence(folder.study, task, recorded, folder.ledger, solver))
     return MatchedRun(name, task.id, row, sha256=own.head)
 

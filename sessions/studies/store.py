@@ -5,10 +5,14 @@ Every file has one writer, `NAME@MACHINE`, so the folder can be shared, synchron
 
 from __future__ import annotations
 
+import fcntl
+import os
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -40,6 +44,7 @@ SUM = "sum"
 """The member of a line with the checksum of its operation."""
 
 StudyBook = Book[StudyOperation, tuple[StudyOperation, ...]]
+T = TypeVar("T")
 
 
 def checksum(operation: StudyOperation) -> str:
@@ -142,9 +147,39 @@ class FolderStore:
         self.root, self.machine, self.clock = root, machine, clock
         self.log = StudyLog(root / LOG, clock)
 
+    @property
+    def away(self) -> str:
+        """Empty: the folder is here."""
+        return ""
+
     def reload(self) -> None:
         """Read the log again."""
         self.log.reload()
+
+    def exclusively(self, act: Callable[[], T]) -> T:
+        """Read the log again and call `act`, while no other process of this machine does so."""
+        with self.alone():
+            self.reload()
+            return act()
+
+    @contextmanager
+    def alone(self, *, writing: bool = True) -> Iterator[None]:
+        """Hold the log's folder against other processes of this machine; unless `writing`, with others who read."""
+        self.log.folder.mkdir(parents=True, exist_ok=True)
+        folder = os.open(self.log.folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # a file system without locks; plans of two machines differ in balance alone
+                fcntl.flock(folder, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
+            yield
+        finally:
+            os.close(folder)
+
+    def send(self) -> None:
+        """Do nothing: who has the folder sees it."""
+
+    def differences(self) -> Iterator[str]:
+        """Yield nothing: there is one folder."""
+        yield from ()
 
     def operations(self) -> tuple[StudyOperation, ...]:
         """Return all operations, in the order of their times."""

@@ -43,11 +43,12 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
     Raises `StudyError`.
     """
     lines, taken, problems = 0, Counter[Publication](), list[str]()
+    study.reload()
     if other is not None:
         if not (other / STUDY_FILE).is_file():
             raise StudyError(f"{other.name} is no folder of a study.", hint=f"It would hold {STUDY_FILE}.")
         for name, store in (
-            (LOG, study.store.log),
+            (LOG, study.files.log),
             (REVIEWS, ReviewStore(study.root / REVIEWS, study.clock)),
         ):
             for path in sorted((other / name).glob("*.jsonl")):
@@ -55,13 +56,14 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
         for attempt in published(other / ATTEMPTS):
             journal = attempt.journal.read_bytes()
             note = read_note(attempt.folder) or PublishedNote()
-            taken[put(journal, note, attempt.id, study.store.published)] += 1
+            taken[put(journal, note, attempt.id, study.files.published)] += 1
         study.reload()
     erased = [study.sweep()]
     for code, who in study.ledger.people.items():
         if who.withdrawn is not None and who.withdrawn.data == ERASE:  # the program was stopped between the two
             erased.append(study.erase(code))
     done = Counter(study.publish(attempt.folder) for attempt in study.local_attempts())
+    study.store.send()
     both = Erasure(
         tuple(log for erasure in erased for log in erasure.logs),
         tuple(attempt for erasure in erased for attempt in erasure.attempts),

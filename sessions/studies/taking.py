@@ -167,12 +167,15 @@ class Participation:
 
     def _plan(self) -> None:
         """Plan with all that others have written by now, which the plan names as its basis."""
-        self.folder.reload()
-        record_exposures(self.folder, self.code)
-        step = self.next()
-        if isinstance(step, PlanStep):
-            data = planned_data(step.assignments, basis=self.folder.basis(), protocol=step.protocol, slot=step.slot)
-            self._record(StudyOperationKind.PLANNED, data)
+
+        def plan() -> None:
+            record_exposures(self.folder, self.code)
+            step = self.next()
+            if isinstance(step, PlanStep):
+                data = planned_data(step.assignments, basis=self.folder.basis(), protocol=step.protocol, slot=step.slot)
+                self._record(StudyOperationKind.PLANNED, data)
+
+        self.folder.exclusively(plan)
 
     def _record(self, kind: StudyOperationKind, data: Fact | None = None) -> None:
         self.folder.record(self.code, person(self.code), kind, data)
@@ -245,7 +248,16 @@ class Participation:
         """Record that an assignment is begun, and begin its attempt."""
         task, judge = self._prepared(step)
         identity = new_attempt_id(self.clock.utc_ms())
-        self._record(StudyOperationKind.BEGUN, Begun(assignment=step.assignment.id, attempt=identity))
+
+        def begin() -> None:
+            if step.assignment.id in self.person.begun:
+                raise StudyError(
+                    f"{self.code} has begun this task in another window or on another machine.",
+                    hint="Go on there, or ask the organiser to return it.",
+                )
+            self._record(StudyOperationKind.BEGUN, Begun(assignment=step.assignment.id, attempt=identity))
+
+        self.folder.exclusively(begin)
         forecasts = self.next()
         taken = forecasts if isinstance(forecasts, AttemptStep) else None
         if taken is None or taken.attempt != identity:
@@ -256,10 +268,20 @@ class Participation:
         """Go on with an attempt that is begun: resume its journal, or begin it with the id in the log."""
         task, judge = self._prepared(step)
         if not step.resume:
-            return self._start(step, task, judge)
+            return self._begin_what_is_recorded(step, task, judge)
         taken = TakenAttempt(step, self._attempts.resume(step.attempt, task, judge))
         self._record_answers_of(taken)
         return taken
+
+    def _begin_what_is_recorded(self, step: AttemptStep, task: Task, judge: TaskJudge) -> TakenAttempt:
+        """Begin an attempt whose beginning an earlier process has recorded, if the record holds for everybody."""
+        begun = self.folder.exclusively(lambda: self.person.begun.get(step.assignment.id, ()))
+        if not begun or begun[0].attempt != step.attempt:
+            raise StudyError(
+                "The record that this task was begun had not reached the others, and was taken back.",
+                hint="Begin it again: nothing of it was shown.",
+            )
+        return self._start(step, task, judge)
 
     def _prepared(self, step: ReadyStep | AttemptStep) -> tuple[Task, TaskJudge]:
         task = self.task_of(step)

@@ -31,6 +31,9 @@ HEAVY = [
     "uvicorn",
     "textual_serve",
     "aiohttp",
+    "sqlalchemy",
+    "psycopg",
+    "alembic",
 ]
 LOADED = """
 import json, sys

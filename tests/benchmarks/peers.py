@@ -1,29 +1,56 @@
-"""Times gistpoint, mini-swe-agent's inspector and SWE-agent's on the same runs, in turns, as ratios.
+"""Times review and search beside an empty Textual app, the inspectors of mini-swe-agent and SWE-agent, and ripgrep.
 
-usage: python tests/benchmarks/peers.py --driver tuibench.py --maker mkhuge.py --mini COMMAND --swe COMMAND
-           --mini-run FILE.traj.json --swe-run FILE.traj [--rounds N] [--cases NAME...]
+usage: python tests/benchmarks/peers.py --mini-run FILE.traj.json... --swe-run FILE.traj...
+           [--mini COMMAND] [--swe COMMAND] [--rg COMMAND] [--files FOLDER] [--rows NAME...] [--rounds N]
 
-The driver feeds a program in a pseudo-terminal to a screen and prints one line of JSON; the maker repeats the steps of
-a real run. COMMAND is what opens a file given behind it, such as "mini-extra i". Peers are installed by whoever runs
-this. Each figure is the median over the rounds; a ratio is the peer's figure by ours, above 1 where we are ahead.
+COMMAND is what opens a file or folder given behind it; a program without one that can be started is "not there".
+Nothing is installed from here. mini-swe-agent is on PyPI (`uv tool install mini-swe-agent`, then
+`--mini "mini-extra inspect"`); SWE-agent is not: `uv pip install` a checkout of github.com/SWE-agent/SWE-agent into an
+environment of its own, then `--swe ".../bin/sweagent inspect"`; `--rg rg` is the default. The runs given, any recorded
+ones, are made larger by `large_runs.py`, once in each format: 5 GB in FOLDER, which is kept if it is named.
+
+In each round every program opens every row once, in turns. A figure is the median over the rounds; × is the median of
+the other program's figure by ours in the same round, and the least and greatest of these; above 1 ours is ahead. "first
+paint" is the first letter on the screen and "first step" the second line of the first step's text, both since the
+start; of a folder ours shows its list first, and Enter is pressed as soon as it has a row. "at the end" is also since
+the start: the last step is asked for as soon as the first one is shown, and is there when its number and the number of
+steps are. A step has settled with the last byte before 0.12 s of silence. The runs are looked through as whole
+commands; "beyond start" is what
+one takes more than on the small run, and "hits/s" the lines printed a second from the first one on.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import math
 import os
+import pty
+import re
+import select
 import shlex
+import shutil
+import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+import termios
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-LINES = 100_000
-STEPS = 8
+import pyte
+from large_runs import NAMES, large_runs
+
+COLUMNS, LINES = 160, 48
+VIEWED: tuple[str, ...] = ("first paint", "first step", "at the end", "step", "worst step", "peak MB")
+QUIET_S, LIMIT_S, OPENING_LIMIT_S = 0.12, 20.0, 90.0
+STEPS = {"obs11": 3}
+TITLES = {"small": "small", "mid50": "50 MB", "big210": "210 MB", "obs11": "a result of 11 MB", "nine": "2 GB in nine"}
 EMPTY_APP = """
 from textual.app import App
 from textual.widgets import Footer, Header, Static
@@ -34,144 +61,282 @@ class Empty(App):
         yield Footer()
 Empty().run()
 """
-METRICS = ("first paint ms", "step ms", "step settled ms", "worst step ms", "jump ms", "jump settled ms", "peak MB")
+MISSING = math.inf
+"""The figure of what did not come within the limit."""
 
 
 @dataclass(frozen=True)
-class Tool:
-    """How a program is driven: what its first page shows, and which number it shows after one key."""
+class Viewer:
+    """How a program that shows runs is driven; `step` is the regex of a step's number and the number of steps."""
 
     name: str
     command: tuple[str, ...]
-    first: str
-    start: int = 1
-    step: str = r"Step %d/"
-    last: str = r"Step ([\d,]+)/\1\b"
+    step: str = r"[Ss]tep {0}(?:/| of ){1}(?![\d,+…])"
+    following: str = "l"
+    first: str = "0"
+    into_run: str = ""
+    """The key from what a file opens with to its first step, if that needs one."""
+    list_row: str = ""
+    """The regex of what a folder opens with, from which Enter leads to a run, if it opens with no run."""
+
+    def at(self, step: str, of: str) -> re.Pattern[str]:
+        return re.compile(self.step.format(step, of))
+
+
+@dataclass
+class Drawn:
+    """A program in a pseudo-terminal; times are of the clock `time.perf_counter`."""
+
+    command: Sequence[str]
+    environment: dict[str, str]
+    screen: pyte.Screen = field(default_factory=lambda: pyte.Screen(COLUMNS, LINES))
+    is_open: bool = False
+    """Whether the program has taken the screen: what it prints before is none of its paint."""
+
+    def __enter__(self) -> Drawn:
+        self.stream = pyte.ByteStream(self.screen)
+        self.started = self.last_byte = time.perf_counter()
+        self.pid, self.file = pty.fork()
+        if self.pid == 0:
+            os.environ.clear()
+            os.environ.update(self.environment, TERM="xterm-256color", COLUMNS=str(COLUMNS), LINES=str(LINES))
+            try:
+                os.execvp(self.command[0], list(self.command))
+            finally:
+                os._exit(127)
+        fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.file)
+
+    def until(self, shown: Callable[[str], object], limit_s: float = LIMIT_S) -> float | None:
+        """Return when the bytes came that made the screen's text so; None if they do not within the limit."""
+        deadline = time.perf_counter() + limit_s
+        while not (self.is_open and shown("\n".join(self.screen.display))):
+            if not self._read(deadline - time.perf_counter()):
+                return None
+        return self.last_byte
+
+    def settled(self) -> float:
+        """Return when the last byte came before a silence."""
+        while self._read(QUIET_S):
+            pass
+        return self.last_byte
+
+    def press(self, key: str) -> float:
+        os.write(self.file, key.encode())
+        return time.perf_counter()
+
+    @property
+    def peak_mb(self) -> float:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+    def _read(self, wait_s: float) -> bool:
+        if wait_s <= 0 or not select.select([self.file], [], [], wait_s)[0]:
+            return False
+        try:
+            told = os.read(self.file, 1 << 16)
+        except OSError:  # the program has ended
+            return False
+        self.last_byte = time.perf_counter()
+        _, page, after = told.rpartition(b"\x1b[?1049h")
+        if page:
+            self.screen.reset()
+            self.is_open = True
+        self.stream.feed(after)
+        return True
+
+
+Figures = dict[str, float]
+
+
+def viewed(viewer: Viewer, path: Path, marker: str, steps: int, environment: dict[str, str]) -> Figures:
+    """Open a run, jump to its end, come back to its first step and go on from there."""
+    found: Figures = dict.fromkeys(VIEWED, MISSING)
+    with Drawn([*viewer.command, str(path)], environment) as drawn:
+
+        def is_at(step: str, of: str = r"[\d,]+") -> Callable[[str], object]:
+            return viewer.at(step, of).search
+
+        def seen(text: str) -> bool:
+            return marker in " ".join(text.split())
+
+        found["first paint"] = since(drawn, drawn.until(lambda text: re.search(r"[^\W\d_]{2}", text), OPENING_LIMIT_S))
+        if path.is_dir() and viewer.list_row:
+            drawn.until(re.compile(viewer.list_row).search)
+            drawn.press("\r")
+        elif viewer.into_run:
+            drawn.until(re.compile(r"Press l").search)
+            drawn.press(viewer.into_run)
+        found["first step"] = since(drawn, drawn.until(seen))
+        if found["first step"] < MISSING:
+            drawn.press("$")
+            found["at the end"] = since(drawn, drawn.until(is_at(r"([\d,]+)", r"\1")))
+            drawn.settled()
+            drawn.press(viewer.first)
+            drawn.until(is_at("1"))
+            drawn.settled()
+            taken = [step_taken(drawn, viewer, is_at(str(number + 2))) for number in range(steps)]
+            found["step"], found["worst step"] = statistics.median(taken), max(taken)
+        found["peak MB"] = drawn.peak_mb
+    return found
+
+
+def since(drawn: Drawn, moment: float | None) -> float:
+    return MISSING if moment is None else moment - drawn.started
+
+
+def step_taken(drawn: Drawn, viewer: Viewer, is_there: Callable[[str], object]) -> float:
+    pressed = drawn.press(viewer.following)
+    return MISSING if drawn.until(is_there) is None else drawn.settled() - pressed
+
+
+def empty_app(environment: dict[str, str]) -> Figures:
+    with Drawn([sys.executable, "-c", EMPTY_APP], environment) as drawn:
+        return {"first paint": since(drawn, drawn.until(lambda text: "first text" in text))}
+
+
+def looked_through(command: Sequence[str], pattern: str, path: Path, environment: dict[str, str]) -> Figures:
+    """Search for what is nowhere and for `pattern`."""
+    started = time.perf_counter()
+    subprocess.run([*command, "qqzzqq", str(path)], env=environment, stdout=subprocess.DEVNULL, check=False)
+    found = {"no hit": time.perf_counter() - started}
+    started, count, first = time.perf_counter(), 0, 0.0
+    with subprocess.Popen([*command, pattern, str(path)], env=environment, stdout=subprocess.PIPE, bufsize=0) as run:
+        assert run.stdout
+        while told := run.stdout.read(1 << 20):
+            first = first or time.perf_counter() - started
+            count += told.count(b"\n")
+        _, _, used = os.wait4(run.pid, 0)
+        run.returncode = 0
+    rate = count / (time.perf_counter() - started - first)
+    return found | {"first hit": first or MISSING, "hits/s": rate, "search MB": used.ru_maxrss / 1024}
 
 
 @dataclass(frozen=True)
-class Case:
+class Format:
+    """The runs of a format, the inspector that reads them, and what its first step shows."""
+
     name: str
-    file: Path
-    tools: tuple[Tool, ...]
-    steps: int = STEPS
+    files: dict[str, Path]
+    peer: Viewer
+    marker: str
 
 
-class Bench:
-    """Runs the driver."""
-
-    def __init__(self, driver: Path) -> None:
-        self.driver = driver
-        self.environment = {**os.environ, "TEXTUAL_ANIMATIONS": "none"}
-        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
-
-    def drive(self, tool: Tool, file: Path | None, *options: str) -> dict[str, float]:
-        """Return what the driver measured, nothing where the program did not get there."""
-        start = ["--first", tool.first, "--step", tool.step, "--start", str(tool.start), "--timeout", "60", *options]
-        program = [*tool.command, *([str(file)] if file else [])]
-        command = [sys.executable, str(self.driver), *start, "--", *program]
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300, check=False)
-        found: dict[str, float] = json.loads(done.stdout) if done.stdout else {"error": 1}
-        if "error" in found:
-            print(f"{tool.name} on {file}: {found['error']}", file=sys.stderr)
-        return found
-
-    def figures(self, tool: Tool, case: Case) -> Iterator[tuple[str, float]]:
-        """Open a run twice: to step through it, and to jump to its end as soon as it is there."""
-        stepped = self.drive(tool, case.file, "--n", str(case.steps))
-        jumped = self.drive(tool, case.file, "--jump", "$", "--jumpre", tool.last)
-        for metric, key, found in (
-            ("first paint ms", "first_ms", stepped),
-            ("step ms", "step_med", stepped),
-            ("step settled ms", "settle_med", stepped),
-            ("worst step ms", "settle_max", stepped),
-            ("jump ms", "jump_ms", jumped),
-            ("jump settled ms", "jump_settle_ms", jumped),
-        ):
-            if found.get(key) is not None:
-                yield metric, found[key]
-        peaks = [found["peak_rss_mb"] for found in (stepped, jumped) if "peak_rss_mb" in found]
-        if peaks:
-            yield "peak MB", max(peaks)
+def first_text(path: Path) -> str:
+    """Return the beginning of the second line of the first step: of some lists it shows the first line alone."""
+    run = json.loads(path.read_text())
+    text = run["messages"][0]["content"] if "messages" in run else run["trajectory"][0]["thought"]
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return lines[min(1, len(lines) - 1)][:32].strip()
 
 
-def with_one_observation(source: Path, target: Path, key: str) -> Path:
-    """Write a run in which the first result is one text of 11 MB."""
-    text = "\n".join(f"{number:6} of {LINES} " + "the same line again and again " * 3 for number in range(LINES))
-    run = json.loads(source.read_text())
-    if key == "trajectory":
-        run[key][0]["observation"] = text
-    else:
-        next(m for m in run[key][3:] if m["role"] in ("user", "tool"))["content"] = text
-    target.write_text(json.dumps(run, indent=2))
-    return target
+LINE = "  {:<14} {:>11} {:>16}  {}"
 
 
-def cases(options: argparse.Namespace, folder: Path) -> Iterator[Case]:
-    """Make the files and say who opens them."""
-    ours = Tool(
-        "gistpoint",
-        tuple(shlex.split(options.ours)),
-        r"step 1 of ",
-        step=r"step %d of ",
-        last=r"step ([\d,]+) of \1\b|last step",
-    )
-    mini = Tool("mini-swe-agent", tuple(shlex.split(options.mini)), r"Step 1/")
-    swe = Tool("SWE-agent", tuple(shlex.split(options.swe)), r"Info \(|Press l|Step 1/", start=0)
-    for kind, key, peer, source in (
-        ("mini", "messages", mini, options.mini_run),
-        ("swea", "trajectory", swe, options.swe_run),
-    ):
-        yield Case(f"{kind}, small", source, (ours, peer))
-        for size in (50, 210):
-            made = folder / f"{kind}-{size}{''.join(source.suffixes)}"
-            if f"{kind}, {size} MB" in options.cases or not options.cases:
-                command = [sys.executable, str(options.maker), kind, str(source), str(made), str(size)]
-                subprocess.run(command, check=True, capture_output=True)
-            yield Case(f"{kind}, {size} MB", made, (ours, peer))
-        made = with_one_observation(source, folder / f"{kind}-one{''.join(source.suffixes)}", key)
-        yield Case(f"{kind}, one result of 11 MB", made, (ours, peer), 4)
+def show(format: Format, row: str, rounds: list[dict[str, Figures]], starts: list[Figures]) -> None:
+    """Print a row of a format: each figure of ours, of the other program, and their ratio."""
+    place = format.files[row]
+    size = sum(file.stat().st_size for file in ([place] if place.is_file() else place.iterdir()))
+    print(f"\n{TITLES[row]}, {format.name} ({size / 1e6:.1f} MB)")
+    print(LINE.format("", "gistpoint", format.peer.name, "× (range)"))
+    for name in VIEWED:
+        compare(name, "ours", "peer", rounds)
+    paints = [(found["ours"]["first paint"], found["empty"]["first paint"]) for found in rounds]
+    empty = statistics.median(paint for _, paint in paints)
+    print(f"  first paint is {spread([ours / paint for ours, paint in paints])} x an empty app's, {empty:.2f} s")
+    print(LINE.format("", "gistpoint", "ripgrep", ""))
+    for name in ("no hit", "first hit", "hits/s", "search MB"):
+        compare(name, "search", "rg", rounds)
+    beyond = [
+        (found["search"]["no hit"] - start["no hit"]) / found["rg"]["no hit"]
+        for found, start in zip(rounds, starts, strict=True)
+        if "rg" in found
+    ]
+    if beyond and starts is not None:
+        print(f"  no hit, beyond start: {spread(beyond)} x ripgrep's time", flush=True)
 
 
-def show(case: Case, figures: dict[tuple[str, str], list[float]], empty: list[float]) -> None:
-    """Print the table of one case: per metric every tool's median, the peer's by ours, and ours by an empty app's."""
-    ours, peer = case.tools
-    print(f"\n{case.name} ({case.file.stat().st_size / 1e6:.1f} MB)")
-    print(f"  {'':<16} {ours.name:>10} {peer.name:>15} {'ratio':>6}")
-    for metric in METRICS:
-        cells = [statistics.median(figures.get((tool.name, metric), [float("nan")])) for tool in case.tools]
-        behind = "  behind" if cells[1] < cells[0] else ""
-        print(f"  {metric:<16} {cells[0]:>10.0f} {cells[1]:>15.0f} {cells[1] / cells[0]:>6.2f}{behind}")
-    first = statistics.median(figures.get((ours.name, "first paint ms"), [float("nan")]))
-    print(f"  first paint is {first / statistics.median(empty):.2f} x an empty Textual app's", flush=True)
+def compare(name: str, ours: str, other: str, rounds: list[dict[str, Figures]]) -> None:
+    """Print a line; what is more the better is turned round in the ratio."""
+    pairs = [(found[ours][name], found.get(other, {}).get(name)) for found in rounds]
+    left = statistics.median(one for one, _ in pairs)
+    others = [one for _, one in pairs if one is not None]
+    if not others:
+        print(LINE.format(name, cell(name, left), "not there", ""))
+        return
+    ratios = [a / b if name == "hits/s" else b / a for a, b in pairs if b is not None and a < MISSING]
+    note = "  behind" if other == "peer" and ratios and statistics.median(ratios) < 1 else ""
+    print(LINE.format(name, cell(name, left), cell(name, statistics.median(others)), spread(ratios) + note))
+
+
+def cell(name: str, figure: float) -> str:
+    if figure == MISSING:
+        return f"not in {LIMIT_S:.0f} s"
+    return f"{figure:,.0f}" if name in ("peak MB", "search MB", "hits/s") else f"{figure:.2f} s"
+
+
+def spread(ratios: list[float]) -> str:
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})" if ratios else "-"
 
 
 def main() -> None:
-    """Measure case by case."""
-    parser = argparse.ArgumentParser()
-    for name in ("driver", "maker", "mini-run", "swe-run"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--ours", default=f"{sys.executable} -m gistpoint review")
-    parser.add_argument("--mini", required=True)
-    parser.add_argument("--swe", required=True)
+    """Measure round by round, then print row by row."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--mini-run", type=Path, nargs="+", default=[])
+    parser.add_argument("--swe-run", type=Path, nargs="+", default=[])
+    parser.add_argument("--mini", default="mini-extra inspect", type=shlex.split)
+    parser.add_argument("--swe", default="sweagent inspect", type=shlex.split)
+    parser.add_argument("--rg", default="rg", type=shlex.split)
+    parser.add_argument("--ours", default=f"{shlex.quote(sys.executable)} -m gistpoint", type=shlex.split)
+    parser.add_argument("--pattern", default="import", help="what the search with hits looks for")
+    parser.add_argument("--files", type=Path)
+    parser.add_argument("--rows", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--cases", nargs="*", default=[])
     options = parser.parse_args()
-    bench = Bench(options.driver)
-    nothing = Tool("empty app", (sys.executable, "-c", EMPTY_APP), "first text")
     with tempfile.TemporaryDirectory() as folder:
-        bench.environment["GISTPOINT_HOME"] = str(Path(folder) / "home")
-        for case in cases(options, Path(folder)):
-            if options.cases and case.name not in options.cases:
-                continue
-            figures: dict[tuple[str, str], list[float]] = {}
-            empty: list[float] = []
-            for _ in range(options.rounds):
-                empty.append(bench.drive(nothing, None, "--n", "0")["first_ms"])
-                for tool in case.tools:
-                    for metric, value in bench.figures(tool, case):
-                        figures.setdefault((tool.name, metric), []).append(value)
-            show(case, figures, empty)
+        places = {f"XDG_{kind}_HOME": folder for kind in ("DATA", "CONFIG", "STATE", "CACHE")}
+        environment = {**os.environ, **places, "GISTPOINT_HOME": f"{folder}/home", "TEXTUAL_ANIMATIONS": "none"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
+        formats: list[Format] = []
+        for name, sources, peer in (
+            ("mini-swe-agent", options.mini_run, Viewer("mini-swe-agent", tuple(options.mini))),
+            ("SWE-agent", options.swe_run, Viewer("SWE-agent", tuple(options.swe), into_run="l")),
+        ):
+            if sources:
+                files = large_runs(options.files or Path(folder) / "runs", sources, tuple(options.rows))
+                formats.append(Format(name, files, peer, first_text(sources[0])))
+        cases = [(format, row) for row in options.rows for format in formats]
+        measured: dict[tuple[str, str], list[dict[str, Figures]]] = {}
+        for number in range(options.rounds):
+            for format, row in cases:
+                print(f"\rround {number + 1} of {options.rounds}: {format.name}, {row}\x1b[K", end="", file=sys.stderr)
+                found = measure(format, row, options, environment)
+                measured.setdefault((format.name, row), []).append(found)
+        print("\r\x1b[K", end="", file=sys.stderr)
+    print(f"Rounds: {options.rounds}. Seconds since the start, or since the key.")
+    for format, row in cases:
+        small = measured.get((format.name, "small"), measured[format.name, row])
+        show(format, row, measured[format.name, row], [one["search"] for one in small])
+
+
+def measure(format: Format, row: str, options: argparse.Namespace, environment: dict[str, str]) -> dict[str, Figures]:
+    """Return the figures of one round of a row by program."""
+    path, steps = format.files[row], STEPS.get(row, 8)
+    task = r"\d+ of \d+ runs|run\d\S*\.traj"
+    ours = Viewer("gistpoint", (*options.ours, "review"), following="]", first="^", list_row=task)
+    found = {"empty": empty_app(environment), "ours": viewed(ours, path, format.marker, steps, environment)}
+    if shutil.which(format.peer.command[0]):
+        found["peer"] = viewed(format.peer, path, format.marker, steps, environment)
+    found["search"] = looked_through((*options.ours, "search"), options.pattern, path, environment)
+    if shutil.which(options.rg[0]):
+        rg = (*options.rg, "--smart-case", "--only-matching", "--no-filename", "--line-number")
+        found["rg"] = looked_through(rg, options.pattern, path, environment)
+    return found
 
 
 if __name__ == "__main__":

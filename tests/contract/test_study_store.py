@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from builders import build_task
 from fakes import FakeClock
+from postgres_server import PostgresServer
 from study_folders import Machine
+from team_studies import copy_at, new_study, started
 
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import (
@@ -34,14 +36,20 @@ Open = Callable[[str], StudyStore]
 """Opens the one store of a test from a machine."""
 
 
-def folder_store(root: Path) -> Open:
-    return lambda machine: FolderStore(root / "study", machine, FakeClock())
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    made = started(tmp_path_factory.mktemp("server"))
+    yield made
+    made.stop()
 
 
-@pytest.fixture(params=[folder_store], ids=["folder"])
+@pytest.fixture(params=["folder", "team"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    made: Open = request.param(tmp_path)
-    return made
+    if request.param == "folder":
+        return lambda machine: FolderStore(tmp_path / "study", machine, FakeClock())
+    address = request.getfixturevalue("server").address
+    study = new_study(address)
+    return lambda machine: copy_at(tmp_path, machine, study, address)
 
 
 @pytest.fixture
@@ -166,9 +174,10 @@ def test_nothing_is_left_of_who_is_erased_and_nothing_comes_back(
     assert (dict(said.counts), said.logs) == ({"gave_up": 1}, (writer_sha8("P07@aaaaaa"),))
     there.reload()
     assert there.append(kept) == 3
+    assert there.sweep().any
     here.reload()
     assert Ledger(here.operations()).people.keys() == {"P08"}
-    assert here.sweep().any
-    assert not here.sweep().any
+    for process in (here, there):
+        assert not process.sweep().any
     assert {operation.subject for operation in here.operations()} == {person("P08"), "erased"}
     assert Ledger(here.operations()).erased[person_sha256("P07")].counts == {"gave_up": 1}

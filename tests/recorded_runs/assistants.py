@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 
@@ -374,3 +376,20 @@ I can't.
 #### explain  \n> Tokens: 100 sent, 5 received.  \n
 It is one.
 """
+
+
+def opencode_storage(folder: Path) -> Path:
+    """Write the session of `opencode` as the files of a storage, and return the session's."""
+    export = opencode()
+    session = folder / "session" / "project" / "ses_1.json"
+    files: dict[Path, Any] = {session: export["info"]}
+    for number, message in enumerate(export["messages"]):
+        info = {**message["info"], "id": f"msg_{number}", "sessionID": "ses_1"}
+        files[folder / "message" / "ses_1" / f"msg_{number}.json"] = info
+        for place, part in enumerate(message["parts"]):
+            own = {**part, "id": f"prt_{place}", "messageID": info["id"], "sessionID": "ses_1"}
+            files[folder / "part" / info["id"] / f"prt_{place}.json"] = own
+    for path, value in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value), encoding="utf-8")
+    return session

@@ -31,7 +31,10 @@ _MAY_BE_EMPTY = frozenset({"--pytest-args"})
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that adds its options when a line is parsed with it."""
+    """A parser that is set up when it is first used, and adds its options when a line is parsed with it.
+
+    One call needs two of the eighty, and setting them all up takes as long as drawing a screen.
+    """
 
     load: Callable[[], Options] | None = None
     """Returns the function that adds the options; it may import."""
@@ -40,8 +43,18 @@ class CommandParser(argparse.ArgumentParser):
     names: Collection[str] = ()
     """The commands that it consists of; empty for a single command."""
 
+    _named: dict[str, Any] | None = None
+
     def __init__(self, **named: Any) -> None:
+        self._named = named
+
+    def __getattr__(self, name: str) -> Any:
+        """Set the parser up: only what that makes can be missing."""
+        named, self._named = self._named, None
+        if named is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         super().__init__(**{**named, "exit_on_error": False})  # errors come to `parse_known_args`, with their argument
+        return getattr(self, name)
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
         """Add the options and parse. A wrong call ends the program, with the usage of this command."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible, visible_line
-from gistpoint.tui.tables import Column, Row
+
+if TYPE_CHECKING:
+    from gistpoint.tui.tables import Column, Row
 
 
 def print_json(schema: str, values: Mapping[str, Any]) -> None:
     """Print one JSON document; `schema` names its form and version."""
+    import json  # a screen needs none
+
     print(json.dumps({"schema": schema, **values}, indent=1, ensure_ascii=True))
 
 

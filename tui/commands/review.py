@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -51,7 +52,8 @@ def review(options: argparse.Namespace) -> int:
         raise UserError("Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with.")
     for path in options.paths:
         _require_there(path)
-    heed_read_as(options)
+    if options.read_as:  # heeding it imports all that reads runs
+        heed_read_as(options)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
 
@@ -70,7 +72,9 @@ def review(options: argparse.Namespace) -> int:
 
 
 def _require_there(name: str) -> None:
-    from gistpoint.sessions.runs.opening import split_name
+    if os.path.exists(name):  # noqa: PTH110 (a path raises where a name is too long for one)
+        return
+    from gistpoint.sessions.runs.opening import split_name  # loads more than the first paint needs
 
     if split_name(name)[0].exists():
         return

@@ -22,12 +22,13 @@ from gistpoint.core.study.operations import (
 from gistpoint.core.study.ports import Erasure
 from gistpoint.core.study.soundness import unwritten_texts
 from gistpoint.core.text import plural
+from gistpoint.sessions.machine import crockford
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.public_audit import audit_public
 from gistpoint.sessions.studies.syncing import synchronise
-from gistpoint.sessions.studies.writers import checked_code, crockford
+from gistpoint.sessions.studies.writers import checked_code
 from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table, print_text

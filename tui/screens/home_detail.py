@@ -163,7 +163,7 @@ def described(
     """Return the description of the chosen row, or why there is none: with `filtered` all of them are hidden."""
     if isinstance(chosen, AttemptEntry):
         return Described(chosen.title, f"{chosen.key} · y copies", attempt_lines(chosen, width))
-    new_here = rows.complete and not any(row.mine for row in rows.tasks)
+    new_here = rows.complete and not rows.toured and not any(row.mine for row in rows.tasks)
     lines = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
     if chosen is not None:
         lines += task_lines(chosen, now_ms, width)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
@@ -297,12 +298,14 @@ class CodeView(LineView):
         return self._step_match(-1)
 
     def action_next_match(self) -> None:
-        """Go to the next match."""
-        self.next_match()
+        """Go to the next match; if there is none, the key is the screen's."""
+        if not self.next_match():
+            raise SkipAction
 
     def action_previous_match(self) -> None:
-        """Go to the previous match."""
-        self.previous_match()
+        """Go to the previous match; if there is none, the key is the screen's."""
+        if not self.previous_match():
+            raise SkipAction
 
     def _step_match(self, by: int) -> bool:
         if not self._matches:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from textual import events, on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -187,13 +188,18 @@ class DiffPane(CodeView):
         return not pane_line.heading and (line is None or line.kind is not DiffLineKind.CONTEXT)
 
     def action_hunk(self, by: int) -> None:
-        """Go to the next or previous match while something is searched for, else to the next run of changed lines."""
+        """Go to the next or previous match while something is searched for, else to the next run of changed lines.
+
+        In an empty diff the key is the screen's.
+        """
         pattern, _ = self._pattern
         if pattern:
             self._step_match(by)
             return
         here = self.cursor_index
         starts = self.starts_of_changes
+        if not starts:
+            raise SkipAction
         if by > 0:
             target = next((start for start in starts if start > here), None)
         else:

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widget import Widget
 
+from gistpoint.core.text import shortened
 from gistpoint.tui.widgets.plain import plain_line
+
+_LEAST = 12
+"""Characters of the name that are kept beside the first field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,10 @@ class HeaderField:
 
 
 class HeaderBar(Widget):
-    """A name as a badge, words about it, and fields; if it is narrow, fields are left out, the last first."""
+    """A name as a badge, words about it, and fields; if it is narrow, fields are left out, the last first.
+
+    The first field stays as long as the name can lose its middle for it.
+    """
 
     DEFAULT_CSS = """
     HeaderBar { dock: top; height: 1; background: $panel; color: $foreground; padding: 0 1 0 0; }
@@ -62,8 +69,15 @@ class HeaderBar(Widget):
         badge = plain_line(f" {self._badge} ").stylize("bold $text-warning reverse")
         left = Content.assemble(badge, "  ", words) if words.plain else badge
         drawn = [field.content for field in self._fields if field.value]
-        while drawn and left.cell_length + 2 + _length(drawn) > width:
+        while len(drawn) > 1 and left.cell_length + 2 + _length(drawn) > width:
             drawn.pop()
+        if drawn and left.cell_length + 2 + _length(drawn) > width:
+            room = len(self._badge) - (left.cell_length + 2 + _length(drawn) - width)
+            if room < _LEAST:
+                drawn.clear()
+            else:
+                badge = plain_line(f" {shortened(self._badge, room)} ").stylize("bold $text-warning reverse")
+                left = Content.assemble(badge, "  ", words) if words.plain else badge
         if not drawn:
             return left.truncate(width, ellipsis=True)
         gap = " " * (width - left.cell_length - _length(drawn))

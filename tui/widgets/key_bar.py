@@ -16,7 +16,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Button
+from textual.widgets import Button, Input
 
 from gistpoint.core.text import visible_line
 
@@ -47,9 +47,11 @@ class ShownKey:
 
 
 def _pressed_by_enter(focused: Widget | None) -> str:
-    """Return what Enter does to a button, or to a widget that says so by `enter_words`; empty for any other."""
+    """Return what Enter does to a button, in a field of a screen that says so, or to a widget by its `enter_words`."""
     if isinstance(focused, Button):
         return visible_line(str(focused.label))
+    if isinstance(focused, Input):
+        return str(getattr(focused.screen, "field_words", ""))
     return str(getattr(focused, "enter_words", ""))
 
 

@@ -355,12 +355,11 @@ class LineView(LineCanvas):
             self.refresh_line(row)
 
     def rows_changed(self, first: int, last: int) -> None:
-        """Drop the cache of drawn rows, and redraw the visible ones."""
+        """Drop the cache of drawn rows, and redraw those of them that are visible."""
+        self._strips.clear()
         top = self.scroll_offset.y
-        if first < top + self.size.height and last >= top:
-            self.redraw()
-        else:
-            self._strips.clear()
+        for row in range(max(first, top), min(last, top + self.size.height) + 1):
+            self.refresh_line(row)
 
     # The cursor
 

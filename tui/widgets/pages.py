@@ -67,6 +67,10 @@ class Pages(Vertical):
             widget = self.made[page] = self._makers[page]()
             widget.display = False
             await self.mount(widget)
+        return self.bring(page)
+
+    def bring(self, page: str) -> Widget:
+        """Show a page that has been made, and return its widget."""
         self.current = page
         for name, widget in self.made.items():
             widget.display = name == page

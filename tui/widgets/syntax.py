@@ -51,6 +51,8 @@ ANSI_STYLES = {
 LineTokens: TypeAlias = "array[int]"
 """Start, end and kind of each token of a line, one after the other; columns are characters of the raw line."""
 
+_QUICK: set[str] = set()
+
 _BREATH = 0.002
 """Seconds of lexing after which the worker yields the interpreter to the event loop."""
 
@@ -63,6 +65,7 @@ def tokens_by_line(
     Meant for a thread: it pauses often, and ends early when `stopped` returns True.
     """
     lexer = _lexer(language)
+    _QUICK.add(language)
     if lexer is None or len(lines) > LARGEST:
         return
     starts, last = lines.starts, len(lines) - 1
@@ -86,6 +89,11 @@ def tokens_by_line(
             breath = time.monotonic() + _BREATH
     chunk.append(_bounded(current))
     yield chunk
+
+
+def is_quick(language: str) -> bool:
+    """Return whether the language's lexer was loaded before, which may take longer than a page of text."""
+    return language in _QUICK
 
 
 def _add(tokens: LineTokens, start: int, end: int, kind: int) -> None:

@@ -4,38 +4,59 @@
   const one = (selector) => document.querySelector(selector);
   const steps = [...document.querySelectorAll(".step")];
   const entries = new Map([...document.querySelectorAll("nav li a")].map((link) => [link.hash.slice(1), link]));
-  const field = one("#find"), found = one("#found"), bar = one(".bar");
+  const field = one("#find"), found = one("#found"), bar = one(".bar"), list = one("nav");
+  const onlyErrors = one("#only-errors"), looks = [...document.querySelectorAll("input[name=look]")];
   let here = null, hits = [], at = -1, search = 0;
 
-  document.documentElement.classList.add("js");
+  const root = document.documentElement, kinds = [...document.querySelectorAll("input[id^=show-]")];
+
+  function choose() {
+    for (const look of looks) if (look.id) root.classList.toggle(look.id, look.checked);
+    for (const kind of kinds) root.classList.toggle(kind.id.replace("show", "no"), !kind.checked);
+    root.classList.toggle("only-errors", Boolean(onlyErrors?.checked));
+  }
 
   const boxOf = (step) => document.getElementById(`show-${step.dataset.kind}`);
   const isBad = (step) => step.classList.contains("bad");
-  const isShown = (step) => boxOf(step).checked && (isBad(step) || !one("#only-errors")?.checked);
-  const measure = () => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+  const isShown = (step) => boxOf(step).checked && (isBad(step) || !onlyErrors?.checked);
+  const measure = () => root.style.setProperty("--bar", `${bar.offsetHeight}px`);
 
   function mark(step) {
     if (step === here) return;
+    const entry = step && entries.get(step.id);  // places are read before anything is changed: one layout, not two
+    const top = entry ? entry.getBoundingClientRect().top - list.getBoundingClientRect().top : 0;
+    const out = top < 0 || top > list.clientHeight - 40 ? top - list.clientHeight / 2 : 0;
     if (here) {
       here.classList.remove("here");
       entries.get(here.id)?.removeAttribute("aria-current");
     }
     here = step;
-    if (!here) return;
-    here.classList.add("here");
-    const entry = entries.get(here.id), list = one("nav");
-    if (!entry) return;
-    entry.setAttribute("aria-current", "true");
-    const top = entry.getBoundingClientRect().top - list.getBoundingClientRect().top;
-    if (top < 0 || top > list.clientHeight - 40) list.scrollTop += top - list.clientHeight / 2;
+    here?.classList.add("here");
+    entry?.setAttribute("aria-current", "true");
+    if (out) list.scrollTop += out;
+  }
+
+  let naming = 0;
+  function nameAddress(step) {
+    clearTimeout(naming);
+    naming = setTimeout(() => {
+      try {
+        history.replaceState(null, "", `#${step.id}`);
+      } catch {
+        // a page in a sandboxed frame has no history
+      }
+    }, 150);
   }
 
   function reveal(element) {
-    for (let box = element.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    for (let box = element.closest("details"); box; box = box.parentElement.closest("details")) {
+      if (!box.open) box.open = true;
+    }
     const step = element.closest(".step");
     if (!step || isShown(step)) return;
-    if (!isBad(step) && one("#only-errors")) one("#only-errors").checked = false;
+    if (!isBad(step) && onlyErrors) onlyErrors.checked = false;
     boxOf(step).checked = true;
+    choose();
   }
 
   function go(step) {
@@ -43,11 +64,7 @@
     reveal(step);
     step.scrollIntoView();
     mark(step);
-    try {
-      history.replaceState(null, "", `#${step.id}`);
-    } catch {
-      // a page in a sandboxed frame has no history
-    }
+    nameAddress(step);
   }
 
   function current() {
@@ -206,6 +223,26 @@
     cancelAnimationFrame(drawn);
     drawn = requestAnimationFrame(() => mark(current()));
   }, { passive: true });
+  const LOOK = "gistpoint.look";
+  try {
+    const kept = localStorage.getItem(LOOK);
+    for (const look of looks) if (kept !== null && look.id === kept) look.checked = true;
+  } catch {
+    // a page without an origin may keep nothing
+  }
+  addEventListener("change", ({ target }) => {
+    if (looks.includes(target)) {
+      try {
+        localStorage.setItem(LOOK, target.id);
+      } catch {
+        // as above
+      }
+    }
+    choose();
+  });
+  one("#scriptless").disabled = true;
+  root.classList.add("js");
+  choose();
   addEventListener("resize", measure);
   addEventListener("hashchange", arrive);
   measure();

@@ -25,12 +25,15 @@ ATTACKS = (
     "\x1b[2J\x00\x07\u202e\u2028&lt;b&gt; &#60;script&#62; \ud800",
 )
 """Texts that would do something if they were markup, or would hide something."""
+DOT = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 CODE = "def sought(number):\n" + "    number += 1\n" * 200
 
 
 def _run(path: Path) -> Path:
     """Write a run of 40 steps: attacks in every place first, then a tool that prints a file, and fails once."""
-    messages: list[dict[str, object]] = [{"role": "user", "content": "\n".join(ATTACKS)}]
+    dot = {"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{DOT}"}}
+    asked = {"type": "text", "text": "\n".join(ATTACKS)}
+    messages: list[dict[str, object]] = [{"role": "user", "content": [asked, dot]}]
     for number in range(20):
         attack = ATTACKS[number] if number < len(ATTACKS) else ""
         call = {"name": attack or "view", "arguments": json.dumps({attack or "path": attack or "/a/code.py"})}
@@ -69,9 +72,13 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         await expect(page.locator("nav a[aria-current]")).to_have_attribute("href", "#step-12")
         assert await page.evaluate("document.querySelector('#step-12').getBoundingClientRect().top") < 200
         assert await page.evaluate("[document.scripts.length, document.images.length, document.links.length]") == [
-            1, 0, 2 * await page.locator(".step").count(),
+            1, 1, 2 * await page.locator(".step").count(),
         ]  # fmt: skip
         assert await page.evaluate("document.querySelectorAll('iframe, base, svg, form, [onmouseover]').length") == 0
+        await page.locator("img").scroll_into_view_if_needed()
+        await page.wait_for_function("document.images[0].naturalWidth === 1")
+        await page.evaluate("location.hash = ''; location.hash = '#step-12'")
+        await expect(page.locator(".here")).to_have_id("step-12")
         await page.keyboard.press("j")
         await expect(page.locator(".here")).to_have_id("step-13")
         await page.keyboard.press("k")
@@ -97,6 +104,9 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         light = await page.evaluate(ground)
         await page.locator("#dark").check()
         assert await page.evaluate(ground) != light
+        await page.reload()
+        await expect(page.locator("#dark")).to_be_checked()
+        assert await page.evaluate(ground) != light
 
         plain = await _open(browser, address, done, java_script_enabled=False, color_scheme="dark")
         await expect(plain.locator("#find")).to_be_hidden()
@@ -105,4 +115,8 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         body = await plain.locator("main").inner_text()
         assert all(attack in body for attack in ATTACKS[:4])
         assert "characters are not on this page" in body
-    assert done == [address, address]
+        await plain.locator("#show-view").uncheck()
+        await expect(plain.locator(".k-view.step").first).to_be_hidden()
+        await plain.locator("#light").check()
+        assert await plain.evaluate(ground) == light
+    assert done == [address] * 3

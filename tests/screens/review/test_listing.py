@@ -91,10 +91,10 @@ async def test_dragging_through_the_course_goes_from_step_to_step(tmp_path: Path
 
 
 async def test_a_command_that_is_quoted_stands_there_once_and_code_is_coloured(tmp_path: Path) -> None:
-    run = mini_run(tmp_path / "a.traj.json", [command("for x in 1 2; do echo needle; done", "1")])
-    async with reviewing(run, size=(120, 40)) as driver:
+    said = [command(f"for x in 1 2; do echo {word}; done", "1") for word in ("needle", "thread")]
+    async with reviewing(mini_run(tmp_path / "a.traj.json", said), size=(120, 40)) as driver:
         await driver.until_read(0)
-        await driver.press("dollar_sign", "f2")
+        await driver.press("right_square_bracket", "right_square_bracket", "f2")
         await driver.until_read(2)
         view = driver.review.step_page
         assert view.text.count("echo needle") == 1
@@ -103,6 +103,9 @@ async def test_a_command_that_is_quoted_stands_there_once_and_code_is_coloured(t
         await driver.until(lambda: view.line_tokens(line))
         place = view.composed.offset_of(TextScope.CALL, 0, len("bash command: for x in 1 2; do echo "))
         assert place == view.text.index("needle")
+        await driver.press("right_square_bracket")
+        await driver.until_read(3)
+        assert view.line_tokens(next(n for n in range(view.line_count) if "echo thread" in view.lines[n]))
 
 
 async def test_lines_are_wrapped_and_w_works_from_the_list_of_steps(tmp_path: Path) -> None:

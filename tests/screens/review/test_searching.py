@@ -118,3 +118,20 @@ async def test_a_search_in_all_runs_says_what_it_can_not_read(tmp_path: Path) ->
         await driver.until(lambda: "not a regular expression" in driver.text())
         await driver.press("backspace")
         await driver.until(lambda: "in 1 run " in driver.text() and driver.on(PlacesScreen).table.count)
+
+
+async def test_the_way_to_a_hit_leads_to_the_page_that_shows_it(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", TURNS)
+    async with reviewing(run) as driver:
+        await driver.until_read(0)
+        await driver.press("slash")
+        await driver.type("mean")
+        await driver.until(lambda: driver.review.search.count >= 4)
+        await driver.press("enter")
+        await driver.until(lambda: driver.review.search.hit == 0)
+        await driver.press("d", "n")
+        await driver.until(lambda: driver.review.search.hit == 1)
+        assert driver.review.pages.current == "step"
+        hit = driver.review.search.hits[1]
+        await driver.until(lambda: driver.review.step.index == hit.step)
+        assert driver.review.focused is driver.review.step_page

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from examples import share
-from mutants import mutants, read_all
+from mutants import deepened, mutants, read_all
 from recorded_runs import make_all
 
 from gistpoint.sessions.records.archives import RunFileError
@@ -35,6 +35,13 @@ def test_no_mutant_breaks_the_reader(sources: list[bytes], tmp_path: Path) -> No
             read_all(path)
         except Exception as error:
             raise AssertionError(name) from error
+
+
+def test_no_format_breaks_on_a_value_nested_deep(sources: list[bytes], tmp_path: Path) -> None:
+    path = tmp_path / "deep"
+    for data in (data for source in sources for data in deepened(source)):
+        path.write_bytes(data)
+        read_all(path, steps=2)
 
 
 def messages(count: int) -> list[dict[str, str]]:

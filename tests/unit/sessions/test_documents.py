@@ -219,6 +219,16 @@ def test_no_place_of_a_text_is_missed_in_any_bytes(data: bytes, needle: list[str
             found = list(search_bytes(BytesBlob(data), (form,), lower=lower))
             assert there <= set(found)
             assert lower or there == set(found)
+            some = search_bytes(BytesBlob(data), (form,), lower=lower)
+            after, expected = next(some, None), found
+            while after is not None:
+                assert after == expected[0]
+                expected = [place for place in expected if place >= after + 50]
+                try:
+                    after = some.send(after + 50)
+                except StopIteration:
+                    after = None
+            assert not expected
 
 
 def test_search_finds_in_long_texts(tmp_path: Path) -> None:

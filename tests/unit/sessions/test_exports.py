@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from html import unescape
@@ -69,6 +70,23 @@ def test_html_and_markdown_hold_no_markup_of_the_run(hostile: Path) -> None:
         assert "\x1b" not in written
         assert "\\u001b" not in written
         assert "\u202e" not in written
+
+
+def test_images_are_on_the_page_once_and_only_if_they_are_images(tmp_path: Path) -> None:
+    dot = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"dot" * 20).decode()
+    large = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(2_000_001)).decode()
+    markup = base64.b64encode(b"<svg onload='alert(1)'>" * 9).decode()
+    given = [f"data:image/png;base64,{data}" for data in (dot, dot, large, markup)]
+    said = [{"type": "image_url", "image_url": {"url": address}} for address in given]
+    shot = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": dot}}
+    path = tmp_path / "run"
+    messages = [{"role": "user", "content": said}, {"role": "assistant", "content": "a dot"}]
+    path.write_text(json.dumps({"messages": [*messages, {"role": "user", "content": [shot]}]}))
+    page = exported("html", path)
+    assert re.findall('<img src="([^"]+)"', page) == [f"data:image/png;base64,{dot}"]
+    assert 'the image of <a href="#step-1">step 1</a>' in page
+    assert "[image: image/png, 2,000,0" in page
+    assert markup not in page
 
 
 def test_lines_of_a_page_are_those_of_the_text() -> None:

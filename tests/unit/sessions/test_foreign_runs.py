@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,12 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
         (LANGCHAIN, "messages of LangChain"),
         ({"n_total_trials": 2, "stats": {}}, "the summary of a job of Harbor"),
+        ({"sessionId": "a", "workspaceDirectory": "/x", "history": [{"message": SAID}]}, "a session of Continue"),
+        ({"mapping": {"a": {"message": None}}, "current_node": "a"}, "conversations that ChatGPT exported"),
+        ({"step_number": 1, "model_output": "x", "tool_calls": []}, "the memory of an agent of smolagents"),
+        ({"type": "TeamState", "agent_states": {}}, "the saved state of an agent or a team of AutoGen"),
+        ({"type": "session_start", "id": "a", "cwd": "/x"}, "a session of Factory's droid"),
+        ({"info": {"request_id": "tr-1"}, "data": {"spans": []}}, "a trace of MLflow"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -48,11 +56,31 @@ def test_a_run_of_another_format_is_refused_by_name(
     assert isinstance(caught.value, NegativeVerdictError)
 
 
-def test_a_markdown_export_of_opencode_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.md"
-    path.write_text("----\n## OpenCode Chat Export\n\n- Session ID: ses_1\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("content", "seems"),
+    [
+        ("----\n## OpenCode Chat Export\n\n- Session ID: ses_1\n", "a Markdown export of opencode"),
+        ("interactions:\n- request:\n    uri: x\n", "a cassette of VCR in YAML"),
+        ('["client.beta.sessions.create", {}]\n', "a recording of a client's calls to Anthropic's managed agents"),
+        ('{"id": "ses_1", "version": "1.0"}', "a session of opencode without its messages"),
+        (("cursorDiskKV", "ItemTable"), "Cursor's database of chats"),
+        (("ItemTable",), "a database of VS Code's or Cursor's state"),
+        (("session", "message", "part"), "opencode's database"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_program_keeps_or_writes_for_others_is_refused_by_name(
+    tmp_path: Path, content: str | tuple[str, ...], seems: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a"
+    if isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    else:
+        with closing(sqlite3.connect(path)) as database:
+            for table in content:
+                database.execute(f"CREATE TABLE {table} (key TEXT, value BLOB)")
     assert main(["show", str(path)]) == 1
-    assert "a Markdown export of opencode" in capsys.readouterr().err
+    assert f"seems to be {seems}" in capsys.readouterr().err
 
 
 def test_rows_with_messages_are_read_whatever_stands_beside_them(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
-"""Exports of opencode: a message is a step, with calls, results, diffs, costs and the sessions it started."""
+"""Sessions of opencode: a message is a step, with calls, results, diffs, costs and the sessions it started."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from recorded_runs.assistants import opencode
-from recorded_runs.written import answers, written
+import pytest
+from recorded_runs.assistants import opencode, opencode_storage
+from recorded_runs.written import answers, read_whole, written
 
+from gistpoint.sessions.records.archives import NoRunError
 from gistpoint.sessions.records.model import StepKind, Tokens
-from gistpoint.sessions.runs.opening import linked_name
+from gistpoint.sessions.runs.opening import linked_name, list_runs, open_run
+from gistpoint.sessions.runs.searching import Query, search_document
 
 
 def test_a_message_is_a_step_with_its_calls_and_results(tmp_path: Path) -> None:
@@ -37,3 +40,22 @@ def test_the_header_adds_up_and_names_the_sessions_that_were_started(tmp_path: P
     assert (header.exit_status, header.tokens.prompt) == ("MessageAbortedError", 82)
     assert header.links == run.step(1).links == ("ses_2.json",)
     assert linked_name(str(tmp_path / "a.json"), "ses_2.json") == str(other)
+
+
+def test_a_session_in_the_storage_is_read_as_its_export_is(tmp_path: Path) -> None:
+    session = opencode_storage(tmp_path / "storage")
+    (listed,) = list_runs([tmp_path])
+    assert (listed.name, listed.problem) == (str(session), "")
+    stored, exported = read_whole(session), written(tmp_path / "a.json", opencode())
+    assert stored.header.tokens == exported.header.tokens
+    assert (stored.header.id, stored.header.task, stored.header.links) == ("ses_1", "Mean of nothing", ("ses_2.json",))
+    for one, other in zip(stored.steps(), exported.steps(), strict=True):
+        assert (one.kind, one.text, one.calls, one.results) == (other.kind, other.text, other.calls, other.results)
+        assert [noted.text for noted in one.also] == [noted.text for noted in other.also]
+    assert [hit.step for hit in search_document(stored, Query("two places"))] == [1]
+
+
+def test_a_piece_of_the_storage_says_where_its_session_is(tmp_path: Path) -> None:
+    opencode_storage(tmp_path / "storage")
+    with pytest.raises(NoRunError, match="part of a message of opencode"):
+        open_run(tmp_path / "storage" / "message" / "ses_1" / "msg_0.json")

@@ -163,8 +163,8 @@ def test_one_file_is_a_format_that_lists_searches_and_reviews_know(
         assert [listed.header.format for listed in list_runs([path]) if listed.header] == ["haiku"]
         assert run_key(document) == "haiku:basho"
         read: list[int] = []
-        step = document.step
-        monkeypatch.setattr(document, "step", lambda index: read.append(index) or step(index))
+        texts = document.texts
+        monkeypatch.setattr(document, "texts", lambda index, wanted: read.append(index) or texts(index, wanted))
         assert [hit.step for hit in search_document(document, Query("frog"))] == [1]
         assert read == [1]
     finally:

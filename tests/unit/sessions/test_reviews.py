@@ -18,7 +18,7 @@ from recorded_runs import Made, make_all
 from gistpoint.core.errors import SettingsError
 from gistpoint.core.estimates import cohen_kappa
 from gistpoint.sessions.annotations.agreement import agreement
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, run_key
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, annotated_key, run_key
 from gistpoint.sessions.annotations.labels import DEFAULT, LabelsError, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import (
@@ -34,6 +34,7 @@ from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl
 from gistpoint.sessions.annotations.side_files import read_side_file
 from gistpoint.sessions.annotations.verdict_words import read_verdict_words
 from gistpoint.sessions.records.model import TextScope
+from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import join_name, list_runs, open_run
 
 RUN = "swe-agent:0123"
@@ -360,12 +361,12 @@ def test_keys_of_runs_are_their_own_and_stay_when_files_move_and_grow(tmp_path: 
     for item in made:
         for id in item.records:
             name = join_name(str(item.path), id)
-            keys[name] = run_key(open_run(name))
+            document = open_run(name)
+            keys[name] = run_key(document)
+            assert not id or keys[name].endswith(join_name("", document.reviewed_id))
     (tmp_path / "made").rename(tmp_path / "moved")
     for name, key in keys.items():
         assert run_key(open_run(name.replace(str(tmp_path / "made"), str(tmp_path / "moved")))) == key
-    names = [name.rpartition("#")[2] for name in keys if "#" in name[len(str(tmp_path)) :]]
-    assert all(any(key.endswith("#" + name) for key in keys.values()) for name in names)
     grown = _by_format(made, "gistpoint")
     path = tmp_path / "moved" / grown.path.name
     before = run_key(open_run(path))
@@ -396,3 +397,37 @@ def test_runs_with_one_system_prompt_have_different_keys(tmp_path: Path) -> None
         (tmp_path / f"{number}.json").write_text(json.dumps({"messages": messages}))
     runs = [open_run(listed.name) for listed in list_runs([tmp_path])]
     assert len({run_key(run) for run in runs}) == 3
+
+
+def labelled(folder: Path, run: str) -> ReviewBook:
+    at_work(folder / "reviews").label(run, "wasted", None)
+    return at_work(folder / "reviews").store.book
+
+
+def conversation(path: Path, *replies: str) -> RunDocument:
+    told = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix."}]
+    said = [{"role": "assistant", "content": reply} for reply in replies]
+    path.write_text(json.dumps({"messages": told + said}))
+    return open_run(path)
+
+
+def test_runs_with_one_beginning_share_no_annotations(tmp_path: Path) -> None:
+    one, other = (conversation(tmp_path / name, "same", name) for name in ("one", "other"))
+    assert run_key(one) != run_key(other)
+    book = labelled(tmp_path, run_key(one))
+    assert annotated_key(one, book) == run_key(one)
+    assert annotated_key(other, book) not in book.runs
+
+
+def test_annotations_are_found_when_a_run_has_grown(tmp_path: Path) -> None:
+    key = run_key(conversation(tmp_path / "a", "one", "two"))
+    grown = conversation(tmp_path / "a", "one", "two", "three")
+    assert run_key(grown) != key
+    assert annotated_key(grown, labelled(tmp_path, key)) == key
+
+
+def test_annotations_under_the_beginning_of_a_run_are_found(tmp_path: Path) -> None:
+    document = conversation(tmp_path / "a", "one", "two")
+    before = run_key(document).partition("+")[0]
+    assert run_key(conversation(tmp_path / "b", "one")).partition("+")[0] == before
+    assert annotated_key(document, labelled(tmp_path, before)) == before

@@ -10,7 +10,18 @@ from recorded_runs import DIFF, make_all
 from gistpoint.core.kinds.registry import all_tools
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.formats.calls import kind_of
-from gistpoint.sessions.records.model import Actor, ByteRange, FileEdit, Run, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import (
+    Actor,
+    ByteRange,
+    FileEdit,
+    Run,
+    RunCall,
+    Step,
+    StepKind,
+    TextScope,
+    Tokens,
+    parts_of,
+)
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import linked_name, open_run
 
@@ -189,6 +200,20 @@ def test_every_raw_record_is_in_exactly_one_step_unless_it_is_divided(runs: Path
             document: RunDocument = open_run(f"{made.path}#{id.replace('#', '%23')}" if id else made.path)
             places: list[ByteRange] = [place for step in document.steps() for place in step.records]
             assert len(places) == len(set(places)) == document.record_count
+
+
+def test_a_search_reads_every_text_of_a_step(runs: Path) -> None:
+    for made in make_all(runs):
+        for id in made.records:
+            document: RunDocument = open_run(f"{made.path}#{id.replace('#', '%23')}" if id else made.path)
+            for step in document.steps():
+                whole = [part for part in parts_of(step) if part[2]]
+                found = document.texts(step.index, lambda _: True)
+                assert [part for part in found.parts if part[2]] == whole
+                assert found.tools == [call.tool for call in step.calls]
+                without = document.texts(step.index, lambda _: False)
+                fields = [part for part in without.parts if part[2] and part[0] is not TextScope.ALSO]
+                assert fields == [part for part in whole if part[0] is not TextScope.ALSO]
 
 
 @pytest.mark.parametrize("tool", all_tools().values(), ids=lambda tool: tool.name)

@@ -9,6 +9,7 @@ import pytest
 from builders import build_task
 from study_folders import Machine, declare
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.study.operations import (
     ORGANISER,
@@ -22,8 +23,8 @@ from gistpoint.core.study.operations import (
 from gistpoint.core.study.ports import Publication
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.auditing import audit
-from gistpoint.sessions.studies.writers import machine_of
 
 K = StudyOperationKind
 
@@ -39,7 +40,7 @@ def test_a_machine_keeps_its_six_characters(tmp_path: Path) -> None:
     assert len(name) == 6
     assert name != machine_of(tmp_path / "b")
     (tmp_path / "a" / "machine").write_text("../../x")
-    with pytest.raises(StudyError, match="six characters"):
+    with pytest.raises(UserError, match="six characters"):
         machine_of(tmp_path / "a")
 
 
@@ -93,7 +94,7 @@ def test_a_torn_line_keeps_its_number(tmp_path: Path, machine: Machine) -> None:
         file.write(b'{"op": "torn')
     study.reload()
     assert list(study.basis().values()) == [2]
-    assert "torn" in study.store.problems[0]
+    assert "torn" in study.files.problems[0]
     said = study.record("P07", person("P07"), K.DECLINED)
     assert list(study.basis().values()) == [4]
     assert study.store.operations_at(study.basis())[-1] == said
@@ -124,7 +125,7 @@ def test_publishing_goes_on_wherever_it_was_killed(tmp_path: Path, machine: Mach
     study = machine.open(declare(tmp_path / "s"))
     task = study.task(min(study.tasks))
     attempt = machine.attempt(task, "P07")
-    place = study.store.published / attempt.name
+    place = study.files.published / attempt.name
     part = place.with_name(f".{attempt.name}.tmp")
     part.mkdir(parents=True)
     (part / JOURNAL).write_bytes(b"{")
@@ -139,13 +140,13 @@ def test_publishing_goes_on_wherever_it_was_killed(tmp_path: Path, machine: Mach
     assert study.publish(attempt) is Publication.SAME
     (found,) = study.attempts()
     assert found.bytes == len((place / JOURNAL).read_bytes())
-    assert [path.name for path in study.store.published.iterdir()] == [attempt.name]
+    assert [path.name for path in study.files.published.iterdir()] == [attempt.name]
 
 
 def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path, machine: Machine) -> None:
     study = machine.open(declare(tmp_path / "s"))
     attempt = machine.attempt(study.task(min(study.tasks)), "P07")
-    study.store.published.write_text("a file in the place of the folder")
+    study.files.published.write_text("a file in the place of the folder")
     with pytest.raises(StudyError, match="can't be published") as told:
         study.publish(attempt)
     assert "gistpoint study sync" in told.value.hint

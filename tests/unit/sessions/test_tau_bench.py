@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from recorded_runs import tables
 
+from gistpoint.sessions.annotations.keys import run_key
 from gistpoint.sessions.records.model import Actor
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.cli import main
@@ -31,6 +32,7 @@ def test_a_trial_has_its_task_and_a_reward_of_one_is_solved(tmp_path: Path) -> N
     assert [step.actor for step in steps] == [Actor.SYSTEM, Actor.USER, Actor.AGENT, Actor.AGENT, Actor.USER]
     assert steps[2].result_of(steps[2].calls[0]) == steps[2].results[0]
     assert "You want 1A." in [noted.text for noted in document.header.also]
+    assert run_key(document).endswith("#3~2")  # as rows of one task were named before trials were known
 
 
 def test_simulations_have_the_task_the_policy_and_the_calls_of_the_user(tmp_path: Path) -> None:

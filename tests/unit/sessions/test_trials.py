@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+from recorded_runs import make_all
+from recorded_runs.coding_agents import claude_stream
 from recorded_runs.trials import docent, harbor_folder, harbor_result, terminal_folder, terminal_results
 from recorded_runs.written import answers, read_whole, written, written_lines
 
+from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
-from gistpoint.sessions.runs.opening import list_runs
+from gistpoint.sessions.runs.opening import linked_name, list_runs, open_run
 
 
 def test_the_results_of_terminal_bench_are_runs_with_a_verdict(tmp_path: Path) -> None:
@@ -67,6 +71,35 @@ def test_a_trial_of_harbor_that_broke_off_tells_why(tmp_path: Path) -> None:
     assert "No file that the agent left" in run.warnings[0]
     alone = written(tmp_path / "alone", harbor_result())
     assert [step.kind for step in alone.steps()] == [StepKind.SCORE]
+
+
+def test_agents_that_the_agent_of_a_trial_started_are_runs_of_it(tmp_path: Path) -> None:
+    trial = harbor_folder(tmp_path / "job")
+    (trial / "agent" / "trajectory.json").unlink()
+    stream = trial / "agent" / "claude-code.txt"
+    stream.write_text("".join(json.dumps(record) + "\n" for record in claude_stream()), encoding="utf-8")
+    assert [item.name for item in list_runs([tmp_path / "job"])] == [str(trial), f"{trial}#t1"]
+    links = [step.links for step in read_whole(trial).steps() if step.links]
+    assert links == [("#t1",)]
+    side = open_run(linked_name(str(trial), "#t1") or "")
+    assert [call.tool for step in side.steps() for call in step.calls] == ["Grep"]
+    with pytest.raises(RunFileError, match="has no run #t7"):
+        open_run(f"{trial}#t7")
+
+
+def test_agents_with_files_of_their_own_are_found_in_the_trial(tmp_path: Path) -> None:
+    trial = harbor_folder(tmp_path / "job")
+    (trial / "agent" / "trajectory.json").unlink()
+    made = {item.path.name: item.path for item in make_all(tmp_path / "made") if item.format == "claude-code"}
+    main = next(path for name, path in made.items() if "d0f" in path.read_text() and not name.startswith("agent-"))
+    folder = trial / "agent" / "sessions" / "projects"
+    folder.mkdir(parents=True)
+    (folder / "c0ffee.jsonl").write_bytes(main.read_bytes())
+    (folder / "agent-d0f.jsonl").write_bytes(made["agent-d0f.jsonl"].read_bytes())
+    run = read_whole(trial)
+    assert "claude-code" in run.header.format_version
+    (link,) = run.header.links
+    assert [step.text for step in open_run(linked_name(str(trial), link) or "").steps()] == ["hi"]
 
 
 def test_transcripts_of_docent_are_runs(tmp_path: Path) -> None:

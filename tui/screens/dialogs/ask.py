@@ -39,6 +39,8 @@ class Dialog(ModalScreen[Answer | None]):
 
     unasked = False
     """Whether it opens by itself: keys that were on their way to another screen are then no answer."""
+    enter_answers = True
+    """Whether Enter in a field answers as the first button does."""
     _above: Sequence[Widget] = ()
     """What is asked about."""
 
@@ -88,6 +90,11 @@ class Dialog(ModalScreen[Answer | None]):
     def buttons(self) -> list[Button]:
         """Return the buttons, the default answer first."""
         return [Button("OK", id="yes", variant="primary")]
+
+    @property
+    def field_words(self) -> str:
+        """What the line of keys says that Enter does in a field: it presses the first button, or nothing."""
+        return str(self.buttons()[0].label) if self.enter_answers else ""
 
     def action_cancel(self) -> None:
         """Dismiss with None."""

@@ -13,7 +13,7 @@ from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, key_of, place_of, run_key
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, annotated_key, key_of, place_of, run_key
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict
@@ -176,8 +176,11 @@ class ReviewAnnotations:
         self._words = read_verdict_words(locations.config, labels | _bound_characters())
         self._reviewer = Reviewer(ReviewStore(self._view.settings.reviews, SystemTime()), self._view.settings.reviewer)
         self._document = document
-        self._key = run_key(document)
-        settle(document, self._reviewer.store.book)
+        book = self._reviewer.store.book
+        self._key = annotated_key(document, book)
+        if self._key not in book.runs_like(self._key):
+            self._key = run_key(document)
+        settle(document, book, self._key)
         before = self._reviewer.review(self._key)
         blind = self._view.settings.blind or before.blind
         review = self._reviewer.open(self._key, document.name, blind=blind) if blind else before
@@ -454,7 +457,7 @@ class ReviewAnnotations:
             review = self._reviewer.review(self._key)
             self._take(review)
             if self._document is not None:
-                settle(self._document, self._reviewer.store.book)
+                settle(self._document, self._reviewer.store.book, self._key)
             return review, said
 
         def then(changed: tuple[Review, str]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.rendering import about, money
 from gistpoint.tui.screens.review.loading import solver_words
 from gistpoint.tui.widgets.header_bar import HeaderField
 
@@ -22,15 +23,18 @@ def run_words(document: RunDocument, header: Run, *, hides: bool) -> list[str]:
     return [word for word in words if word]
 
 
-def run_fields(header: Run, said: Review | None, place: str, *, hides: bool) -> list[HeaderField]:
-    """Return the `place` of a run in the list, the reviewer's verdict and number of labels, cost, tokens and format."""
+def run_fields(header: Run, said: Review | None, place: str, *, hides: bool, sums: bool = False) -> list[HeaderField]:
+    """Return the `place` of a run in the list, the reviewer's verdict and number of labels, cost, tokens and format.
+
+    `sums` says that the header is not complete yet.
+    """
     verdict = said.verdict.said.partition(":")[0] if said is not None and said.verdict is not None else ""
-    tokens = (header.tokens.prompt or 0) + (header.tokens.completion or 0)
+    tokens, mark = (header.tokens.prompt or 0) + (header.tokens.completion or 0), about(header, "tokens")
     return [
         HeaderField("run", place),
         HeaderField("verdict", verdict),
         HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
-        HeaderField("cost", f"${header.cost:,.2f}" if header.cost and not hides else ""),
-        HeaderField("tokens", f"{tokens / 1000:,.0f}k" if tokens else ""),
+        HeaderField("cost", about(header, "cost") + money(header.cost) if header.cost and not hides else ""),
+        HeaderField("tokens", "…" if sums and mark else f"{mark}{tokens / 1000:,.0f}k" if tokens else ""),
         HeaderField("", header.format, "$foreground 60%"),
     ]

@@ -33,6 +33,10 @@ Result = TypeVar("Result")
 
 _QUIET_S = 0.8
 """Steps are surveyed only after the keyboard has been quiet for this long."""
+_DRAWN_S = 0.15
+"""They are counted after this time, in which a step that was just read is drawn."""
+_BREATH_S = 0.001
+"""The time left to the screen between two slices of counting."""
 _FRAME_S = 0.05
 """The time left to the screen to draw the last step before all others are counted."""
 _REPORT_S = 0.5
@@ -219,7 +223,7 @@ class RunLoader:
         self.rows: OrderedDict[int, RowFact] = OrderedDict()
         self._history: RunHistory | None = None
         self._looked_at = self._grown_from = 0
-        self._busy_until = self._reported = 0.0
+        self._used_at = self._reported = 0.0
         self._hurried = self._outdated = False
         self._next_survey: Survey | None = None
 
@@ -240,7 +244,7 @@ class RunLoader:
 
     def wait(self) -> None:
         """Read on only after a pause, as the keyboard is in use."""
-        self._busy_until = time.monotonic() + _QUIET_S
+        self._used_at = time.monotonic()
 
     def want(self, index: int) -> None:
         """Read a step next; only the latest request counts."""
@@ -308,10 +312,13 @@ class RunLoader:
         self.document = document = self._opening()
         small = document.progress.total <= _SMALL
         known = document.ensure(first)
-        document.ensure(1 << 40 if small else first + _SLICE)
+        if small:
+            document.build()
+        else:
+            document.ensure(first + _SLICE)
         self.opened = True
         job.post(RunOpened(self))
-        self._busy_until = time.monotonic() + _QUIET_S
+        self._used_at = time.monotonic()
         if not known and first and self._looked_at == first:
             self.want(max(0, document.step_count - 1))
         self._read_on()
@@ -372,13 +379,13 @@ class RunLoader:
         self._jobs.do(self._read_rest, key="rest", priority=Rank.REST)
 
     def _read_rest(self, job: Job) -> None:
-        """Index the steps, then gather facts of each, in slices and while the keyboard is quiet."""
+        """Index the steps, sum up, then gather facts of each step, in slices and while the keyboard is quiet."""
         document = self.document
         while document is not None:
-            quiet_in = self._busy_until - time.monotonic()
+            quiet_in = self._used_at + (_QUIET_S if document.summed_up else _DRAWN_S) - time.monotonic()
             if quiet_in > 0 and not self._hurried:
                 job.give_way(quiet_in)
-            if not document.finished:
+            if not document.summed_up:
                 self._index(job, document)
             elif self.survey is None or not self.survey.finished or self._outdated:
                 self._add_to_survey(job, document)
@@ -387,14 +394,15 @@ class RunLoader:
             job.give_way()
 
     def _index(self, job: Job, document: RunDocument) -> None:
-        document.ensure(document.step_count + _SLICE)
-        self._report(job, at_once=document.finished)
-        if document.finished:
+        counted = document.finished
+        document.advance()
+        self._report(job, at_once=document.summed_up or document.finished is not counted)
+        if document.finished and not counted:
             self._hurried, self._reported = False, 0.0
             if self._outdated and self._looked_at >= self._grown_from:
                 self.want(self._looked_at)
         elif not self._hurried:
-            time.sleep(0.002)
+            time.sleep(_BREATH_S)
 
     def _add_to_survey(self, job: Job, document: RunDocument) -> None:
         if self._outdated or self._next_survey is None:

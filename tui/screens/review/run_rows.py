@@ -12,6 +12,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.reviews import Review
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed
+from gistpoint.sessions.runs.rendering import about, money
 from gistpoint.tui.screens.review.loading import short_task, solver_words
 from gistpoint.tui.tables import Column, Summary
 from gistpoint.tui.view_models import TO_BE_READ
@@ -28,6 +29,8 @@ class RunRow:
     """Whether model and outcome are hidden."""
     title: str = ""
     """The title of its task, if the task is known here."""
+    warning: str = ""
+    """What is damaged or missing of its file, first of all."""
 
     @property
     def name(self) -> str:
@@ -48,11 +51,14 @@ def task_words(row: RunRow) -> str:
 def _verdict(row: RunRow) -> str:
     if row.listed.problem:
         return "! " + row.listed.problem
-    if row.hides:
-        return "hidden"
-    header = row.header
-    words = {"solved": "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ, "unsolved": "✘ unsolved"}
-    return words.get(header.verdict, header.verdict) or header.exit_status
+    said = "hidden" if row.hides else _outcome(row.header)
+    return f"! {said or 'damaged'}" if row.warning else said
+
+
+def _outcome(header: Run) -> str:
+    sign = {"solved": "✔ ", "unsolved": "✘ "}.get(header.verdict, "")
+    words = TO_BE_READ if header.verdict == AttemptResult.TO_BE_READ else header.verdict
+    return f"{sign}{about(header, 'verdict')}{words}" if words else header.exit_status
 
 
 def _ending(row: RunRow) -> str:
@@ -103,19 +109,24 @@ def _measure(
     number: Callable[[RunRow], float | None],
     text: Callable[[float], str] = "{:,.0f}".format,
     *,
+    field: str = "",
     rank: int = 0,
     total: bool = False,
 ) -> Column[RunRow]:
-    """Return a column of numbers that may be unknown; it says the median of a group, or the total."""
+    """Return a column of numbers that may be unknown; it says the median of a group, or the total.
+
+    A tilde marks what the file does not say and was derived: the `field` of a header, or sums of such.
+    """
 
     def summary(rows: Sequence[RunRow]) -> Summary:
-        known = [found for row in rows if (found := number(row)) is not None]
-        level = sum(known) if total else median(known) if known else 0
-        return (level, ("Σ" if total else "") + text(level)) if known else (-1, "")
+        known = [(found, about(row.header, field)) for row in rows if (found := number(row)) is not None]
+        values = [value for value, _ in known]
+        level = sum(values) if total else median(values) if values else 0
+        return (level, ("Σ" if total else "") + max(mark for _, mark in known) + text(level)) if known else (-1, "")
 
     def shown(row: RunRow) -> str:
         value = number(row)
-        return "" if not value else text(value)
+        return "" if not value else about(row.header, field) + text(value)
 
     return Column(name, shown, number, width=width, right=True, rank=rank, summary=summary)
 
@@ -168,6 +179,11 @@ def _verdict_style(row: RunRow) -> str:
     return "$text-error" if row.listed.problem else "" if row.hides else _STYLES.get(row.header.verdict, "")
 
 
+def fault_of(row: RunRow) -> str:
+    """Return why a run can't be read, or not whole; empty if it can."""
+    return row.listed.problem or row.warning
+
+
 def _is(verdict: str) -> Callable[[RunRow], bool]:
     return lambda row: not row.hides and row.header.verdict == verdict
 
@@ -191,15 +207,15 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         width=12,
         rank=2,
         style=_verdict_style,
-        words={"solved": _is("solved"), "unsolved": _is("unsolved")},
+        words={"solved": _is("solved"), "unsolved": _is("unsolved"), "damaged": lambda row: bool(fault_of(row))},
         summary=_share_solved,
     ),
     Column("ending", _ending, width=14, summary=_alike(_ending, "ending")),
     _measure("steps", 5, lambda r: r.header.step_count, rank=3),
     _measure("subm", 4, lambda r: r.header.submissions),
-    _measure("tokens", 7, _tokens, _short),
-    _measure("cost", 8, _cost, "${:,.2f}".format, rank=4, total=True),
-    _measure("time", 8, lambda r: r.header.duration_s, _duration),
+    _measure("tokens", 7, _tokens, _short, field="tokens"),
+    _measure("cost", 8, _cost, money, field="cost", rank=4, total=True),
+    _measure("time", 8, lambda r: r.header.duration_s, _duration, field="duration_s"),
     Column(
         "seen",
         lambda r: "" if _seen(r) is None else f"{_seen(r):.0f}%",

@@ -79,6 +79,8 @@ class ReviewScreen(Screen[None]):
         self.loader = self._new_loader(name)
         self._ready = ReadyRuns(self._new_loader)
         self.header: Run | None = None
+        self._summed_up: RunDocument | None = None
+        """The run whose header was read when it was complete."""
         self.task_title = ""
         """The title of the run's task, if it is known here."""
         self.step: Step | None = None
@@ -214,6 +216,8 @@ class ReviewScreen(Screen[None]):
             if self.header is None or self.header.step_count != document.step_count:
                 self.header = document.header
                 self.loader.forget_history()
+            if document.summed_up and self._summed_up is not document:
+                self.header, self._summed_up = document.header, document
             if self.annotations is not None:
                 self.annotations.find_again()
         self.steps.set_count(document.step_count)
@@ -355,7 +359,7 @@ class ReviewScreen(Screen[None]):
             self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
         words = [f"step {self.steps.cursor + 1:,} of {total}", *run_words(document, header, hides=self.hides)]
-        fields = run_fields(header, self.review, self.others.place, hides=self.hides)
+        fields = run_fields(header, self.review, self.others.place, hides=self.hides, sums=not document.summed_up)
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
 
@@ -388,6 +392,16 @@ class ReviewScreen(Screen[None]):
         if not widget.focusable:
             widget.focus()
         self.search.show_hits()
+
+    def show_step_page(self) -> None:
+        """Show the page of the step, which has all its texts; it gets the focus if another page had it."""
+        if self.pages.current == "step":
+            return
+        within = self.focused is not None and self.pages in self.focused.ancestors
+        self.pages.bring("step")
+        self.fill_page()
+        if within:
+            self.set_focus(self.step_page)
 
     def fill_page(self, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for this step, or always with `anew`."""
@@ -456,9 +470,8 @@ class ReviewScreen(Screen[None]):
         await self.search.open()
 
     @on(RecordList.Chosen, "#hits")
-    async def hit_chosen(self, message: RecordList.Chosen) -> None:
+    def hit_chosen(self, message: RecordList.Chosen) -> None:
         """Go to a hit of the list."""
-        await self.action_page("step")
         self.search.go_to(message.index)
 
     @on(StepPage.HitWanted)

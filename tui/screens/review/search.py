@@ -167,7 +167,7 @@ class SearchBar(Horizontal):
 
 
 _RUN: Column[Hit] = Column(
-    "run", lambda hit: PurePath(hit.run).name[-28:], width=28, style=lambda hit: "$text-secondary"
+    "run", lambda hit: PurePath(hit.run).name, width=28, keeps_end=True, style=lambda hit: "$text-secondary"
 )
 _COLUMNS: tuple[Column[Hit], ...] = (
     Column("step", lambda hit: str(hit.step + 1), width=6, right=True, style=lambda hit: "$foreground 60%"),
@@ -342,6 +342,7 @@ class Search(Container):
             self._view.go_to_run(hit.run, found=FoundHits(self.wanted, self.hits, index))
             return
         self._to_show = hit
+        self._view.show_step_page()
         if self._view.steps.cursor != hit.step:
             self._view.steps.cursor = hit.step
         else:

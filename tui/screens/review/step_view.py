@@ -30,7 +30,7 @@ from gistpoint.sessions.records.model import (
 from gistpoint.sessions.runs.rendering import language_of, step_facts
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.widgets.line_view import LineView
-from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
+from gistpoint.tui.widgets.syntax import LineTokens, is_quick, tokens_by_line
 from gistpoint.tui.widgets.text_lines import TextLines
 from gistpoint.tui.widgets.text_view import TextView
 
@@ -43,7 +43,9 @@ REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 """Kinds of steps that show the outcome."""
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
 _COLOUR_S = 0.05
-"""Code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
+"""Long code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
+_SHORT = 1_500
+"""In characters: code that is coloured at once, within a millisecond or two, so that the step is drawn once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,23 +314,33 @@ class StepView(TextView):
             self.place(*place)
         if self._colouring is not None:
             self._colouring.stop()
-        self._colouring = self.set_timer(_COLOUR_S, self._colour_code) if composed.code else None
+            self._colouring = None
+        if composed.code:
+            self._colour(composed.code)
 
-    def _colour_code(self) -> None:
-        tokens: list[LineTokens] = [array("L")] * len(self.lines)
-        self._tokens = tokens
-        self.run_worker(
-            partial(self._find_code_tokens, self.lines, self.composed.code, tokens),
-            thread=True,
-            group="colour",
-            exit_on_error=False,
-        )
+    def _colour(self, code: Sequence[CodeLines]) -> None:
+        self._tokens = tokens = [array("L")] * len(self.lines)
+        long: list[CodeLines] = []
+        for part in code:
+            text = self._code_text(self.lines, part)
+            if len(text) > _SHORT or not is_quick(part.language):
+                long.append(part)
+                continue
+            for chunk in tokens_by_line(TextLines(text), part.language):
+                tokens[part.first : part.first + len(chunk)] = chunk
+        if long:
+            find = partial(self._find_code_tokens, self.lines, long, tokens)
+            start = partial(self.run_worker, find, thread=True, group="colour", exit_on_error=False)
+            self._colouring = self.set_timer(_COLOUR_S, start)
+
+    @staticmethod
+    def _code_text(lines: TextLines, part: CodeLines) -> str:
+        return "\n".join(lines[number] for number in range(part.first, part.after))
 
     def _find_code_tokens(self, lines: TextLines, code: Sequence[CodeLines], tokens: list[LineTokens]) -> None:
         worker = get_current_worker()
         for part in code:
-            text = "\n".join(lines[number] for number in range(part.first, part.after))
-            at = part.first
+            text, at = self._code_text(lines, part), part.first
             for chunk in tokens_by_line(TextLines(text), part.language, lambda: worker.is_cancelled):
                 if worker.is_cancelled:
                     return

@@ -69,6 +69,10 @@ class ReviewView(Protocol):
         """Load the current page if it was not loaded for this step, or always with `anew`."""
         ...
 
+    def show_step_page(self) -> None:
+        """Show the page of the step, which has all its texts, in place of another one."""
+        ...
+
     def open_run(self, name: str) -> None:
         """Open another run above this one."""
         ...

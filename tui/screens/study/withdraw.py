@@ -20,6 +20,7 @@ class WithdrawDialog(Dialog[Reasoned]):
     """Answers with `keep` or `erase` and the person's words; Escape, as the first button, goes on taking part."""
 
     CSS_PATH = "../dialogs/dialogs.tcss"
+    enter_answers = False
 
     def __init__(self) -> None:
         super().__init__("Stop taking part in this study?")

@@ -83,8 +83,8 @@ class ProfilePage(RunPage[ProfileContent], DrawnProfile):
     def read(self, context: PageContext, job: Job) -> ProfileContent:
         """Return the profile; the first time all steps are read, after that it is known."""
         document = context.document
-        while not document.finished:
-            document.ensure(document.step_count + _SLICE)
+        while not document.summed_up:
+            document.advance()
             job.give_way()
         if self._made is None or self._made[:2] != (document, document.step_count):
             self._made = document, document.step_count, Profiler(document.header, context.loader.task.goals)

@@ -1,0 +1,57 @@
+"""Images that the records of a step hold as base64: told by their first bytes, never by what they are called."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gistpoint.sessions.records.model import Step
+
+LARGEST = 2_000_000
+"""Bytes of the largest image that is shown; a larger one is only named."""
+READ = 12_000_000
+"""Bytes of a step's records that are worth a look."""
+_ENCODED = re.compile(rb'(?:"|base64,)((?:iVBORw0KGg|(?:\\?/)9j|R0lGOD|UklGR)(?:[A-Za-z0-9+/=]|\\/){16,})"')
+_NAMED = re.compile(r"\[(?:image|computer_screenshot|document|file|media)\b")
+_BEGINNINGS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": "gif", b"GIF89a": "gif"}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of a kind that every browser draws and that can run nothing: PNG, JPEG, GIF or WebP."""
+
+    kind: str
+    data: bytes
+
+    @property
+    def address(self) -> str:
+        """The image as an address that asks nobody for anything."""
+        return f"data:image/{self.kind};base64,{base64.b64encode(self.data).decode()}"
+
+
+def names_images(step: Step) -> bool:
+    """Whether a text of the step stands for an image, so that its records are worth a look."""
+    return any(_NAMED.search(text) for text in (step.text, *(result.text for result in step.results)))
+
+
+def images_in(records: bytes) -> Iterator[Image]:
+    """Yield the images in the raw records of a step, as JSON has them."""
+    for found in _ENCODED.finditer(records):
+        encoded = found[1].replace(b"\\/", b"/")
+        if len(encoded) > LARGEST * 4 // 3 + 4:
+            continue
+        try:
+            data = base64.b64decode(encoded, validate=True)
+        except binascii.Error:
+            continue
+        if kind := _kind(data):
+            yield Image(kind, data)
+
+
+def _kind(data: bytes) -> str:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "webp"
+    return next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), "")

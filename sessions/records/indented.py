@@ -1,0 +1,101 @@
+"""Finds the records of an indented array by fixed texts, with SIMD, as long as no line between them is odd.
+
+It sees what the expression of the scanner sees, line by line: a chunk is taken only if its lines at the indent of the
+records are those that close one record and open the next, which two counts tell.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.model import Json
+
+Place: TypeAlias = tuple[int, int, dict[str, Json]]
+"""Start and end of a record, and its light keys."""
+_NO_VALUE: tuple[int, str, Json] = (sys.maxsize, "", None)
+_VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
+
+
+class Layout:
+    """The lines of an indented array; `indent` is the white space before a record, `keys` that before its keys."""
+
+    def __init__(self, indent: str, keys: str, names: Sequence[str]) -> None:
+        self.outer = indent[: 2 * len(indent) - len(keys)] if 2 * len(indent) > len(keys) else ""
+        """The white space before the bracket that closes the array."""
+        line = f"\n{indent}".encode()
+        self.line, self.deeper = line, line + indent[:1].encode()
+        self.close, self.open = line + b"}", line + b"{"
+        self.border = self.close + b"," + self.open
+        self.end = f"\n{self.outer}]".encode()
+        self.keys = [(name, f'\n{keys}"{name}":'.encode()) for name in names]
+
+
+class PlainRecords:
+    """The records of an array from the line break at `at` on, up to one with or before a line in doubt.
+
+    The text up to `end` is read a chunk at a time; a record longer than a chunk is in doubt.
+    """
+
+    def __init__(self, blob: Blob, at: int, end: int, layout: Layout) -> None:
+        self._blob, self._end, self._layout = blob, end, layout
+        self.at = at
+        """The line break before the first record that was not found yet."""
+
+    def __iter__(self) -> Iterator[Place]:
+        """Yield the records."""
+        while self._end - self.at >= limits.CHUNK:
+            text = self._blob.read(self.at, limits.CHUNK)
+            found = _places(text, self.at, self._layout)
+            if not found:
+                return
+            yield from found
+            self.at = found[-1][1] + 1
+
+
+def _places(text: bytes, at: int, layout: Layout) -> list[Place]:
+    """Return the whole records in the text at offset `at`; none if it does not begin with one or a line is in doubt."""
+    import stringzilla  # pyright: ignore[reportMissingImports]
+
+    cut = text.rfind(layout.border)
+    if cut < 0 or not text.startswith(layout.open):
+        return []
+    text = text[: cut + len(layout.close)]
+    pieces = stringzilla.Str(text)[:cut].split(layout.border)
+    lines = stringzilla.count(text, layout.line) - stringzilla.count(text, layout.deeper)
+    if lines != 2 * len(pieces) or stringzilla.find(text, layout.end) >= 0:
+        return []
+    values = iter(_light_values(text, layout))
+    place, name, value = next(values, _NO_VALUE)
+    found: list[Place] = []
+    start = 0
+    for piece in pieces:
+        if text[start + len(layout.open)] in b"}]":
+            break
+        closing = start + len(piece) + (len(layout.open) if found else 0)
+        fields = dict[str, Json]()
+        while place < closing:
+            fields[name] = value
+            place, name, value = next(values, _NO_VALUE)
+        found.append((at + start + len(layout.line), at + closing + len(layout.close), fields))
+        start = closing + len(layout.close) + 1
+    return found
+
+
+def _light_values(text: bytes, layout: Layout) -> list[tuple[int, str, Json]]:
+    """Return the place, name and value of each light key, in order."""
+    import stringzilla  # pyright: ignore[reportMissingImports]
+
+    find, found = stringzilla.find, list[tuple[int, str, Json]]()
+    for name, key in layout.keys:
+        at = find(text, key)
+        while at >= 0:
+            value = _VALUE.match(text, at + len(key))
+            if value is not None:
+                found.append((at, name, value[1].decode("latin-1") if value[2] is None else int(value[2])))
+            at = find(text, key, at + len(key))
+    return sorted(found)

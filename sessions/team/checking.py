@@ -1,0 +1,152 @@
+"""Every difference between this machine's files and the team's store, found by comparing hashes line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import TimeSource
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.sessions.journal import JOURNAL, is_open
+from gistpoint.sessions.tasks import TaskStore
+from gistpoint.sessions.team.alarms import Alarm
+from gistpoint.sessions.team.annotations import annotation_stores, operation_differences
+from gistpoint.sessions.team.connecting import reaching
+from gistpoint.sessions.team.lines import BrokenChainError, JournalLine, branch_of, chained, head_kept, safe_lines
+from gistpoint.sessions.team.mirror import local_attempts
+from gistpoint.sessions.team.opened import TeamStore
+from gistpoint.sessions.team.tasks import task_differences
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_AT_ONCE = 50
+_COUNTED = text("SELECT id, branch_of, seq, head FROM attempts ORDER BY id")
+_LINES = text(
+    "SELECT attempt, seq, line, sha256, encode(sha256(line), 'hex') AS found FROM events "
+    "WHERE attempt = ANY(:ids) ORDER BY attempt, seq"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDifference:
+    """One difference: its kind, and what differs."""
+
+    kind: str
+    """`missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`, `task differs`
+    or `operation differs`."""
+    alarm: Alarm
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.alarm}"
+
+
+@dataclass(frozen=True, slots=True)
+class _OnStore:
+    """A line as the store has it."""
+
+    seq: int
+    data: bytes
+    sha256: str
+    """What stands beside it."""
+    found: str
+    """What it has."""
+
+
+def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> list[StoreDifference]:
+    """Return every difference between the files here and the store; nothing is changed."""
+    found: list[StoreDifference] = []
+    with reaching(store.address), store.engine.connect() as connection:
+        for kind, alarm in task_differences(connection, TaskStore(locations.tasks)):
+            found.append(StoreDifference(kind, alarm))
+        found += _attempts(connection, locations.attempts, store.machine, run)
+        for folder, each in annotation_stores(locations, clock).items():
+            run.check()
+            found += [StoreDifference(kind, alarm) for kind, alarm in operation_differences(connection, folder, each)]
+    return found
+
+
+def _attempts(connection: Connection, root: Path, machine: str, run: RunContext) -> Iterator[StoreDifference]:
+    mine = {place.name: place for place in local_attempts(root)}
+    rows = {row.id: row for row in connection.execute(_COUNTED)}
+    names = sorted(rows.keys() | mine.keys())
+    for start in range(0, len(names), _AT_ONCE):
+        run.check()
+        run.progress(RunProgress(names[start], start, len(names), step="comparing attempts"))
+        some = names[start : start + _AT_ONCE]
+        there: dict[str, list[_OnStore]] = {name: [] for name in some}
+        for row in connection.execute(_LINES, {"ids": some}):
+            there[row.attempt].append(_OnStore(row.seq, bytes(row.line), row.sha256, row.found))
+        for name in some:
+            counted = (rows[name].seq, rows[name].head) if name in rows else None
+            yield from _attempt(name, mine.get(name), there[name], counted, machine)
+
+
+def _attempt(
+    name: str, folder: Path | None, there: list[_OnStore], counted: tuple[int, str] | None, machine: str
+) -> Iterator[StoreDifference]:
+    """Compare an attempt's lines here and there, and look at both chains and at what the store counts."""
+    what = f"attempt {name}"
+    here, faults = ([], []) if folder is None else _here(what, folder)
+    yield from faults
+    yield from _on_store(what, there, counted)
+    if counted is None:
+        yield StoreDifference("missing there", Alarm(what, words=f"the store has none of its {len(here)} lines."))
+    elif folder is None:
+        if branch_of(name)[1].partition("-")[0] != machine:
+            yield StoreDifference(
+                "missing here", Alarm(what, words=f"it is on the store alone, with {len(there)} lines.")
+            )
+    elif not faults:
+        yield from _compared(what, here, there, counted[0])
+
+
+def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDifference]]:
+    """Return the lines of a journal, and what is wrong with it by itself."""
+    kept = None if is_open(folder) else head_kept(folder)
+    try:
+        lines = safe_lines(folder)
+    except BrokenChainError as error:
+        return [], [StoreDifference("broken chain", Alarm(what, error.at, words=f"the {JOURNAL} here is damaged."))]
+    except OSError:
+        return [], []
+    if kept is not None and kept.seq and (len(lines) < kept.seq or lines[kept.seq - 1].sha256 != kept.sha256):
+        words = f"the {JOURNAL} here was changed or cut back."
+        return lines, [StoreDifference("broken chain", Alarm(what, min(len(lines), kept.seq), words=words))]
+    return lines, []
+
+
+def _compared(what: str, here: list[JournalLine], there: list[_OnStore], counted: int) -> Iterator[StoreDifference]:
+    lines = {line.seq: line.found for line in there}
+    for line in here:
+        found = lines.pop(line.seq, "")
+        if not found:
+            yield StoreDifference("missing there", Alarm(what, line.seq, words="the store lacks this line."))
+        elif found != line.sha256:
+            yield StoreDifference("line differs", Alarm(what, line.seq, line.sha256, found))
+    for seq in sorted(lines):
+        kind = "extra line" if seq > counted else "missing here"
+        yield StoreDifference(kind, Alarm(what, seq, words="this line is on the store alone."))
+
+
+def _on_store(what: str, there: list[_OnStore], counted: tuple[int, str] | None) -> Iterator[StoreDifference]:
+    """Look at the store's lines by themselves."""
+    for line in there:
+        if line.sha256 != line.found:
+            words = "on the store, this line is not the one whose hash stands beside it."
+            yield StoreDifference("line differs", Alarm(what, line.seq, words=words))
+    try:
+        chained(line.data for line in there)
+    except BrokenChainError as error:
+        yield StoreDifference("broken chain", Alarm(what, error.at, words="the chain of hashes breaks on the store."))
+    last = (there[-1].seq, there[-1].found) if there else (0, "")
+    if counted is not None and counted != last:
+        words = f"the store counts {counted[0]} lines and has {last[0]}, or another last one."
+        yield StoreDifference(
+            "extra line" if last[0] > counted[0] else "missing there", Alarm(what, last[0], words=words)
+        )

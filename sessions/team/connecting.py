@@ -1,0 +1,113 @@
+"""Connections to a team's store, and its schema brought to this program's revision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+REVISION = "0001"
+"""The schema's revision that this program reads and writes."""
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_CONNECT_S = 5
+_STATEMENT_S = 60
+
+
+def require_extra() -> None:
+    """Raise `TeamStoreError` without the packages of the extra `team`."""
+    try:
+        import alembic  # noqa: F401
+        import psycopg  # noqa: F401
+        import sqlalchemy  # noqa: F401
+    except ImportError as error:
+        raise TeamStoreError(
+            "A team's store needs packages that are not installed.", hint="Install gistpoint[team]."
+        ) from error
+
+
+def engine_of(address: StoreAddress) -> Engine:
+    """Return an engine for a store; nothing is connected yet. Raises `TeamStoreError` without the extra `team`."""
+    require_extra()
+    import psycopg.conninfo
+    from sqlalchemy import create_engine
+
+    given = psycopg.conninfo.make_conninfo(
+        "",
+        **address.parameters,
+        connect_timeout=_CONNECT_S,
+        application_name="gistpoint",
+        options=f"-c statement_timeout={_STATEMENT_S}s -c timezone=UTC",
+    )
+
+    def connect() -> psycopg.Connection:
+        return psycopg.connect(given)
+
+    return create_engine("postgresql+psycopg://", creator=connect, pool_pre_ping=True, pool_size=4, max_overflow=4)
+
+
+@contextmanager
+def reaching(address: StoreAddress | str) -> Iterator[None]:
+    """Turn what the driver raises into `UnreachableError` or `TeamStoreError`, in a sentence without secrets."""
+    from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise UnreachableError(
+            f"The store {address} does not answer: {_reason(error)}",
+            hint="What you do stays in files and is sent when it answers again.",
+        ) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise UnreachableError(f"The connection to the store {address} was lost.") from error
+        raise TeamStoreError(
+            f"The store {address} refuses: {_reason(error)}",
+            hint="`gistpoint store status` shows its schema and your rights.",
+        ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first line of what the driver says."""
+    said = str(getattr(error, "orig", error)).strip().splitlines()
+    return said[0][:300].rstrip(".") + "." if said else "no reason was given."
+
+
+def revision_of(connection: Connection) -> str:
+    """Return the revision of a store's schema, empty if it has none."""
+    from alembic.runtime.migration import MigrationContext
+
+    return MigrationContext.configure(connection).get_current_revision() or ""
+
+
+def upgrade(connection: Connection) -> str:
+    """Make the schema, or bring it to this program's revision; return the revision it had.
+
+    Raises `TeamStoreError` for a schema that a newer program has made.
+    """
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+    from alembic.script import ScriptDirectory
+
+    before = revision_of(connection)
+    script = ScriptDirectory(str(_MIGRATIONS))
+    if before not in ("", *(revision.revision for revision in script.walk_revisions())):
+        raise TeamStoreError(
+            f"The store's schema has the revision {before[:20]}, which this gistpoint does not know.",
+            hint="Install the newer gistpoint that made it.",
+        )
+
+    def steps(revision: object, _context: object) -> object:
+        return script._upgrade_revs(REVISION, revision)  # type: ignore[arg-type]  # as alembic's own command does
+
+    with EnvironmentContext(Config(), script, fn=steps, destination_rev=REVISION) as environment:
+        environment.configure(connection=connection, transactional_ddl=True)
+        with environment.begin_transaction():
+            environment.run_migrations()
+    return before

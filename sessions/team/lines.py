@@ -1,0 +1,167 @@
+"""Lines of journals as a team's store has them: numbered, hashed and chained, without reading what they tell."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gistpoint.core.attempts.events import AttemptEnded, AttemptStarted
+from gistpoint.sessions.heads import HEADS, BrokenHeadError, Head, read_head, sync_file
+from gistpoint.sessions.journal import JOURNAL, decoded, first_event, is_open, line_hash
+
+_TAIL = 1 << 16
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{3,63}(~[0-9a-z]{6}(-[0-9]{1,3})?)*")
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLine:
+    """A line of a journal, without its newline."""
+
+    seq: int
+    data: bytes
+    sha256: str
+
+
+class BrokenChainError(ValueError):
+    """Lines do not follow one another; `at` is the number of the first that does not."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        super().__init__(f"The chain of hashes breaks at line {at}.")
+
+
+class _Link(msgspec.Struct):
+    seq: int
+    prev: str
+
+
+_LINK = msgspec.json.Decoder(_Link)
+
+
+def chained(data: Iterable[bytes], seq: int = 0, head: str = "") -> list[JournalLine]:
+    """Return lines that follow the line `seq`, whose hash is `head`. Raises `BrokenChainError`."""
+    found = []
+    for line in data:
+        try:
+            link = _LINK.decode(line)
+        except (ValueError, RecursionError) as error:
+            raise BrokenChainError(seq + 1) from error
+        if link.seq != seq + 1 or link.prev != head or b"\n" in line or b"\r" in line:
+            raise BrokenChainError(seq + 1)
+        seq, head = seq + 1, line_hash(line)
+        found.append(JournalLine(seq, line, head))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a journal is known: bytes of whole lines, their number, and the hash of the last one."""
+
+    offset: int = 0
+    seq: int = 0
+    head: str = ""
+
+    def after(self, lines: list[JournalLine]) -> Position:
+        """Return the position after lines that follow this one."""
+        if not lines:
+            return self
+        return Position(self.offset + sum(len(line.data) + 1 for line in lines), lines[-1].seq, lines[-1].sha256)
+
+
+START = Position()
+"""Before the first line."""
+
+
+def lines_after(path: Path, known: Position = START) -> list[JournalLine]:
+    """Return the whole lines of a journal after those that are known. Raises `BrokenChainError` and OSError."""
+    with path.open("rb") as file:
+        file.seek(known.offset)
+        data = file.read()
+    return chained(data.split(b"\n")[:-1], known.seq, known.head)
+
+
+def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
+    """Return the lines of an attempt after those that are known that no power cut can take back.
+
+    Raises `BrokenChainError` and OSError.
+    """
+    kept = head_kept(folder) if is_open(folder) else None  # before the journal, which may grow meanwhile
+    if kept is None:
+        with (folder / JOURNAL).open("rb") as file:
+            sync_file(file.fileno())
+    lines = lines_after(folder / JOURNAL, known)
+    return lines if kept is None else [line for line in lines if line.seq <= kept.seq]
+
+
+def end_of(path: Path) -> Position | None:
+    """Return the position of the last whole line of a journal, reading little more than that; None without one."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            length = min(size, _TAIL)
+            while True:
+                file.seek(size - length)
+                data = file.read(length)
+                whole = data.rfind(b"\n")
+                begin = data.rfind(b"\n", 0, max(whole, 0))
+                if (whole >= 0 and begin >= 0) or length == size:
+                    break
+                length = min(size, length * 8)
+        if whole < 0:
+            return None
+        line = data[begin + 1 : whole]
+        return Position(size - length + whole + 1, _LINK.decode(line).seq, line_hash(line))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def head_kept(folder: Path) -> Head | None:
+    """Return the head kept of an attempt's journal; one that can't be read counts as none."""
+    try:
+        return read_head(folder)
+    except BrokenHeadError:
+        return None
+
+
+def is_attempt_id(name: str) -> bool:
+    """Whether a name from a store can be that of the folder of an attempt, or of a branch of one."""
+    return bool(_ID.fullmatch(name)) and name != HEADS
+
+
+def branch_of(name: str) -> tuple[str, str]:
+    """Return the attempt and the machine whose branch a name is; two empty texts if it is that of no branch."""
+    attempt, tilde, machine = name.rpartition("~")
+    return (attempt, machine) if tilde else ("", "")
+
+
+def header_of(line: bytes) -> dict[str, object] | None:
+    """Return the columns of an attempt from its first line; None if that begins none."""
+    event = decoded(line)
+    if event is None or not isinstance(event.data, AttemptStarted):
+        return None
+    begun = event.data
+    return {
+        "task": begun.task_id,
+        "actor": begun.actor,
+        "participant": begun.participant or "",
+        "started_utc_ms": event.utc_ms,
+    }
+
+
+def ends(line: bytes) -> bool:
+    """Whether a line ends its attempt."""
+    if AttemptEnded.type.encode() not in line:
+        return False
+    event = decoded(line)
+    return event is not None and isinstance(event.data, AttemptEnded)
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether an attempt goes to the team's store: one of a study goes with the study, which can erase it."""
+    first = first_event(folder / JOURNAL)
+    return first is not None and isinstance(first.data, AttemptStarted) and first.data.study is None

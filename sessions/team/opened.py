@@ -1,0 +1,96 @@
+"""A team's store as this machine uses it: its engine, its rights, its clock against the server's."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+from sqlalchemy.dialects.postgresql import insert
+
+from gistpoint import __version__
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.machine import machine_of
+from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, chosen_address
+from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, revision_of
+from gistpoint.sessions.team.rights import Rights, rights_of
+from gistpoint.sessions.team.schema import machines
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+SKEW_TOLD_S = 5.0
+"""From so many seconds on, people are told that a clock is wrong; nothing depends on it."""
+_SCHEMA = text("SELECT to_regclass('public.alembic_version')")
+_NOW_MS = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")
+
+
+@dataclass(frozen=True, slots=True)
+class TeamStore:
+    """A store that answered, with a schema that this program reads and writes."""
+
+    address: StoreAddress
+    engine: Engine
+    machine: str
+    rights: Rights
+    skew_ms: int
+    """This machine's clock less the server's."""
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.engine.dispose()
+
+
+def address_of(locations: Locations) -> StoreAddress:
+    """Return the chosen store. Raises `TeamStoreError` if there is none."""
+    address = chosen_address(locations.config)
+    if address is None:
+        raise TeamStoreError(
+            "No store is chosen: files alone are used.",
+            hint="`gistpoint store use postgresql://USER@HOST/DATABASE` chooses one.",
+        )
+    return address
+
+
+def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = None) -> TeamStore:
+    """Reach the chosen store, and tell it that this machine was here.
+
+    Raises `UnreachableError` if it does not answer, `TeamStoreError` for another schema or without any rights.
+    """
+    address, machine = address_of(locations), machine_of(locations.data)
+    engine = engine or engine_of(address)
+    with reaching(address), engine.begin() as connection:
+        if connection.scalar(_SCHEMA) is None:
+            require_schema("")
+        rights = rights_of(connection)
+        if rights is Rights.NONE:
+            raise TeamStoreError(
+                f"This user may read nothing on {address}.",
+                hint="Its owner runs `GRANT gistpoint_worker TO ...` or `GRANT gistpoint_reader TO ...`.",
+            )
+        require_schema(revision_of(connection))
+        before = time.monotonic_ns()
+        now = connection.scalar(_NOW_MS) or 0
+        skew = clock.utc_ms() - (time.monotonic_ns() - before) // 2_000_000 - int(now)
+        if rights is not Rights.READER:
+            seen = {"version": __version__, "skew_ms": skew, "seen_at": text("clock_timestamp()")}
+            connection.execute(
+                insert(machines).values(id=machine, **seen).on_conflict_do_update(index_elements=["id"], set_=seen)
+            )
+    return TeamStore(address, engine, machine, rights, skew)
+
+
+def require_schema(revision: str) -> None:
+    """Raise `TeamStoreError` unless a schema is of this program's revision."""
+    if revision == REVISION:
+        return
+    raise TeamStoreError(
+        f"The store's schema has the revision {revision[:20]}, and this gistpoint uses {REVISION}."
+        if revision
+        else "The database has no tables of gistpoint yet.",
+        hint="Its owner runs `gistpoint store init`."
+        if revision < REVISION
+        else "Install the newer gistpoint that made it.",
+    )

@@ -1,0 +1,294 @@
+"""Attempts mirrored while they are written: a thread sends each new line on, and nobody ever waits for it.
+
+SQLAlchemy is imported by the thread alone. What was not sent when the program ended is named by an empty file in the
+data folder, and sent by the next program that opens an attempt, or by `gistpoint store sync`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.journal import JOURNAL, is_open
+from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
+from gistpoint.sessions.team.lines import end_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from gistpoint.sessions.team.mirror import Pushed
+
+TO_SEND = "to-send"
+"""The folder, in the data folder, of the names of attempts with lines that may not be on the store."""
+RENEW_S = 20.0
+_GATHER_S = 0.05
+"""Lines that are written so close to one another are sent together."""
+_SOON_S = 1.0
+"""Lines that are not on the disk yet are looked for again after this time."""
+_LAST_S = 3.0
+"""How long the program's end waits for the last lines, if the store answers."""
+_LOG = logging.getLogger(__name__)
+
+
+class MirrorPhase(StrEnum):
+    """Where the mirror of this program's attempts stands."""
+
+    IDLE = "idle"
+    """No attempt was opened yet."""
+    SENDING = "sending"
+    UP_TO_DATE = "up to date"
+    AWAY = "away"
+    """The store does not answer."""
+    STOPPED = "stopped"
+    """The store can't be used; `MirrorState.words` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorState:
+    """A small value that screens can show."""
+
+    phase: MirrorPhase = MirrorPhase.IDLE
+    lines: int = 0
+    """Lines that the store lacks, as far as this program wrote them."""
+    since_ms: int = 0
+    """When the store was found away."""
+    words: str = ""
+    """Why it can't be used, in a sentence."""
+    branches: tuple[str, ...] = ()
+    """Branches that take the lines of attempts with which another machine went on."""
+    alarms: tuple[str, ...] = ()
+    """Lines that differ, a sentence each."""
+
+    def __str__(self) -> str:
+        """Return it in a few words, as the header of a screen has room for."""
+        if self.alarms:
+            return "store: a line differs"
+        waiting = f", {self.lines} lines to send" if self.lines else ""
+        if self.phase is MirrorPhase.AWAY:
+            return f"store away{waiting}"
+        if self.phase is MirrorPhase.STOPPED:
+            return "store can't be used"
+        if self.phase is MirrorPhase.SENDING and waiting:
+            return f"store: {waiting[2:]}"
+        return "store: in a branch" if self.branches else "store: up to date"
+
+
+def pause_s(failures: int) -> float:
+    """Return how long a store that did not answer so many times in a row is left alone, in seconds."""
+    return float(min(30.0, 2.0 ** min(failures, 5)))
+
+
+@dataclass(slots=True)
+class _Open:
+    """An attempt that is mirrored."""
+
+    folder: Path
+    waiting: int = 0
+    """Lines that the store lacks."""
+    pushed: Pushed | None = None
+    renewed: float = float("-inf")
+    closed: bool = False
+
+    @property
+    def due(self) -> bool:
+        """Whether there are lines to send, or its lease has to be renewed or given back."""
+        return bool(self.waiting) or self.closed or monotonic() - self.renewed > RENEW_S / 2
+
+
+class Pusher:
+    """Sends the lines of open attempts to the chosen store; a `JournalListener`."""
+
+    def __init__(self, locations: Locations, clock: TimeSource, pause: Callable[[int], float] = pause_s) -> None:
+        """Nothing is read or started until an attempt is opened."""
+        self._locations, self._clock, self._pause = locations, clock, pause
+        self._open: dict[str, _Open] = {}
+        self._phase, self._words, self._since_ms = MirrorPhase.IDLE, "", 0
+        self._branches, self._alarms = dict[str, None](), dict[str, None]()
+        self._lock = Lock()
+        self._wake, self._stop, self._settled = Event(), Event(), Event()
+        self._thread: Thread | None = None
+        self._engine: Engine | None = None
+        self._address: StoreAddress | None = None
+        self._machine = ""
+
+    @property
+    def state(self) -> MirrorState:
+        """Where the mirror stands now; any thread may ask."""
+        lines = sum(each.waiting for each in [*self._open.values()])
+        branches, alarms = tuple(self._branches), tuple(self._alarms)
+        return MirrorState(self._phase, lines, self._since_ms, self._words, branches, alarms)
+
+    def resuming(self, folder: Path) -> None:
+        """Fetch what other machines added to an attempt before it is opened for writing here, if the store answers.
+
+        Raises `AttemptElsewhereError` if another machine goes on with it.
+        """
+        if self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED) or folder.name in self._open:
+            return
+        try:
+            engine = self._reached()
+        except Exception as error:  # the attempt goes on whatever is wrong with the store
+            self._failed(error)
+            return
+        from gistpoint.sessions.team.connecting import reaching
+        from gistpoint.sessions.team.mirror import AttemptElsewhereError, take_over
+
+        try:
+            with reaching(str(self._address)):
+                take_over(engine, folder, self._machine)
+        except AttemptElsewhereError:
+            raise
+        except Exception as error:
+            self._failed(error)
+
+    def opened(self, folder: Path) -> None:
+        """Mirror an attempt from now on."""
+        self._mark(folder)
+        with self._lock:
+            self._open[folder.name] = _Open(folder, 1)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="mirror", daemon=True)
+                self._thread.start()
+                atexit.register(self.close)
+        self._settled.clear()
+        self._wake.set()
+
+    def wrote(self, folder: Path) -> None:
+        """Send a line that was written, soon."""
+        found = self._open.get(folder.name)
+        if found is not None:
+            found.waiting += 1
+            self._settled.clear()
+            self._wake.set()
+
+    def closed(self, folder: Path) -> None:
+        """Send the last lines of an attempt, and give its lease back."""
+        found = self._open.get(folder.name)
+        if found is not None:
+            found.closed = True
+            self._settled.clear()
+            self._wake.set()
+
+    def close(self) -> None:
+        """Stop; wait a moment for the last lines unless the store is away."""
+        if self._thread is None:
+            return
+        if self._phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
+            self._settled.wait(_LAST_S)
+        self._stop.set()
+        self._wake.set()
+        self._thread.join(_LAST_S)
+        atexit.unregister(self.close)
+
+    def _run(self) -> None:
+        failures, left_over = 0, True
+        while not self._stop.is_set():
+            if failures:
+                self._stop.wait(self._pause(failures))
+            else:
+                self._wake.wait(_SOON_S if self.state.lines else RENEW_S)
+                self._stop.wait(_GATHER_S)
+            self._wake.clear()
+            try:
+                self._round()
+                if left_over:
+                    self._send_left_over()
+                failures, left_over = 0, False
+            except Exception as error:  # a person's attempt never ends because of the store
+                failures += 1
+                self._failed(error)
+        if self._engine is not None:
+            self._engine.dispose()
+
+    def _round(self) -> None:
+        """Send what every open attempt has, and renew the leases that are due."""
+        from gistpoint.sessions.team.connecting import reaching
+        from gistpoint.sessions.team.mirror import push_attempt
+
+        engine = self._reached()
+        for name, each in [*self._open.items()]:
+            if not each.due:
+                continue
+            if self._phase is not MirrorPhase.AWAY:
+                self._phase = MirrorPhase.SENDING
+            closed, waiting = each.closed, each.waiting
+            with reaching(str(self._address)):
+                pushed = push_attempt(engine, each.folder, self._machine, each.pushed, hold=not closed)
+            each.pushed, each.renewed = pushed, monotonic()
+            end = end_of(each.folder / JOURNAL)
+            left = 0 if end is None or pushed.alarm is not None else max(0, end.seq - pushed.position.seq)
+            each.waiting = max(left, each.waiting - waiting)
+            self._tell(pushed)
+            if closed and not left:
+                with self._lock:
+                    if self._open.get(name) is each:
+                        del self._open[name]
+                        self._marker(each.folder).unlink(missing_ok=True)
+        self._phase, self._words = MirrorPhase.UP_TO_DATE, ""
+        if not any(each.waiting or each.closed for each in self._open.values()):
+            self._settled.set()
+
+    def _send_left_over(self) -> None:
+        """Send what programs before this one could not."""
+        from gistpoint.sessions.team.connecting import reaching
+        from gistpoint.sessions.team.mirror import push_attempt
+
+        for marker in sorted((self._locations.data / TO_SEND).iterdir()):
+            folder = self._locations.attempts / marker.name
+            if marker.name in self._open or is_open(folder):
+                continue
+            if (folder / JOURNAL).is_file():
+                with reaching(str(self._address)):
+                    self._tell(push_attempt(self._reached(), folder, self._machine))
+            marker.unlink(missing_ok=True)
+
+    def _tell(self, pushed: Pushed) -> None:
+        if pushed.alarm is not None:
+            self._alarms[str(pushed.alarm)] = None
+        elif pushed.branched:
+            self._branches[pushed.attempt] = None
+
+    def _reached(self) -> Engine:
+        """Return the store's engine, made at the first call. Raises `UserError`."""
+        with self._lock:
+            if self._engine is None:
+                from gistpoint.sessions.team.connecting import require_extra
+
+                require_extra()
+                from gistpoint.sessions.team.opened import open_store
+
+                store = open_store(self._locations, self._clock)
+                if not store.rights.works:
+                    raise TeamStoreError("Your rights on the store are a reader's: attempts stay here.")
+                self._address, self._machine, self._engine = store.address, store.machine, store.engine
+            return self._engine
+
+    def _failed(self, error: Exception) -> None:
+        """Remember that the store is away, or can't be used."""
+        away = isinstance(error, UnreachableError)
+        if self._phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
+            self._since_ms = self._clock.utc_ms()
+        self._phase = MirrorPhase.AWAY if away else MirrorPhase.STOPPED
+        self._words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        if not isinstance(error, UserError):
+            _LOG.warning("The mirror of attempts failed.", exc_info=error)
+
+    def _marker(self, folder: Path) -> Path:
+        return self._locations.data / TO_SEND / folder.name
+
+    def _mark(self, folder: Path) -> None:
+        marker = self._marker(folder)
+        with suppress(OSError):  # `gistpoint store sync` compares everything anyway
+            marker.parent.mkdir(parents=True, exist_ok=True)
+            marker.touch()

@@ -1,0 +1,352 @@
+"""A team's study: a folder on each machine, kept equal through the team's store.
+
+The folder holds every writer's file byte for byte, so that whatever reads a study reads the folder. A line is written
+to its file first and sent from there; what could not be sent goes with the next call. Plans and beginnings alone need
+the store: they hold once it has them, and are taken back otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock, Thread, get_ident
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.study.ledger import Ledger
+from gistpoint.core.study.operations import Fact, StudyOperation, StudyOperationKind
+from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
+from gistpoint.sessions.heads import sync_file
+from gistpoint.sessions.studies.store import FolderStore
+from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
+from gistpoint.sessions.team.connecting import engine_of, reaching
+from gistpoint.sessions.team.study_journals import JournalExchange
+from gistpoint.sessions.team.study_lines import LineExchange, locked
+from gistpoint.sessions.team.study_tables import StudyTables
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+T = TypeVar("T")
+PATIENCE_S = 2.0
+"""What was recorded waits so long to be sent; while the store is known to be away, it does not wait."""
+_TIMES = 5
+"""A plan or a beginning is made anew so often if the database says that it might not follow what others did."""
+_LOCK = 0x67697374
+"""The first number of our advisory locks; the second is made of the study's id."""
+_AWAY = "The next task can begin when it answers again. Nothing that was done is lost."
+_ANEW = ("40001", "40P01")
+"""SQLSTATE: serialization failure, deadlock detected."""
+
+
+class _MadeAnewError(Exception):
+    """The database did not accept the transaction; made again, it may."""
+
+
+@dataclass
+class _Held:
+    """An exclusive transaction under way, with what was recorded in it."""
+
+    tables: StudyTables
+    thread: int
+    recorded: list[StudyOperation] = field(default_factory=list)
+
+
+class TeamStudyStore:
+    """The store of a team's study; see `StudyStore`."""
+
+    def __init__(
+        self, files: FolderStore, study: str, address: StoreAddress, attempts: Path, *, patience_s: float = PATIENCE_S
+    ) -> None:
+        """`files` is this machine's copy of the folder, `attempts` its folder of attempts; nothing is connected yet."""
+        self.files, self.study, self.address = files, study, address
+        self._attempts, self._patience_s = attempts, patience_s
+        self._away = ""
+        self._made: Engine | None = None
+        self._held: _Held | None = None
+        self._lock = Lock()
+        self._sender: Thread | None = None
+        self._wanted: set[str] = set()
+        self._fetched_journals = False
+
+    # Connections
+
+    @property
+    def away(self) -> str:
+        """Why the store could not be reached when it was last needed; empty if it was."""
+        return self._away
+
+    @property
+    def _engine(self) -> Engine:
+        with self._lock:
+            if self._made is None:
+                self._made = engine_of(self.address)
+            return self._made
+
+    @contextmanager
+    def _tables(self) -> Iterator[StudyTables]:
+        """Reach the store for one transaction, which is committed at the end."""
+        try:
+            with reaching(self.address), self._engine.begin() as connection:
+                yield StudyTables(connection, self.study)
+        except UnreachableError as error:
+            self._away = error.message
+            raise
+        self._away = ""
+
+    def _lines(self, tables: StudyTables) -> LineExchange:
+        return LineExchange(self.files, tables)
+
+    def _journals(self, tables: StudyTables) -> JournalExchange:
+        return JournalExchange(self.files, tables)
+
+    def _sweep_here(self) -> None:
+        """Delete what is here of people who were erased elsewhere."""
+        if Ledger(self.files.operations()).erased:
+            self.files.sweep()
+
+    def close(self) -> None:
+        """Let go of the connections, after what is being sent."""
+        with self._lock:
+            sender, made, self._made = self._sender, self._made, None
+        if sender is not None:
+            sender.join()
+        if made is not None:
+            made.dispose()
+
+    # Reading
+
+    def reload(self) -> None:
+        """Fetch what others have written, and read the folder; without the store, the folder as it is."""
+        if self._is_held():
+            self.files.reload()
+            return
+        self._fetched_journals = False
+        try:
+            with self._tables() as tables:
+                self._lines(tables).fetch()
+        except UserError as error:  # also another line under a number: nothing is planned or begun until it is settled
+            self._away = error.message
+            self.files.reload()
+        else:
+            self.files.reload()
+            self._sweep_here()
+            self._send_soon()
+
+    def operations(self) -> tuple[StudyOperation, ...]:
+        """Return all operations, in the order of their times."""
+        return self.files.operations()
+
+    def basis(self) -> Mapping[str, int]:
+        """Return how many lines of each writer were read, by the first 8 digits of sha256 of the writer."""
+        return self.files.basis()
+
+    def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
+        """Return the operations that somebody with this basis had read."""
+        return self.files.operations_at(basis)
+
+    def attempts(self) -> Iterator[PublishedAttempt]:
+        """Yield the published journals, the oldest first, after fetching those that are not here."""
+        if not self._fetched_journals and not self._is_held():
+            try:
+                self._exchange_journals()
+            except UserError as error:
+                self._away = error.message
+        yield from self.files.attempts()
+
+    def attempt(self, identity: str) -> PublishedAttempt | None:
+        """Return the published journal of an attempt."""
+        return next((attempt for attempt in self.attempts() if attempt.id == identity), None)
+
+    # Writing
+
+    def append(self, operations: Iterable[StudyOperation]) -> int:
+        """Write operations that are not known yet, synced to the disk, and send them; return how many."""
+        added = self.files.append(operations)
+        self._send_soon()
+        return added
+
+    def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
+        """Append an operation of now to the file of a participant, or of the organiser, and send it."""
+        operation = self.files.record(name, subject, kind, data)
+        held = self._held
+        if held is not None and self._is_held():
+            held.recorded.append(operation)
+            self._lines(held.tables).send()
+        else:
+            self._send_soon()
+        return operation
+
+    def publish(self, folder: Path) -> Publication:
+        """Copy the journal in an attempt's folder, as far as it is written, and send it."""
+        done = self.files.publish(folder)
+        self._send_soon(journals=done is not Publication.OLDER)
+        return done
+
+    def erase(self, code: str) -> Erasure:
+        """Delete all of a person, here and in the store; without the store, there with the next call."""
+        self.reload()
+        erasure = self.files.erase(code)
+        self._send_soon(journals=True)
+        return erasure
+
+    def sweep(self) -> Erasure:
+        """Delete what has turned up again of people who were erased, here and in the store."""
+        erasure = self.files.sweep()
+        self._send_soon(journals=erasure.any)
+        return erasure
+
+    def send(self) -> None:
+        """Send all that the store lacks, and fetch the journals that are not here. Raises `UserError`."""
+        with self.files.alone(writing=False), self._tables() as tables:
+            self._lines(tables).send()
+        self._exchange_journals()
+
+    def _exchange_journals(self) -> None:
+        with self._tables() as tables:
+            journals = self._journals(tables)
+            journals.fetch()
+            journals.send()
+            journals.exchange_reviews()
+        self._fetched_journals = True
+
+    def _send_soon(self, *, journals: bool = False) -> None:
+        """Send in a thread, and wait a little for it, unless the store was away when it was last needed.
+
+        The program's end waits for the thread. What it can't send goes with the next call.
+        """
+        if self._is_held():
+            return
+        with self._lock:
+            self._wanted |= {"lines", "journals"} if journals else {"lines"}
+            sender = self._sender
+            if sender is None:
+                sender = self._sender = Thread(target=self._send_wanted, name=f"sends {self.study}")
+                sender.start()
+        if not self._away:
+            sender.join(self._patience_s)
+
+    def _send_wanted(self) -> None:
+        wanted = self._take_wanted()
+        while wanted:
+            done = False
+            try:
+                with self.files.alone(writing=False), self._tables() as tables:
+                    self._lines(tables).send()
+                    if "journals" in wanted:
+                        self._journals(tables).send()
+                done = True
+            except UserError:
+                pass  # the next call that has somebody to tell meets it again
+            finally:
+                wanted = self._take_wanted(stop=not done)
+
+    def _take_wanted(self, *, stop: bool = False) -> set[str]:
+        """Return what is to be sent now; where there is nothing, or the sender stops, the next call starts another."""
+        with self._lock:
+            wanted, self._wanted = set() if stop else self._wanted, set()
+            if not wanted:
+                self._sender = None
+            return wanted
+
+    # One transaction for a plan or a beginning
+
+    def exclusively(self, act: Callable[[], T]) -> T:
+        """Call `act` in a serialisable transaction, with all that others have written; one at a time in the study."""
+        for _ in range(_TIMES):
+            with suppress(_MadeAnewError), self.files.alone():
+                return self._exclusively(act)
+        raise TeamStoreError(
+            f"The store {self.address} refused the same change {_TIMES} times, as others were changing the study.",
+            hint="Try it again.",
+        )
+
+    def _exclusively(self, act: Callable[[], T]) -> T:
+        lock = {"ours": _LOCK, "study": self.study}
+        try:
+            with reaching(self.address), self._engine.connect() as connection:
+                # Before the transaction: its snapshot would be older than what is waited for.
+                connection.execute(text("SELECT pg_advisory_lock(:ours, hashtext(:study))"), lock)
+                connection.execute(text("SET idle_in_transaction_session_timeout = '30s'"))  # of a machine that is gone
+                connection.commit()
+                try:
+                    connection.execution_options(isolation_level="SERIALIZABLE")
+                    return self._transaction(connection, StudyTables(connection, self.study), act)
+                finally:
+                    if not connection.invalidated:
+                        connection.rollback()
+                        connection.execute(text("SELECT pg_advisory_unlock(:ours, hashtext(:study))"), lock)
+                        connection.commit()
+        except UnreachableError as error:
+            self._away = error.message
+            raise UnreachableError(error.message, hint=_AWAY) from error
+
+    def _transaction(self, connection: Connection, tables: StudyTables, act: Callable[[], T]) -> T:
+        held = _Held(tables, get_ident())
+        try:
+            lines = self._lines(tables)
+            lines.fetch()
+            self.files.reload()
+            self._sweep_here()
+            lines.take_back(self._attempts)
+            lines.send()
+            self._held = held
+            result = act()
+        except BaseException as error:
+            self._undo(held)
+            if isinstance(error, DBAPIError) and _refused(error):
+                raise _MadeAnewError from error
+            raise
+        finally:
+            self._held = None
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            if _refused(error):
+                self._undo(held)
+                raise _MadeAnewError from error
+            raise  # it may have been done: the next call finds out
+        self._away = ""
+        return result
+
+    def _is_held(self) -> bool:
+        return self._held is not None and self._held.thread == get_ident()
+
+    def _undo(self, held: _Held) -> None:
+        """Take lines out of their files again that nobody has read and the store does not have."""
+        for operation in reversed(held.recorded):
+            line = self.files.log.codec.encode(operation)
+            with locked(self.files.log.path_of(operation.reviewer)) as file:
+                size = os.fstat(file).st_size
+                if os.pread(file, len(line), max(0, size - len(line))) == line:
+                    os.ftruncate(file, size - len(line))
+                    sync_file(file)
+        self.files.reload()
+
+    # Comparing
+
+    def differences(self) -> Iterator[str]:
+        """Yield a sentence for each thing in which the folder and the store differ, after sending what was not sent."""
+        try:
+            self.send()
+        except UnreachableError:
+            return
+        except UserError as error:
+            yield error.message
+        try:
+            with self._tables() as tables:
+                yield from self._lines(tables).differences()
+                yield from self._journals(tables).differences()
+        except UnreachableError:
+            return
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether the database has said that a transaction was not done, and may be tried again."""
+    return getattr(getattr(error, "orig", None), "sqlstate", "") in _ANEW

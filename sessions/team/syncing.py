@@ -1,0 +1,105 @@
+"""Everything on this machine sent to the team's store, and everything there fetched. Doing it again changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import TimeSource
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.sessions.tasks import TaskStore
+from gistpoint.sessions.team.alarms import Alarm
+from gistpoint.sessions.team.annotations import annotation_stores, exchange
+from gistpoint.sessions.team.connecting import reaching
+from gistpoint.sessions.team.mirror import local_attempts, pull_attempts, push_attempt, to_push
+from gistpoint.sessions.team.opened import TeamStore
+from gistpoint.sessions.team.rights import Rights
+from gistpoint.sessions.team.tasks import share_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSync:
+    """What a synchronisation did."""
+
+    tasks_sent: int = 0
+    tasks_fetched: int = 0
+    attempts_sent: int = 0
+    attempts_fetched: int = 0
+    lines_sent: int = 0
+    lines_fetched: int = 0
+    operations_sent: int = 0
+    operations_fetched: int = 0
+    branches: tuple[str, ...] = ()
+    """Branches that this machine sent lines to."""
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def changes(self) -> int:
+        """How many things were sent and fetched."""
+        return (
+            self.tasks_sent
+            + self.tasks_fetched
+            + self.lines_sent
+            + self.lines_fetched
+            + self.operations_sent
+            + self.operations_fetched
+        )
+
+
+def sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> StoreSync:
+    """Send and fetch all that is shared; cancelled, it keeps what was done, and the next call does the rest.
+
+    A reader fetches the public halves of tasks. Raises `UnreachableError` as soon as the store does not answer.
+    """
+    with reaching(store.address):
+        return _sync(store, locations, clock, run)
+
+
+def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> StoreSync:
+    engine, machine, works = store.engine, store.machine, store.rights is not Rights.READER
+    shared = share_tasks(engine, TaskStore(locations.tasks), machine, _told(run, "tasks"), sends=works)
+    if not works:
+        return StoreSync(tasks_fetched=shared.fetched, alarms=tuple(shared.alarms))
+    alarms = [*shared.alarms]
+
+    told, sent, lines, branches = _told(run, "sending attempts"), 0, 0, list[str]()
+    with engine.connect() as connection:
+        folders = [*to_push(connection, local_attempts(locations.attempts))]
+    for number, folder in enumerate(folders):
+        told(number, len(folders), folder.name)
+        pushed = push_attempt(engine, folder, machine)
+        sent, lines = sent + bool(pushed.added), lines + pushed.added
+        if pushed.alarm is not None:
+            alarms.append(pushed.alarm)
+        elif pushed.branched and pushed.added:
+            branches.append(pushed.attempt)
+    told = _told(run, "fetching attempts")
+    fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, told)
+    alarms += found
+
+    exchanged = []
+    for name, annotated in annotation_stores(locations, clock).items():
+        run.check()
+        exchanged.append(exchange(engine, name, annotated))
+        alarms += exchanged[-1].alarms
+    return StoreSync(
+        shared.sent,
+        shared.fetched,
+        sent,
+        fetched,
+        lines,
+        lines_fetched,
+        sum(one.sent for one in exchanged),
+        sum(one.fetched for one in exchanged),
+        tuple(branches),
+        tuple(dict.fromkeys(alarms)),
+    )
+
+
+def _told(run: RunContext, step: str) -> Callable[[int, int, str], None]:
+    def told(done: int, total: int, what: str) -> None:
+        run.check()
+        run.progress(RunProgress(what, done, total, step=step))
+
+    return told

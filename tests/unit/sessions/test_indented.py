@@ -1,0 +1,74 @@
+"""Records of indented arrays: whatever the lines are, fixed texts find what the scanner finds line by line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gistpoint.sessions.records import limits
+from gistpoint.sessions.records.archives import BytesBlob
+from gistpoint.sessions.records.scanning import CutOffError, DamagedError, LightKeys, Scanner, TooLongError
+
+_KEYS = LightKeys(("role", "id"))
+_SOUND = [
+    "{",
+    '  "role": "user",',
+    '  "id": 7,',
+    '  "text": "\\n{ role",',
+    '  "parts": [',
+    "    {",
+    "    }",
+    "  ]",
+    "},",
+]
+_ODD = [
+    "}",
+    "[",
+    "]",
+    "{},",
+    '"x",',
+    "7,",
+    '{"role": "user",',
+    '  "role": "a\\"b",',
+    '  "id": 1.5',
+    "\t{",
+    "},\r",
+    "\xe9",
+]
+
+
+def _scanned(data: bytes, chunk: int) -> list[object]:
+    """Return the records, and last the end of the array or why it was not reached."""
+    found: list[object] = []
+    scanner = Scanner(BytesBlob(data))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "CHUNK", chunk)
+        try:
+            found.extend(scanner.elements(_KEYS))
+            found.append(scanner.position)
+        except (CutOffError, DamagedError, TooLongError) as error:
+            found.append((type(error), error.start))
+    return found
+
+
+def _array(lines: list[str], indent: str, outer: str) -> bytes:
+    body = "\n".join(line if line == "OUT" else indent + line for line in lines).replace("OUT", f"{outer}]")
+    return f"[\n{body}\n{outer}]\n".encode("latin-1")
+
+
+_RECORD = st.lists(st.sampled_from(_SOUND[1:-1]), max_size=6).map(lambda inner: ["{", *inner, "},"])
+_STRETCHES = st.lists(st.one_of(_RECORD, _RECORD, _RECORD, st.sampled_from([*_SOUND, *_ODD, "OUT"]).map(lambda x: [x])))
+
+
+@given(_STRETCHES, st.sampled_from([("  ", ""), ("    ", "  "), ("\t\t", "\t")]), st.integers(24, 400))
+@example([["{", '  "role": "user",', "},"]] * 40, ("    ", "  "), 100)
+@example([["{", "},"], ["{},"], ["},"], ["{", "},"]], ("  ", ""), 24)
+@example([*[["{", "},"]] * 30, ['"x",'], *[["{", '  "id": 7', "},"]] * 60, ["OUT"]], ("  ", ""), 64)
+def test_the_records_are_those_found_line_by_line(
+    stretches: list[list[str]], indents: tuple[str, str], chunk: int
+) -> None:
+    indent, outer = indents
+    lines = ["{", f'{indent[len(outer) :]}"role": "system"', "},", *(line for stretch in stretches for line in stretch)]
+    data = _array([line.replace("  ", indent[len(outer) :]) for line in lines], indent, outer)
+    assert _scanned(data, chunk) == _scanned(data, 1 << 20)
