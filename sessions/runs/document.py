@@ -536,6 +536,12 @@ class RunDocument:
             step, member, start, end = self._index.record(number)
         return step, self._reader.blobs[member].read(start, min(end - start, limit))
 
+    def records(self, index: int) -> list[Blob]:
+        """Return the bytes of each raw record of a step, to be read in pieces."""
+        with self._lock:
+            places = self._index.records(index)
+        return [SliceBlob(self._reader.blobs[member], start, end, "") for member, start, end in places]
+
     def full_text(self, text: str) -> Iterator[str]:
         """Yield a text of a step in pieces: the text itself, or all of it if it was cut because of its length."""
         if not isinstance(text, CutText):

@@ -171,12 +171,11 @@ def _in_member(path: Path, archive: Archive, member: str, name: str, wants: Want
 
 def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) -> Iterator[Listed]:
     format = recognise(probe)
-    wanted = wants is None or wants(probe, format)
+    if wants is not None and not wants(probe, format):
+        return
     none = True
     for entry in format.runs(probe):
         none = False
-        if not wanted:
-            return
         header = entry.header
         if not header.task and not header.id:
             header = replace(header, task=Path(name.split("#")[0]).name, derived=header.derived | {"task"})

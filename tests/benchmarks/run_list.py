@@ -28,11 +28,10 @@ async def measure(folder: str) -> dict[str, float]:
     from textual.pilot import Pilot
 
     from gistpoint.core.locations import Locations
+    from gistpoint.tui import starting
     from gistpoint.tui.commands.review import first_screen
     from gistpoint.tui.review_app import ReviewApp
     from gistpoint.tui.screens.review.runs import RunsScreen
-
-    from gistpoint.tui import starting
 
     if hasattr(starting, "before_a_screen"):  # not in every tree that is measured
         starting.before_a_screen()
