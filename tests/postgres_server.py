@@ -7,8 +7,10 @@ import pwd
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +33,8 @@ class PostgresServer:
 
     root: Path
     port: int = 5432
+    settings: tuple[str, ...] = ()
+    """More of them, as `name=value`; without `listen_addresses` only the socket reaches it."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -57,7 +61,7 @@ class PostgresServer:
                 for place in (self.root, *self.root.parents):
                     with suppress(OSError):
                         place.chmod(place.stat().st_mode | 0o111)
-            self._run("initdb", "-D", str(data), "-U", "owner", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+            self.run("initdb", "-D", str(data), "-U", "owner", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
         log = (self.root / "log").open("ab")
         self._process = subprocess.Popen(
             [
@@ -65,6 +69,7 @@ class PostgresServer:
                 *(str(self._program("postgres")), "-D", str(data), "-k", str(self.root / "socket")),
                 *("-c", "listen_addresses=", "-c", f"port={self.port}"),
                 *("-c", "shared_buffers=32MB", "-c", "max_connections=200"),
+                *(word for setting in self.settings for word in ("-c", setting)),
             ],
             stdout=log,
             stderr=log,
@@ -72,12 +77,17 @@ class PostgresServer:
         )
         log.close()
         until = time.monotonic() + _WAIT_S
-        while subprocess.call([str(self._program("pg_isready")), "-q", "-h", str(self.root / "socket")]) != 0:
+        while (
+            subprocess.call(
+                [str(self._program("pg_isready")), "-q", "-h", str(self.root / "socket"), "-p", str(self.port)]
+            )
+            != 0
+        ):
             if self._process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError((self.root / "log").read_text(encoding="utf-8", errors="replace")[-2000:])
             time.sleep(0.05)
         if not (self.root / "made").exists():
-            self._run("createdb", "-h", str(self.root / "socket"), "-U", "owner", "team")
+            self.run("createdb", "-h", str(self.root / "socket"), "-U", "owner", "team")
             (self.root / "made").touch()
 
     def stop(self) -> None:
@@ -99,7 +109,8 @@ class PostgresServer:
         self._process.wait(_WAIT_S)
         self._process = None
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of the server's programs as its user."""
         done = subprocess.run(
             [*self._as_nobody(), str(self._program(program)), *arguments], capture_output=True, cwd="/", check=False
         )
@@ -117,6 +128,19 @@ class PostgresServer:
         place = programs()
         assert place is not None, "PostgreSQL is not installed: apt-get install postgresql"
         return place / name
+
+
+@contextmanager
+def running_server() -> Iterator[PostgresServer]:
+    """Start a server in a folder of its own: pytest closes its folders to other users whenever another run begins."""
+    root = Path(tempfile.mkdtemp(prefix="gistpoint-postgres-"))
+    server = PostgresServer(root)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def _children(pid: int) -> list[int]:

@@ -103,6 +103,14 @@ def make_schema(server: PostgresServer) -> None:
     engine.dispose()
 
 
+def as_role(server: PostgresServer, user: str, role: str) -> str:
+    """Make a user with a role and return the store's address for them."""
+    if ask(server, f"SELECT 1 FROM pg_roles WHERE rolname = '{user}'"):
+        ask(server, f"DROP OWNED BY {user}; DROP ROLE {user}")
+    ask(server, f"CREATE ROLE {user} LOGIN IN ROLE {role}")
+    return server.url.replace("owner@", f"{user}@")
+
+
 def ask(server: PostgresServer, statement: str, user: str = "owner") -> list[tuple[Any, ...]]:
     """Execute a statement on the server by itself and return its rows, if it has any."""
     import psycopg

@@ -176,6 +176,12 @@ def _add_commands(top: Commands) -> None:
     top.add(
         "doctor", "say which isolation works here, and what would mend the rest", lambda: commands.doctor.doctor_options
     )
+    store = top.group("store", "share tasks, attempts and annotations in a team's database")
+    store.add("use", "choose the database, or files alone", lambda: commands.store.use_options)
+    store.add("init", "make the database's tables and roles", lambda: commands.store.init_options)
+    store.add("status", "what it has, and what is to be sent and fetched", lambda: commands.store.status_options)
+    store.add("sync", "send and fetch everything", lambda: commands.store.sync_options)
+    store.add("check", "find every difference between files and database", lambda: commands.store.check_options)
     cache = top.group("cache", "list or clean what can be built again")
     cache.add("list", "environments, images and leftovers, with their sizes", lambda: commands.storage.list_options)
     cache.add(
@@ -238,6 +244,7 @@ def _add_study(study: Commands) -> None:
     study.add("progress", "how far it is", lambda: commands.study_taking.progress_options, screen=True)
     study.add("enrol", "enrol participants: a code each", lambda: commands.study_people.enrol_options)
     study.add("sync", "publish this machine's attempts into the folder", lambda: commands.study_people.sync_options)
+    study.add("share", "put it on the team's store, for other machines", lambda: commands.study_team.share_options)
     study.add("return", "free an assignment that can't be finished", lambda: commands.study_people.return_options)
     study.add("withdraw", "end somebody's part, and erase on request", lambda: commands.study_people.withdraw_options)
     study.add("erase", "erase the people whose retention has ended", lambda: commands.study_people.erase_options)

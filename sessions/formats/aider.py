@@ -217,6 +217,7 @@ class Aider(Format):
     """Recognised by a line that says when a chat started."""
 
     name = "aider"
+    words_in_records = True
     not_shown: Sequence[NotShown] = ()
 
     def sniff(self, probe: FileProbe) -> float:

@@ -198,6 +198,8 @@ class ApiLog(Format):
     """Recognised by records that hold a request to a model's API with its reply, or by batches with their own ids."""
 
     name = "api-log"
+    words_in_records = True
+    parted_by = (b"delta",)  # a reply in a stream of events
     not_shown: Sequence[NotShown] = (
         NotShown(("request", "response", "url", "method", "headers", "status"),
                  "how an exchange was sent; the messages of its bodies are shown, each once"),

@@ -128,6 +128,8 @@ class ChatMarkdown(SingleRun):
     """Recognised by what SpecStory or Cursor write at the top."""
 
     name = "chat-markdown"
+    words_in_records = True
+    parted_by = (b"<think", b"<tool-use")  # the text before goes on after it
     not_shown: Sequence[NotShown] = ()
 
     def sniff(self, probe: FileProbe) -> float:

@@ -126,6 +126,7 @@ class Langfuse(SingleRun):
 
     name = "langfuse"
     unique_ids = True
+    words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("input",), "what each call of a model sends again; a message that is new is a step of its own"),
         NotShown(("metadata", "modelParameters", "promptName", "environment", "level", "projectId", "internalModel"),

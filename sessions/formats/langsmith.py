@@ -178,6 +178,7 @@ class LangSmith(TraceFormat):
     """Recognised by a `dotted_order`, or by a `run_type` with `inputs` and a `trace_id`."""
 
     name = "langsmith"
+    words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("inputs",), "what each call of a model sends again; a message that is new is a step of its own"),
         NotShown(("events", "outputs.generations", "outputs.llm_output"),

@@ -347,6 +347,7 @@ class Otel(TraceFormat):
     """Recognised by `resourceSpans`, or by spans with a context and attributes."""
 
     name = "otel"
+    words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("attributes.llm.input_messages", "attributes.gen_ai.input", "attributes.gen_ai.system_instructions",
                   "attributes.gen_ai.prompt", "attributes.ai.prompt", "attributes.input", "attributes.llm.prompts"),

@@ -153,6 +153,11 @@ class Format(ABC):
     """Whether its ids of runs are globally unique, so that reviews can refer to a run by its id."""
     texts_in_records = False
     """Whether every text of a step is in the step's own records: a search then parses only steps whose bytes match."""
+    words_in_records = False
+    """Whether at least every word of a step is in its own records, though a text may be written in another way there:
+    in JSON within a text, or with marks before its lines."""
+    parted_by: Sequence[bytes] = ()
+    """What stands in files in which the pieces of a text may part even a word."""
 
     reviewed_as = ""
     """Its name in the keys of reviews, if its runs were read as another format when the first reviews were written."""

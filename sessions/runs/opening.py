@@ -40,6 +40,8 @@ from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.runs.document import RunDocument
 
 _UNKNOWN = "is in no format that is known here"
+_MEANT = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", ".parquet"))
+"""The ends of names by which a file of a folder seems to be meant as a run."""
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
 """Whether a file is wanted."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
@@ -88,12 +90,17 @@ def files_of(path: Path) -> Iterator[Path]:
 
 
 def list_runs(
-    paths: Iterable[str | Path], *, cancel: CancelToken = NEVER, wants: Wants = lambda _probe, _format: True
+    paths: Iterable[str | Path],
+    *,
+    cancel: CancelToken = NEVER,
+    wants: Wants = lambda _probe, _format: True,
+    tells_unread: bool = False,
 ) -> Iterator[Listed]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files in a folder or archive that are not runs are skipped; files that were named are listed with their problem.
-    The runs of files that are not wanted are left out.
+    The runs of files that are not wanted are left out. With `tells_unread` files in a folder are listed with their
+    problem too if they can't be read, or are in no known format and named as runs are.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -106,6 +113,8 @@ def list_runs(
             for listed in _guarded(str(file), partial(_in_file, file, wants)):
                 if listed.header is not None or not inside or _is_reported(listed):
                     yield listed
+                elif tells_unread and (not listed.is_verdict or file.suffix.lower() in _MEANT):
+                    yield replace(listed, problem=listed.problem.partition(" Known: ")[0])
 
 
 def _is_reported(listed: Listed) -> bool:
@@ -162,12 +171,11 @@ def _in_member(path: Path, archive: Archive, member: str, name: str, wants: Want
 
 def _runs(probe: FileProbe, name: str, size: int, wants: Wants | None = None) -> Iterator[Listed]:
     format = recognise(probe)
-    wanted = wants is None or wants(probe, format)
+    if wants is not None and not wants(probe, format):
+        return
     none = True
     for entry in format.runs(probe):
         none = False
-        if not wanted:
-            return
         header = entry.header
         if not header.task and not header.id:
             header = replace(header, task=Path(name.split("#")[0]).name, derived=header.derived | {"task"})

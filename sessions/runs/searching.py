@@ -12,6 +12,7 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.search_code import required_literals
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
+from gistpoint.sessions.records.format import Format
 from gistpoint.sessions.records.model import CutText, Noted, StepTexts, TextScope, concatenated
 from gistpoint.sessions.runs.document import RunDocument
 
@@ -19,6 +20,14 @@ _TIMEOUT_S = 2.0
 _AROUND = 80
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _CONSTANTS = frozenset({"True", "False", "None"})
+_WRITTEN = (
+    "true false null none infinity nan role content contents timestamp error message messages arguments name type kind "
+    "text tool_calls tool_call_id tool_use_id tool_result image_url thinking thought function result command label "
+    "data image audio input output file document media bytes reasoning characters that read stopped assistant user "
+    "system developer human tool model agent chat head what who number part span call calls attributes decoded status "
+    "more request response finish_reason usage_metadata notice reply turn"
+)
+"""Words that readers write into texts, or names of members that they put them under: no file need have them."""
 _LATEST_RESULT = 64
 """Steps that the index is ahead of a search, because a result may come after the steps that follow its call."""
 
@@ -64,11 +73,11 @@ class Query:
                 f"The pattern is not a regular expression: {error}.", hint="Search for it as text."
             ) from error
         word = _longest_word(required_literals(pattern) if regex else [pattern])
-        self.word = word
-        """A word in every match; empty if there is none."""
+        self.lower = ignore or not pattern.isascii()
+        self.word_form = b"" if word.lower() in _WRITTEN else (word.lower() if self.lower else word).encode()
+        """A word that is in the bytes of every match, however they are written; empty if there is none."""
         literal = word if regex else pattern
         self.forms = _byte_forms(literal, ignore) if literal else None
-        self.lower = ignore or not pattern.isascii()
         self._plain = None if regex else pattern
         self._ignore = ignore
 
@@ -83,6 +92,12 @@ class Query:
                 yield from self._in_pieces(run, document, step, scope, part, text)
             elif text:
                 yield from self._in_text(run, step, scope, part, text, 0)
+
+    def may_be_in(self, blob: Blob) -> bool:
+        """Whether the bytes have the word that every match has; True without such a word."""
+        if not self.word_form:
+            return True
+        return next(search_bytes(blob, (self.word_form,), lower=self.lower), None) is not None
 
     def may_match(self, noted: Noted) -> bool:
         """Whether the pattern matches in the lines that show a text that no field of the step has."""
@@ -193,16 +208,31 @@ def search_document(document: RunDocument, query: Query, *, cancel: CancelToken 
 
 
 def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int]:
-    if query.forms is None or not document.format.texts_in_records:
-        index = 0
-        while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
-            cancel.check()
-            yield index
-            index += 1
+    if query.forms is not None and document.format.texts_in_records:
+        yield from _at_places(document, query, query.forms, cancel)
         return
+    by_word = query.word_form and holds_its_words(document.format, document.blobs)
+    if by_word and not any(map(query.may_be_in, document.blobs)):
+        return
+    index = 0
+    while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
+        cancel.check()
+        if not by_word or any(map(query.may_be_in, document.records(index))):
+            yield index
+        index += 1
+
+
+def holds_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
+    """Whether every word of a step is in the bytes of its records."""
+    if format.texts_in_records or not format.words_in_records:
+        return format.texts_in_records
+    return not any(next(search_bytes(blob, (mark,)), None) is not None for mark in format.parted_by for blob in blobs)
+
+
+def _at_places(document: RunDocument, query: Query, forms: tuple[bytes, ...], cancel: CancelToken) -> Iterator[int]:
     seen: set[int] = set()
     for member, blob in enumerate(document.blobs):
-        places = search_bytes(blob, query.forms, lower=query.lower)
+        places = search_bytes(blob, forms, lower=query.lower)
         offset = next(places, None)
         while offset is not None:
             cancel.check()

@@ -12,37 +12,29 @@ from gistpoint.sessions.records.format import Format, SingleRun
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.tables import texts_of
 from gistpoint.sessions.runs.opening import list_runs, open_run, split_name
-from gistpoint.sessions.runs.searching import Hit, Query, search_bytes, search_document
-
-_NOT_TEXTS = ("true", "false", "null", "infinity")
-"""Written as words, although a table need not have them as texts."""
+from gistpoint.sessions.runs.searching import Hit, Query, holds_its_words, search_document
 
 
 class Sieve:
     """Tells which files a search has to read. It looks for a word of the pattern, which is the same in nested JSON."""
 
     def __init__(self, query: Query) -> None:
-        word = query.word.lower() if query.lower else query.word
-        usable = word and not any(word.lower() in other for other in _NOT_TEXTS)
-        self._forms = (word.encode(),) if usable and query.forms is not None else ()
-        self._lower = query.lower
+        self._query = query
         self._known: dict[str, bool] = {}
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
         """Whether the file may hold a match. A single run is always wanted: its own search begins with the bytes."""
-        if not self._forms or not format.texts_in_records or isinstance(format, SingleRun) or probe.parts:
+        if not self._query.word_form or isinstance(format, SingleRun) or probe.parts:
             return True
         try:
-            return any(
-                next(search_bytes(blob, self._forms, lower=self._lower), None) is not None for blob in texts_of(probe)
-            )
+            return not holds_its_words(format, [probe.blob]) or any(map(self._query.may_be_in, texts_of(probe)))
         except RunFileError:  # reported when its runs are read
             return True
 
     def wants_run(self, name: str) -> bool:
         """Whether the file of one of several runs may hold a match; each file is looked through once."""
         path, id = split_name(name)
-        if not id or not self._forms:
+        if not id or not self._query.word_form:
             return True
         known = self._known.get(str(path))
         if known is None:

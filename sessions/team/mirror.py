@@ -390,9 +390,9 @@ def local_attempts(root: Path) -> list[Path]:
     return sorted(place for place in root.iterdir() if (place / JOURNAL).is_file() and is_shared(place))
 
 
-def to_push(engine: Engine, folders: Iterable[Path]) -> dict[Path, int]:
+def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
     """Return the attempts of which the store lacks lines, and how many; 0 if it has others in their place."""
-    there = ends_there(engine)
+    there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[str, tuple[Path, Position]] = {}
     for folder in folders:
@@ -406,9 +406,8 @@ def to_push(engine: Engine, folders: Iterable[Path]) -> dict[Path, int]:
             behind[folder.name] = (folder, end)
         elif end.head != head:
             found[folder] = 0
-    with engine.begin() as connection:
-        seqs = [end.seq for _, end in behind.values()]
-        rows = connection.execute(_AT, {"ids": [*behind], "seqs": seqs}).all() if behind else []
+    seqs = [end.seq for _, end in behind.values()]
+    rows = connection.execute(_AT, {"ids": [*behind], "seqs": seqs}).all() if behind else []
     for row in rows:
         folder, end = behind[row.attempt]
         if row.sha256 != end.head:
@@ -416,7 +415,6 @@ def to_push(engine: Engine, folders: Iterable[Path]) -> dict[Path, int]:
     return found
 
 
-def ends_there(engine: Engine) -> dict[str, tuple[int, str]]:
+def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:
     """Return how many lines of each attempt the store has, and the hash of the last of them."""
-    with engine.begin() as connection:
-        return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}
+    return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}

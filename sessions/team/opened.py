@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SKEW_TOLD_S = 5.0
 """From so many seconds on, people are told that a clock is wrong; nothing depends on it."""
+_SCHEMA = text("SELECT to_regclass('public.alembic_version')")
 _NOW_MS = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")
 
 
@@ -61,13 +62,15 @@ def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = 
     address, machine = address_of(locations), machine_of(locations.data)
     engine = engine or engine_of(address)
     with reaching(address), engine.begin() as connection:
-        require_schema(revision_of(connection))
+        if connection.scalar(_SCHEMA) is None:
+            require_schema("")
         rights = rights_of(connection)
         if rights is Rights.NONE:
             raise TeamStoreError(
                 f"This user may read nothing on {address}.",
                 hint="Its owner runs `GRANT gistpoint_worker TO ...` or `GRANT gistpoint_reader TO ...`.",
             )
+        require_schema(revision_of(connection))
         before = time.monotonic_ns()
         now = connection.scalar(_NOW_MS) or 0
         skew = clock.utc_ms() - (time.monotonic_ns() - before) // 2_000_000 - int(now)

@@ -64,7 +64,8 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     alarms = [*shared.alarms]
 
     told, sent, lines, branches = _told(run, "sending attempts"), 0, 0, list[str]()
-    folders = [*to_push(engine, local_attempts(locations.attempts))]
+    with engine.connect() as connection:
+        folders = [*to_push(connection, local_attempts(locations.attempts))]
     for number, folder in enumerate(folders):
         told(number, len(folders), folder.name)
         pushed = push_attempt(engine, folder, machine)

@@ -31,6 +31,9 @@ HEAVY = [
     "uvicorn",
     "textual_serve",
     "aiohttp",
+    "sqlalchemy",
+    "psycopg",
+    "alembic",
 ]
 LOADED = """
 import json, sys
@@ -178,6 +181,7 @@ def test_what_needs_no_extra_loads_nothing_of_one(arguments: list[str], tmp_path
 
 
 OF_ANALYSES = {"numpy", "scipy", "pandas", "statsmodels", "lifelines", "matplotlib"}
+OF_TEAMS = {"sqlalchemy", "psycopg", "alembic"}
 JOINING = """
 import asyncio
 from gistpoint.tui.cli import main
@@ -205,7 +209,7 @@ def test_taking_part_in_a_study_loads_no_package_of_the_analyses(tmp_path: Path)
     loaded = loaded_by(home + JOINING)
     assert "gistpoint.tui" in loaded
     assert "textual" in loaded
-    assert not loaded & OF_ANALYSES
+    assert not loaded & (OF_ANALYSES | OF_TEAMS)
 
 
 def test_core_starts_no_process_and_opens_no_connection() -> None:

@@ -58,6 +58,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("runs.compare", "C", "compare", "Compare", "Set two picked runs side by side", "Runs", _RL, True),
     Key("runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance", "Runs", _RL, True),
     Key("runs.search", "S", "search", "Search all", "Search in all runs of the list", "Runs", _RL, True),
+    Key("runs.unread", "i", "unread", "Not read", "What could not be read, or not whole, and why", "Runs", _RL),
     Key("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict", "Runs", _RL),
     Key("runs.reload", "full_stop", "reload", "Reload", "Read the list again", "Runs", _RL),
     Key("runs.back", "escape", "back", "Back", "Clear the filter, or back to where you came from", "Runs", _RL, True),

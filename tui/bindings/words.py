@@ -69,7 +69,7 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("d D", "diff, diff so far", "page.diff compare.diffs about.diff page.so_far"),
     KeyWord("f F", "functions: of this file, of all shown", "files.list code.list places.outline code.outline"),
     KeyWord("v", "view: the record, the files, the source", "home.review page.files about.source markdown.source"),
-    KeyWord("i", "what is known (information)", "page.run about.overview solve.rule summary.rule"),
+    KeyWord("i", "what is known (information)", "page.run about.overview solve.rule summary.rule runs.unread"),
     KeyWord("c", "comment", "review.comment judge.comment"),
     KeyWord("C", "compare", "runs.compare review.compare"),
     KeyWord("L", "label", "review.label"),

@@ -89,19 +89,30 @@ def listing(options: argparse.Namespace) -> int:
         runs = [profiled(listed.name, document, run) for listed, document, run in _read(options.paths, problems)]
         print_profiles(runs, [_problem(item) for item in problems], order=options.sort, as_json=options.json)
         return _print_problems(problems, options.paths, NEGATIVE if problems and not runs else DONE)
-    found = [(listed.name, listed.size, run) for listed, _, run in _read(options.paths, problems)]
+    found: list[tuple[str, int, Run]] = []
+    damaged: list[str] = []
+    for listed, document, run in _read(options.paths, problems):
+        found.append((listed.name, listed.size, run))
+        damaged += [f"{listed.name}: {warning}" for warning in document.warnings[:1]]
+    not_read = len({item.name for item in problems} - {name for name, _, _ in found})
     if options.json:
         rows = [_row(name, size, run) for name, size, run in found]
-        print_json("gistpoint.runs/1", {"runs": rows, "problems": [_problem(item) for item in problems]})
+        told = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
+        print_json("gistpoint.runs/1", {"runs": rows, **told})
     elif found:
         print_records(COLUMNS, found)
     elif not problems:
         print(f"There is no recorded run in {visible_line(', '.join(options.paths))}.")
-    return _print_problems(problems, options.paths, NEGATIVE if problems and not found else DONE)
+    for text in damaged:
+        print(f"gistpoint: {readable(text)}", file=sys.stderr)
+    code = _print_problems(problems, options.paths, NEGATIVE if problems and not found else DONE)
+    if not_read > 1 or (not_read and found):
+        print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
+    return code
 
 
 def _read(paths: Iterable[str], problems: list[Listed]) -> Iterator[tuple[Listed, RunDocument, Run]]:
-    for listed in list_runs(paths):
+    for listed in list_runs(paths, tells_unread=True):
         if listed.header is None:
             problems.append(listed)
             continue

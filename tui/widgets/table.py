@@ -301,12 +301,14 @@ class Table(Fitted, RecordList, Generic[Row]):
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
         for column, cells in self._laid_out(self.sight.width):
-            text = visible_line(column.shown(row))
-            text = fitted_cells(
-                shortened(text, cells) if column.keeps_end and cells else text, cells, right=column.right
-            )
+            text = fitted_cells(self._cell(column, column.shown(row), cells), cells, right=column.right)
             pieces.append((text + " " * self.GAP, column.style(row)))
         return pieces
+
+    @staticmethod
+    def _cell(column: Column[Row], said: str, cells: int) -> str:
+        text = visible_line(said)
+        return shortened(text, cells) if column.keeps_end and cells else text
 
     def _heading(self, row: Heading, *, here: bool) -> list[Piece]:
         """Return the line above a group: its name, and below the columns what they say about it."""
@@ -318,5 +320,5 @@ class Table(Fitted, RecordList, Generic[Row]):
         text = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN] + fitted_cells(name, room) + " " * self.GAP
         for column, cells in laid[at:]:
             said = column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
-            text += fitted_cells(visible_line(said), cells, right=column.right) + " " * self.GAP
+            text += fitted_cells(self._cell(column, said, cells), cells, right=column.right) + " " * self.GAP
         return [(text, "bold $text-primary")]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from builders import REPAIR
 from fakes import FakeClock
 from postgres_server import PostgresServer
-from team_machines import TeamMachine, ask, make_schema
+from team_machines import TeamMachine, ask
 
 from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.sessions.journal import JOURNAL
@@ -20,37 +19,6 @@ from gistpoint.sessions.team.pusher import MirrorPhase, Pusher
 from gistpoint.sessions.team.syncing import StoreSync
 
 WAIT_S = 120.0
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    server = PostgresServer(tmp_path_factory.mktemp("postgres"))
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def server(running: PostgresServer) -> PostgresServer:
-    make_schema(running)
-    return running
-
-
-@pytest.fixture
-def one(tmp_path: Path, server: PostgresServer) -> Iterator[TeamMachine]:
-    yield from _machine(tmp_path / "one", server)
-
-
-@pytest.fixture
-def two(tmp_path: Path, server: PostgresServer) -> Iterator[TeamMachine]:
-    yield from _machine(tmp_path / "two", server)
-
-
-def _machine(root: Path, server: PostgresServer) -> Iterator[TeamMachine]:
-    machine = TeamMachine(root, server.url)
-    yield machine
-    if machine.pusher is not None:
-        machine.pusher.close()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -214,3 +214,20 @@ async def test_an_attempt_opens_by_its_id_or_a_beginning_of_it(tmp_path: Path) -
         async with reviewing(name) as driver:
             await driver.until(lambda driver=driver: "shop/prices.py" in driver.text())  # type: ignore[misc]
             driver.on(ReviewScreen)
+
+
+async def test_files_that_were_not_read_or_not_whole_are_counted_and_named(tmp_path: Path) -> None:
+    mini_run(tmp_path / "whole.json", TURNS)
+    mini_run(tmp_path / "cut.json", TURNS)
+    (tmp_path / "cut.json").write_bytes((tmp_path / "cut.json").read_bytes()[:-400])
+    (tmp_path / "half.jsonl").write_text('{"a": ')
+    (tmp_path / "notes.md").write_text("# No run, and not meant as one")
+    async with reviewing(tmp_path) as driver:
+        table = driver.on(RunsScreen).table
+        await driver.until(lambda: "1 damaged" in str(table.border_subtitle))
+        assert "1 file not read" in str(table.border_subtitle)
+        assert sorted(Path(row.name).name for row in table.shown if not row.warning) == ["whole.json"]
+        await driver.press("i")
+        await driver.until(lambda: "│ half.jsonl is in no format" in driver.text())
+        assert "cut.json: The file ends within record" in driver.text()
+        assert "notes.md" not in driver.text()

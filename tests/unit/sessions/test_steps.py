@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from gistpoint.sessions.records.model import (
 )
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import linked_name, open_run
+from gistpoint.sessions.runs.searching import Query, holds_its_words, search_document
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +216,24 @@ def test_a_search_reads_every_text_of_a_step(runs: Path) -> None:
                 without = document.texts(step.index, lambda _: False)
                 fields = [part for part in without.parts if part[2] and part[0] is not TextScope.ALSO]
                 assert fields == [part for part in whole if part[0] is not TextScope.ALSO]
+
+
+def test_every_word_of_a_step_is_in_its_records_where_its_format_says_so(runs: Path) -> None:
+    looked_at: set[str] = set()
+    for made in make_all(runs):
+        for id in made.records:
+            document: RunDocument = open_run(f"{made.path}#{id.replace('#', '%23')}" if id else made.path)
+            if document.format.texts_in_records or not holds_its_words(document.format, document.blobs):
+                continue
+            looked_at.add(made.format)
+            for step in document.steps():
+                words = {word for _, _, text in parts_of(step) for word in re.findall(r"[A-Za-z_]\w+", text)}
+                for word in words:
+                    query = Query(word)
+                    assert any(map(query.may_be_in, document.records(step.index))), (made.path, step.index, word)
+                for word in sorted(words, key=len)[-1:]:
+                    assert step.index in [hit.step for hit in search_document(document, Query(word))]
+    assert looked_at == {"aider", "api-log", "chat-markdown", "langfuse", "langsmith", "otel"}
 
 
 @pytest.mark.parametrize("tool", all_tools().values(), ids=lambda tool: tool.name)

@@ -238,6 +238,13 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
         "",
         "",
     ]
+    Path("begun").mkdir()
+    Path("begun/half.json").write_text('{"a": ')
+    assert cli.main(["runs", several, "begun"]) == 0
+    assert "gistpoint: begun/half.json is in no format that is known here" in (said := capsys.readouterr().err)
+    assert "1 file not read." in said
+    assert cli.main(["runs", "begun", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["files_not_read"] == 1
     Path("empty").mkdir()
     assert cli.main(["runs", "empty"]) == 0
     assert "There is no recorded run in empty." in capsys.readouterr().out

@@ -29,6 +29,8 @@ class RunRow:
     """Whether model and outcome are hidden."""
     title: str = ""
     """The title of its task, if the task is known here."""
+    warning: str = ""
+    """What is damaged or missing of its file, first of all."""
 
     @property
     def name(self) -> str:
@@ -49,9 +51,11 @@ def task_words(row: RunRow) -> str:
 def _verdict(row: RunRow) -> str:
     if row.listed.problem:
         return "! " + row.listed.problem
-    if row.hides:
-        return "hidden"
-    header = row.header
+    said = "hidden" if row.hides else _outcome(row.header)
+    return f"! {said or 'damaged'}" if row.warning else said
+
+
+def _outcome(header: Run) -> str:
     sign = {"solved": "✔ ", "unsolved": "✘ "}.get(header.verdict, "")
     words = TO_BE_READ if header.verdict == AttemptResult.TO_BE_READ else header.verdict
     return f"{sign}{about(header, 'verdict')}{words}" if words else header.exit_status
@@ -91,7 +95,9 @@ def _tokens(row: RunRow) -> float | None:
 
 def _short(value: float) -> str:
     """Return a number of tokens, as people say it."""
-    return f"{value / 1e6:,.1f}M" if value >= 999_500 else f"{value / 1e3:,.0f}k" if value >= 500 else f"{value:.0f}"
+    if value >= 999_500:
+        return f"{value / 1e6:,.{0 if value >= 1e8 else 1}f}M"
+    return f"{value / 1e3:,.0f}k" if value >= 500 else f"{value:.0f}"
 
 
 def _duration(seconds: float) -> str:
@@ -177,6 +183,11 @@ def _verdict_style(row: RunRow) -> str:
     return "$text-error" if row.listed.problem else "" if row.hides else _STYLES.get(row.header.verdict, "")
 
 
+def fault_of(row: RunRow) -> str:
+    """Return why a run can't be read, or not whole; empty if it can."""
+    return row.listed.problem or row.warning
+
+
 def _is(verdict: str) -> Callable[[RunRow], bool]:
     return lambda row: not row.hides and row.header.verdict == verdict
 
@@ -200,11 +211,11 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         width=12,
         rank=2,
         style=_verdict_style,
-        words={"solved": _is("solved"), "unsolved": _is("unsolved")},
+        words={"solved": _is("solved"), "unsolved": _is("unsolved"), "damaged": lambda row: bool(fault_of(row))},
         summary=_share_solved,
     ),
     Column("ending", _ending, width=14, summary=_alike(_ending, "ending")),
-    _measure("steps", 5, lambda r: r.header.step_count, rank=3),
+    _measure("steps", 6, lambda r: r.header.step_count, rank=3),
     _measure("subm", 4, lambda r: r.header.submissions),
     _measure("tokens", 7, _tokens, _short, field="tokens"),
     _measure("cost", 8, _cost, money, field="cost", rank=4, total=True),

@@ -20,6 +20,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken
+from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.keys import annotated_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
@@ -29,7 +30,7 @@ from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.loading import known_task, title_known
-from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, solved
+from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, fault_of, solved
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.tables import QueryError
@@ -43,6 +44,8 @@ from gistpoint.tui.widgets.table import Table
 
 _BATCH_S = 0.1
 _REST_S = 0.002
+_TOLD = 200
+"""Files that were not read that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,9 @@ def read_rows(job: Job, paths: Sequence[str], settings: ReviewSettings, take: Ca
     `take` gets the rows in batches on the UI thread. Raises `UserError`.
     """
     every: list[RunRow] = []
-    headers = (RunRow(listed, hides=settings.blind) for listed in list_runs(paths, cancel=job.cancel))
+    headers = (
+        RunRow(listed, hides=settings.blind) for listed in list_runs(paths, cancel=job.cancel, tells_unread=True)
+    )
     for batch in _batches(headers, _BATCH_S):
         every += batch
         job.hand(take, RowBatch(batch, listed=False))
@@ -123,7 +128,8 @@ def _filled(
     header = replace(header, task=header.task or row.header.task)
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
     listed = replace(row.listed, header=header)
-    return RunRow(listed, review, hides, title(header.task, bool(header.verdict)))
+    warning = document.warnings[0] if document.warnings else ""
+    return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning)
 
 
 class RunTable(Table[RunRow]):
@@ -154,6 +160,8 @@ class RunsScreen(Screen[None]):
         super().__init__()
         self._paths, self._settings = tuple(paths), settings
         self._rows: dict[str, RunRow] = {}
+        self._unread: dict[str, str] = {}
+        """Why files can't be read as runs."""
         self._listed = False
         self._wrong: QueryError | None = None
         """Why the query in the filter is not one."""
@@ -178,7 +186,8 @@ class RunsScreen(Screen[None]):
 
     def take(self, batch: RowBatch) -> None:
         """Show new or updated rows."""
-        self._rows |= {row.name: row for row in batch.rows}
+        self._rows |= {row.name: row for row in batch.rows if row.listed.header is not None}
+        self._unread |= {row.name: row.listed.problem for row in batch.rows if row.listed.header is None}
         self._listed = batch.listed
         self.table.show(self._rows.values())
 
@@ -195,7 +204,14 @@ class RunsScreen(Screen[None]):
             f"sorted by {table.column.name}" if table.column is not None else "",
             f"{len(table.picked)} picked" if table.picked else "",
         ]
-        framed(table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), solved(shown))
+        unread, damaged = len(self._unread), sum(bool(fault_of(row)) for row in self._rows.values())
+        notes = [
+            solved(shown),
+            f"{plural(unread, 'file')} not read" if unread else "",
+            f"{damaged:,} damaged" if damaged else "",
+        ]
+        note = ", ".join(filter(None, notes)) + (": i" if unread or damaged else "")
+        framed(table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), note)
         words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
 
@@ -213,9 +229,6 @@ class RunsScreen(Screen[None]):
         if row is None:
             self.table.fold(folded=group is not None and not group.folded)
             return
-        if row.listed.header is None:
-            self.app.notify(row.listed.problem, severity="warning")
-            return
         picked = tuple(map(str, self.table.picked))
         name, names = (row.name, picked) if len(picked) > 1 else (row.name, self._names())
         if name not in names:
@@ -229,7 +242,7 @@ class RunsScreen(Screen[None]):
         self.app.push_screen(screen, left)
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(row.name for row in self.table.shown if row.listed.header is not None)
+        return tuple(row.name for row in self.table.shown)
 
     def _reviewed(self, _answer: object = None) -> None:
         """Read the runs again of which something was said."""
@@ -260,19 +273,39 @@ class RunsScreen(Screen[None]):
     def action_profile(self) -> None:
         """Show the picked runs, or all that are shown, at a glance."""
         picked = {str(name) for name in self.table.picked}
-        rows = [row for row in self.table.shown if row.listed.header is not None]
-        chosen = [row for row in rows if row.name in picked] or rows
+        chosen = [row for row in self.table.shown if row.name in picked] or self.table.shown
         from gistpoint.tui.screens.review.profiles import ProfilesScreen
 
         self.app.push_screen(ProfilesScreen({row.name: (row.header, row.hides) for row in chosen}, self._settings))
 
     def action_search(self) -> None:
         """Search in all runs of the list."""
-        runs = {row.name: row for row in self.table.shown if row.listed.header is not None}
+        runs = {row.name: row for row in self.table.shown}
         if runs:
             from gistpoint.tui.screens.review.places import PlacesScreen
 
             self.app.push_screen(PlacesScreen(runs, self._settings), self._reviewed)
+
+    def action_unread(self) -> None:
+        """Name what can't be read, or not whole, with the reasons."""
+        faults = self._unread | {name: fault for name, row in self._rows.items() if (fault := fault_of(row))}
+        if not faults:
+            self.app.notify("All files were read whole.")
+            return
+        from gistpoint.tui.screens.dialogs.ask import MessageDialog
+
+        told = [
+            fault.replace(name, self._short(name)) if name in fault else f"{self._short(name)}: {fault}"
+            for name, fault in faults.items()
+        ]
+        more = [f"and {len(told) - _TOLD:,} more: gistpoint runs names all"] if len(told) > _TOLD else []
+        title = f"{plural(len(faults), 'file')} not read, or not whole"
+        self.app.push_screen(MessageDialog(title, "\n".join([*told[:_TOLD], *more])))
+
+    def _short(self, name: str) -> str:
+        """Return a name without the folder that was named."""
+        folders = (path.rstrip("/") + "/" for path in self._paths)
+        return name.removeprefix(next(filter(name.startswith, folders), ""))
 
     # Arranging
 
@@ -331,6 +364,7 @@ class RunsScreen(Screen[None]):
     def action_reload(self) -> None:
         """Read the list again."""
         paths, settings = self._paths, self._settings
+        self._unread = {}
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take), key="runs")
 
     def action_back(self) -> None:

@@ -1,0 +1,121 @@
+"""How a team's store and this machine stand to each other, without changing either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select, text
+
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.tasks import TaskStore
+from gistpoint.sessions.team.annotations import annotation_stores
+from gistpoint.sessions.team.connecting import REVISION, reaching
+from gistpoint.sessions.team.leases import leases_held
+from gistpoint.sessions.team.lines import branch_of, end_of
+from gistpoint.sessions.team.mirror import ends_there, local_attempts, to_push
+from gistpoint.sessions.team.opened import TeamStore
+from gistpoint.sessions.team.schema import operations, tasks
+from gistpoint.sessions.team.tasks import local_tasks
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_SEEN = text(
+    "SELECT id, version, skew_ms, CAST(extract(epoch FROM seen_at) * 1000 AS bigint) AS ms FROM machines ORDER BY id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What one side has and the other lacks."""
+
+    tasks: int = 0
+    attempts: int = 0
+    lines: int = 0
+    operations: int = 0
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        counts = {"tasks": self.tasks, "lines of journals": self.lines, "annotations": self.operations}
+        return ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMachine:
+    """A machine that has used the store, when it did so last by the server's clock."""
+
+    id: str
+    version: str
+    skew_ms: int
+    seen_utc_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """The state of a store."""
+
+    store: str
+    revision: str
+    rights: str
+    machine: str
+    skew_ms: int
+    """This machine's clock less the server's."""
+    to_send: Waiting
+    to_fetch: Waiting
+    leases: dict[str, str]
+    """The machine that may add lines to an attempt, by the attempt's id."""
+    branches: tuple[str, ...]
+    machines: tuple[SeenMachine, ...]
+
+
+def status(store: TeamStore, locations: Locations, clock: TimeSource) -> StoreStatus:
+    """Return how the store stands; a reader is told what readers can see."""
+    with reaching(store.address), store.engine.connect() as connection:
+        there = ends_there(connection)
+        send, fetch = _waiting(store, connection, locations, clock, there)
+        return StoreStatus(
+            str(store.address),
+            REVISION,
+            store.rights.value,
+            store.machine,
+            store.skew_ms,
+            send,
+            fetch,
+            leases_held(connection),
+            tuple(name for name in there if branch_of(name)[0]),
+            tuple(SeenMachine(row.id, row.version, row.skew_ms, row.ms) for row in connection.execute(_SEEN)),
+        )
+
+
+def _waiting(
+    store: TeamStore,
+    connection: Connection,
+    locations: Locations,
+    clock: TimeSource,
+    there: dict[str, tuple[int, str]],
+) -> tuple[Waiting, Waiting]:
+    mine = local_tasks(TaskStore(locations.tasks)).keys()
+    theirs = set(connection.scalars(select(tasks.c.id)))
+    if not store.rights.works:
+        return Waiting(), Waiting(tasks=len(theirs - mine))
+    unsent = to_push(connection, local_attempts(locations.attempts))
+    behind = []
+    for name, (seq, _) in there.items():
+        parent, machine = branch_of(name)
+        if machine.partition("-")[0] == store.machine and not (locations.attempts / name).exists():
+            name = parent  # until the next synchronisation the branch of this machine has the attempt's name
+        end = end_of(locations.attempts / name / JOURNAL)
+        if end is None or end.seq < seq:
+            behind.append(seq - (0 if end is None else end.seq))
+    new = wanted = 0
+    for folder, annotated in annotation_stores(locations, clock).items():
+        here = {operation.op for operation in annotated.book.operations}
+        kept = set(connection.scalars(select(operations.c.op).where(operations.c.folder == folder)))
+        new, wanted = new + len(here - kept), wanted + len(kept - here)
+    return (
+        Waiting(len(mine - theirs), len(unsent), sum(unsent.values()), new),
+        Waiting(len(theirs - mine), len(behind), sum(behind), wanted),
+    )

@@ -1,0 +1,284 @@
+"""A team's store on a real server: what `check` finds, who may see what, a dump restored, TLS, hostile content."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from builders import REPAIR
+from postgres_server import PostgresServer, running_server
+from team_machines import TeamMachine, as_role, ask, make_schema
+
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviews import RunVerdict
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, choose
+from gistpoint.sessions.team.syncing import StoreSync
+from gistpoint.tui import cli
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def shared(one: TeamMachine) -> str:
+    """Return the id of an attempt that the store has, with its task and a review."""
+    opened = one.start(one.task())
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR})
+    opened.close()
+    reviewer = Reviewer(ReviewStore(one.locations.reviews, one.clock), "ada")
+    reviewer.verdict(f"attempt:{opened.attempt.state.attempt_id}", RunVerdict.ACCEPT)
+    one.sync()
+    assert one.check() == []
+    return opened.attempt.state.attempt_id
+
+
+def kinds(machine: TeamMachine) -> list[str]:
+    return sorted(found.kind for found in machine.check())
+
+
+CHANGES = (
+    ("DELETE FROM events WHERE seq = 2", ["broken chain", "missing there"]),
+    ("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", ["missing there", "missing there"]),
+    ("UPDATE events SET line = line || ' ' WHERE seq = 1", ["broken chain", "line differs", "line differs"]),
+    ("UPDATE events SET sha256 = '' WHERE seq = 1", ["line differs"]),
+    (
+        "INSERT INTO events SELECT attempt, 99, line, sha256, machine FROM events WHERE seq = 1",
+        ["broken chain", "extra line", "extra line"],
+    ),
+    ("UPDATE blobs SET data = data || 'x' WHERE NOT secret", ["blob damaged"]),
+    ("DELETE FROM blobs WHERE secret", ["blob damaged"]),
+    ("UPDATE tasks SET public_sha256 = ''", ["task differs"]),
+    ("UPDATE tasks SET answer_sha256 = 'x'", ["task differs"]),
+    ("UPDATE baselines SET data = ''", ["task differs"]),
+    ("DELETE FROM baselines", ["missing there"]),
+    ("DELETE FROM tasks", ["missing there"]),
+    ("DELETE FROM operations", ["missing there"]),
+    ("UPDATE operations SET line = replace(encode(line, 'escape'), 'ada', 'eve')::bytea", ["operation differs"]),
+    ("UPDATE operations SET line = 'no JSON'", ["operation differs"]),
+    ("DELETE FROM events; DELETE FROM attempts", ["missing there"]),
+)
+"""Statements that damage the store, and what is found then."""
+
+
+def test_every_change_of_the_database_is_found(one: TeamMachine, server: PostgresServer, shared: str) -> None:
+    for statement, expected in CHANGES:
+        ask(server, statement)
+        assert kinds(one) == expected, statement
+        ask(server, "TRUNCATE attempts, tasks, blobs, operations CASCADE")
+        one.sync()
+        assert one.check() == []
+
+
+def test_every_change_of_the_files_is_found(one: TeamMachine, two: TeamMachine, shared: str) -> None:
+    two.sync()
+    assert two.check() == []
+    journal, (task,) = two.locations.attempts / shared / JOURNAL, two.locations.tasks.iterdir()
+    (reviews,) = two.locations.reviews.iterdir()
+    tree, answer = task / "workspace" / "tree.tar", task / "answer" / "answer.json"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    header = reviews.read_bytes().splitlines(keepends=True)[0]
+    changed = {
+        journal: (b"".join(lines[:-1]), ["missing here"]),
+        tree: (b"", ["task differs"]),
+        answer: (answer.read_bytes() + b"\n", ["task differs"]),
+        reviews: (header, ["missing here"]),
+    }
+    for path, (content, expected) in changed.items():
+        whole = path.read_bytes()
+        path.write_bytes(content)
+        assert kinds(two) == expected, path.name
+        path.write_bytes(whole)
+    journal.write_bytes(b"".join([lines[0].replace(b'"seq":1', b'"seq":7'), *lines[1:]]))
+    assert kinds(two) == ["broken chain"]
+    shutil.rmtree(journal.parent)
+    assert kinds(two) == ["missing here"]
+    assert (two.sync().lines_fetched, two.check()) == (len(lines), [])
+
+
+def test_another_operation_under_a_uuid_stays_on_both_sides(one: TeamMachine, two: TeamMachine, shared: str) -> None:
+    two.sync()
+    (path,) = two.locations.reviews.iterdir()
+    path.write_bytes(path.read_bytes().replace(b'"accept"', b'"reject"'))
+    kept = path.read_bytes()
+    (alarm,) = two.sync().alarms
+    assert alarm.what.startswith("reviews: operation ")
+    assert path.read_bytes() == kept
+    assert one.sync() == StoreSync()
+
+
+def test_a_reader_sees_no_answer(one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str) -> None:
+    choose(two.locations.config, as_role(server, "eve", "gistpoint_reader"))
+    assert two.sync() == StoreSync(tasks_fetched=1)
+    assert two.sync() == StoreSync()
+    (task,) = two.locations.tasks.iterdir()
+    assert sorted(path.name for path in task.rglob("*") if path.is_file()) == ["task.toml", "tree.tar"]
+    assert not two.locations.attempts.exists()
+    for table in ("blobs", "baselines", "events", "operations", "study_op", "study_attempt"):
+        for statement in (f"SELECT * FROM {table}", f"COPY {table} TO STDOUT", f"INSERT INTO {table} DEFAULT VALUES"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                ask(server, statement, "eve")
+    seen = str([ask(server, f"SELECT * FROM {name}", "eve") for name in ("tasks", "attempts", "public_operations")])
+    assert shared in seen
+    assert ask(server, "SELECT count(*) FROM public_blobs", "eve") == [(1,)]
+    with two.store() as store:
+        assert (store.rights, store.rights.works) == ("reader", False)
+
+
+def test_a_worker_adds_and_changes_no_line(
+    one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str
+) -> None:
+    choose(two.locations.config, as_role(server, "wim", "gistpoint_worker"))
+    two.sync()
+    two.start(one.task()).close()
+    assert two.sync().lines_sent
+    assert two.check() == []
+    for statement in (
+        "UPDATE events SET line = ''",
+        "DELETE FROM events",
+        "DELETE FROM operations",
+        "DROP TABLE tasks",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            ask(server, statement, "wim")
+    ask(server, "CREATE ROLE nobody_here LOGIN")
+    choose(two.locations.config, server.url.replace("owner@", "nobody_here@"))
+    with pytest.raises(TeamStoreError, match="may read nothing"):
+        two.sync()
+
+
+def test_a_dump_is_restored_into_another_server(one: TeamMachine, server: PostgresServer, shared: str) -> None:
+    (server.root / "dumps").mkdir()
+    (server.root / "dumps").chmod(0o777)
+    dump = server.root / "dumps" / "team.dump"
+    socket = ("-h", str(server.root / "socket"), "-U", "owner")
+    server.run("pg_dump", *socket, "-Fc", "-f", str(dump), "team")
+    make_schema(server)
+    with one.store():
+        assert "missing there" in kinds(one)
+    server.run("pg_restore", *socket, "--clean", "--if-exists", "-d", "team", str(dump))
+    assert one.check() == []
+    assert one.sync() == StoreSync()
+
+
+def test_a_hostile_task_is_not_fetched(one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str) -> None:
+    import hashlib
+    import io
+    import tarfile
+
+    import zstandard
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:") as tar:
+        info = tarfile.TarInfo("../../evil")
+        tar.addfile(info, io.BytesIO(b""))
+    data = zstandard.ZstdCompressor().compress(buffer.getvalue())
+    sha256 = hashlib.sha256(data).hexdigest()
+    ask(server, f"INSERT INTO blobs VALUES ('{sha256}', 0, false, decode('{data.hex()}', 'hex'))")
+    ask(server, f"UPDATE tasks SET public_blob = '{sha256}'")
+    ask(server, "INSERT INTO attempts SELECT '../../evil', NULL, task, actor, participant, started_utc_ms, ended, seq, "
+        "head, holder, lease_until, fence FROM attempts")  # fmt: skip
+    found = two.sync()
+    assert ["which is not a file of a task" in str(alarm) for alarm in found.alarms] == [True, False]
+    assert "is no name of an attempt" in str(found.alarms[1])
+    assert list(two.root.rglob("*evil*")) == []
+    assert [*two.locations.tasks.glob("*")] == []
+
+
+def test_what_travels_to_another_machine_is_encrypted_and_the_server_proven(tmp_path: Path) -> None:
+    host = "127.0.0.2"  # not among the addresses that count as this machine
+    keys = tmp_path / "keys"
+    keys.mkdir()
+
+    def openssl(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=keys, check=True, capture_output=True)
+
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=us")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=db")
+    (keys / "names").write_text(f"subjectAltName=IP:{host}")
+    openssl(
+        *("x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"),
+        *("-out", "server.crt", "-extfile", "names"),
+    )
+    with running_server() as server:
+        make_schema(server)
+        server.stop()
+        data = server.root / "data"
+        for name in ("server.key", "server.crt"):
+            shutil.copy(keys / name, data / name)
+            shutil.chown(data / name, data.owner(), data.group())
+            (data / name).chmod(0o600)
+        with (data / "pg_hba.conf").open("a") as file:
+            file.write(f"hostssl all all {host}/8 trust\n")
+        server.port = 45432
+        server.settings = ("ssl=on", f"listen_addresses={host}")
+        server.start()
+        url = f"postgresql://owner@{host}:{server.port}/team"
+        machine = TeamMachine(tmp_path / "home", f"{url}?sslrootcert={keys / 'ca.crt'}")
+        with machine.store() as store, store.engine.connect() as connection:
+            asked = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+            assert connection.exec_driver_sql(asked).scalar() is True
+        for other in (f"{url}?sslrootcert={keys / 'server.crt'}", url):
+            choose(machine.locations.config, other)
+            with pytest.raises(UnreachableError, match=r"certificate"):
+                machine.sync()
+        server.port = 5432
+
+
+def test_the_commands_of_a_store(
+    one: TeamMachine, server: PostgresServer, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    ask(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public")
+
+    def run(*words: str) -> tuple[int, str]:
+        code = cli.main(["store", *words])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    assert run("status") == (0, run("status")[1])
+    assert "Files alone are used." in run("status")[1]
+    assert run("sync")[0] == 2
+    code, told = run("use", "postgresql://owner:hidden@/team")
+    assert (code, "hidden" in told) == (2, False)
+    assert "has no tables of gistpoint yet" in run("use", server.url)[1]
+    assert run("init")[0] == 0
+    assert run("init")[0] == 0
+    task = replace(one, root=tmp_path / "home").task()
+    replace(one, root=tmp_path / "home").start(task).close()
+    told = run("status")[1]
+    assert "to send\t1 tasks, 3 lines of journals" in told or "to send\t1 tasks, 2 lines of journals" in told, told
+    code, told = run("sync")
+    assert (code, "tasks\t1\t0" in told) == (0, True)
+    code, told = run("status", "--json")
+    found = json.loads(told)
+    assert (found["to_send"]["lines"], found["rights"], found["leases"]) == (0, "owner", {})
+    assert run("check") == (0, run("check")[1])
+    ask(server, "UPDATE events SET line = line || ' ' WHERE seq = 1")
+    code, told = run("check", "--json")
+    assert (code, {row["kind"] for row in json.loads(told)["differences"]}) == (1, {"line differs", "broken chain"})
+    assert run("use", "files")[0] == 0
+    assert not (Locations.of_user().config / "store.toml").exists()
+
+
+def test_an_owner_who_may_make_no_roles_is_told_what_to_run(
+    server: PostgresServer, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    ask(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public")
+    for role in ("gistpoint_worker", "gistpoint_reader"):
+        ask(server, f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+    ask(server, "CREATE ROLE plain LOGIN; GRANT ALL ON SCHEMA public TO plain")
+    choose(Locations.of_user().config, server.url.replace("owner@", "plain@"))
+    assert cli.main(["store", "init"]) == 1
+    assert "CREATE ROLE gistpoint_reader NOLOGIN;" in capsys.readouterr().out
+    ask(server, "CREATE ROLE gistpoint_worker NOLOGIN; CREATE ROLE gistpoint_reader NOLOGIN")
+    assert cli.main(["store", "init"]) == 0
+    ask(server, "CREATE ROLE rea LOGIN IN ROLE gistpoint_reader")
+    assert ask(server, "SELECT count(*) FROM attempts", "rea") == [(0,)]
+    ask(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public; DROP OWNED BY plain; DROP ROLE plain")

@@ -1,0 +1,247 @@
+"""`gistpoint store use`, `status`, `sync`, `check` and `init`: a database that a team shares."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.locations import Locations
+from gistpoint.core.text import plural
+from gistpoint.sessions.team.address import (
+    TeamStoreError,
+    UnreachableError,
+    choose,
+    chosen_address,
+    parse_address,
+)
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.output import print_json, print_table, print_text, stamp
+from gistpoint.tui.commands.progress import long_work
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.team.opened import TeamStore
+
+FILES = "files"
+_KEPT = "What was sent and fetched stays; `gistpoint store sync` does the rest."
+
+
+@contextmanager
+def _opened(locations: Locations) -> Iterator[TeamStore]:
+    """Reach the chosen store. Raises `TeamStoreError` without one, or without the extra."""
+    from gistpoint.sessions.team.connecting import require_extra
+
+    require_extra()
+    from gistpoint.sessions.team.opened import open_store
+
+    store = open_store(locations, SystemTime())
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def use_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint store use`."""
+    parser.description = (
+        "Chooses the store for this user: a database that a team shares, or files alone, which is how it begins. "
+        "Attempts are written to files in either case and sent from there. The address never holds a password: "
+        "PGPASSWORD, ~/.pgpass or a service file give it."
+    )
+    parser.add_argument("store", metavar="URL|files", help="postgresql://USER@HOST/DATABASE, or the word files")
+    return use
+
+
+def use(options: argparse.Namespace) -> int:
+    """Remember the store, and tell whether it answers."""
+    locations = Locations.of_user()
+    if options.store == FILES:
+        before = chosen_address(locations.config)
+        choose(locations.config, None)
+        print(f"Files alone are used. {before} keeps what it has." if before else "Files alone are used.")
+        return DONE
+    address = parse_address(options.store)
+    choose(locations.config, options.store)
+    print_text(f"The store is {address}.")
+    try:
+        with _opened(locations) as store:
+            print_text(
+                f"It answers; your rights are those of: {store.rights}. `gistpoint store sync` fetches and sends."
+            )
+    except TeamStoreError as error:
+        print_text(f"{error.message} {error.hint or ''}".rstrip())
+    return DONE
+
+
+def init_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint store init`."""
+    parser.description = (
+        "Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives the roles "
+        "gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it can be repeated."
+    )
+    return init
+
+
+def init(options: argparse.Namespace) -> int:
+    """Make the schema and the roles; return 1 if somebody else has to make these."""
+    from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, require_extra, upgrade
+
+    require_extra()
+    from gistpoint.sessions.team.opened import address_of
+    from gistpoint.sessions.team.rights import grant
+
+    address = address_of(Locations.of_user())
+    engine = engine_of(address)
+    try:
+        with reaching(address), engine.begin() as connection:
+            before = upgrade(connection)
+            missing = grant(connection)
+    finally:
+        engine.dispose()
+    was = f"; it was {before}" if before and before != REVISION else ""
+    print_text(f"{address} has the schema of revision {REVISION}{was}.")
+    if not missing:
+        print("Give people their rights: GRANT gistpoint_worker TO name; or GRANT gistpoint_reader TO name;")
+        return DONE
+    print("You may not make roles here. Ask an administrator of the server to run this, then run `store init` again:")
+    for role in missing:
+        print(f"  CREATE ROLE {role} NOLOGIN;")
+    return NEGATIVE
+
+
+def status_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint store status`."""
+    parser.description = (
+        "Shows the chosen store, your rights on it, what is to be sent and fetched, who holds leases, branches and the "
+        "machines that use it. Nothing is changed. The exit code is 1 if the store does not answer."
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return status
+
+
+def status(options: argparse.Namespace) -> int:
+    """Print how the store stands."""
+    locations = Locations.of_user()
+    address = chosen_address(locations.config)
+    if address is None:
+        if options.json:
+            print_json("gistpoint.store-status/1", {"store": None})
+        else:
+            print("Files alone are used. `gistpoint store use postgresql://USER@HOST/DATABASE` chooses a team's store.")
+        return DONE
+    try:
+        with _opened(locations) as store:
+            from gistpoint.sessions.team.status import status as status_of
+
+            found = status_of(store, locations, SystemTime())
+    except UnreachableError as error:
+        from gistpoint.sessions.team.pusher import TO_SEND
+
+        waiting = sorted(path.name for path in (locations.data / TO_SEND).glob("*"))
+        if options.json:
+            print_json("gistpoint.store-status/1", {"store": str(address), "away": error.message, "unsent": waiting})
+            return NEGATIVE
+        print_text(error.message)
+        print(f"Attempts that were written meanwhile: {len(waiting)}. They are sent when it answers again.")
+        return NEGATIVE
+    if options.json:
+        print_json("gistpoint.store-status/1", asdict(found))
+        return DONE
+    skew = f"{found.skew_ms / 1000:+.1f} s against the server's"
+    print_table(
+        ["what", "value"],
+        [
+            ["store", found.store],
+            ["schema", found.revision],
+            ["rights", found.rights],
+            ["this machine", found.machine],
+            ["clock", f"{skew}: set it" if _is_wrong(found.skew_ms) else skew],
+            ["to send", str(found.to_send)],
+            ["to fetch", str(found.to_fetch)],
+            *(["open", f"{attempt}, held by {holder}"] for attempt, holder in found.leases.items()),
+            *(["branch", name] for name in found.branches),
+            *(["machine", f"{one.id}, seen {stamp(one.seen_utc_ms)}, {one.version}"] for one in found.machines),
+        ],
+    )
+    for one in found.machines:
+        if _is_wrong(one.skew_ms):
+            print(f"The clock of {one.id} was {one.skew_ms / 1000:+.0f} s wrong. Leases go by the server's clock.")
+    return DONE
+
+
+def _is_wrong(skew_ms: int) -> bool:
+    from gistpoint.sessions.team.opened import SKEW_TOLD_S
+
+    return abs(skew_ms) > SKEW_TOLD_S * 1000
+
+
+def sync_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint store sync`."""
+    parser.description = (
+        "Sends all tasks, attempts and annotations that the store lacks, and fetches what is not here. It can be "
+        "repeated and stopped. What differs is left alone on both sides and named; the exit code is then 1. "
+        "Attempts of a study go with the study."
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return sync
+
+
+def sync(options: argparse.Namespace) -> int:
+    """Send and fetch everything; return 1 if something differs."""
+    locations = Locations.of_user()
+    with _opened(locations) as store, long_work(options, kept=_KEPT) as work:
+        from gistpoint.sessions.team.syncing import sync as synchronise
+
+        done = synchronise(store, locations, SystemTime(), work.run)
+    if options.json:
+        print_json("gistpoint.store-sync/1", asdict(done))
+        return NEGATIVE if done.alarms else DONE
+    print_table(
+        ["what", "sent", "fetched"],
+        [
+            ["tasks", str(done.tasks_sent), str(done.tasks_fetched)],
+            ["attempts", str(done.attempts_sent), str(done.attempts_fetched)],
+            ["lines of journals", str(done.lines_sent), str(done.lines_fetched)],
+            ["annotations", str(done.operations_sent), str(done.operations_fetched)],
+        ],
+    )
+    for branch in done.branches:
+        print_text(f"Another machine went on with it, so this machine's lines are in the branch {branch}.")
+    for alarm in done.alarms:
+        print_text(str(alarm))
+    return NEGATIVE if done.alarms else DONE
+
+
+def check_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint store check`."""
+    parser.description = (
+        "Compares every line, task and annotation here with the store by their hashes, and names each difference. "
+        "Nothing is changed; the exit code is 1 if there is one."
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return check
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print every difference; return 1 if there is one."""
+    locations = Locations.of_user()
+    with _opened(locations) as store, long_work(options, kept="Nothing was changed.") as work:
+        if not store.rights.works:
+            raise TeamStoreError(
+                "A reader can't compare: journals and answers are not shown to readers.",
+                hint="Somebody with the role gistpoint_worker can.",
+            )
+        from gistpoint.sessions.team.checking import check as differences
+
+        found = differences(store, locations, SystemTime(), work.run)
+    if options.json:
+        rows = [{"kind": one.kind, **asdict(one.alarm), "text": str(one.alarm)} for one in found]
+        print_json("gistpoint.store-check/1", {"differences": rows})
+    else:
+        for one in found:
+            print_text(str(one))
+        print(f"{plural(len(found), 'difference')}." if found else "The files here and the store agree.")
+    return NEGATIVE if found else DONE
