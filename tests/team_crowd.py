@@ -202,6 +202,7 @@ def work(base: Path, number: int, name: str, url: str, codes: Sequence[str]) -> 
     """Let some people go through the study on one machine, in turns, whatever happens to the server."""
     machine = Machine.at(base / f"machine-{number}", SystemTime())
     root = machine.locations.data / STUDIES / name
+    choose(machine.locations.config, url)
     with (base / f"told-{number}").open("a", encoding="utf-8", buffering=1) as told:
         while not root.exists():
             try:

@@ -29,6 +29,7 @@ from team_studies import serving  # noqa: E402
 NO_3D = "--disable-3d-apis"
 KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Rather not say", ("Enter",)),
+    ("needs an answer", ("1", "F9")),
     ("Give up", ("Enter", "Enter")),
     ("Not now", ("Enter",)),
     ("Read what is asked", ("F9",)),
@@ -96,6 +97,15 @@ def report(home: Path, study: Path, into: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in into.iterdir()}
 
 
+def checked(home: Path) -> str:
+    """Compare a machine with the store; return what is wrong."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gistpoint", "store", "check"],
+        env={**os.environ, "GISTPOINT_HOME": str(home)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return "" if done.returncode == 0 else f"{home.name}: {done.stdout}{done.stderr}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", type=int, default=8)
@@ -117,6 +127,8 @@ def main() -> int:
             if crowd.guests:
                 stuck = asyncio.run(guests(crowd, pictures))
         found = crowd.end()
+        homes = [crowd.organiser.home, *(base / f"machine-{number}" for number in range(given.machines))]
+        found.wrong += [words for words in map(checked, homes) if words]
         print(found)
         print("\n".join([*found.faults, *stuck]))
         if not given.no_report:
