@@ -322,6 +322,10 @@ def sign_of(summary: AttemptSummary) -> str:
 
 def standing_words(summary: AttemptSummary) -> str:
     """Return how an attempt stands, in words that begin with a sign."""
+    return f"{_standing_words(summary)}, branch of {summary.branch}" if summary.branch else _standing_words(summary)
+
+
+def _standing_words(summary: AttemptSummary) -> str:
     if summary.problem:
         return "! damaged"
     ending = summary.state.ending

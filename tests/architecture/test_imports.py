@@ -159,7 +159,19 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     assert len(arguments) > 1 or "msgspec" not in loaded  # records are decoded by commands that read some
 
 
-OF_EXTRAS = {"openai", "httpx2", "mcp", "anyio", "starlette", "uvicorn", "textual_serve", "aiohttp"}
+OF_EXTRAS = {
+    "openai",
+    "httpx2",
+    "mcp",
+    "anyio",
+    "starlette",
+    "uvicorn",
+    "textual_serve",
+    "aiohttp",
+    "sqlalchemy",
+    "psycopg",
+    "alembic",
+}
 
 
 @pytest.mark.parametrize(
@@ -168,6 +180,8 @@ OF_EXTRAS = {"openai", "httpx2", "mcp", "anyio", "starlette", "uvicorn", "textua
         ["agent", "run", "--demo", "--model", "builtin:searcher", "--dry-run"],
         ["agent", "list"],
         ["attempt", "list"],
+        ["store", "use", "files"],
+        ["store", "status"],
     ],
     ids=" ".join,
 )

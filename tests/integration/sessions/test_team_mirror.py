@@ -98,7 +98,7 @@ def test_the_store_is_away_for_an_hour(one: TeamMachine, server: PostgresServer)
         clock.advance(3_600_000)
         for _ in range(5):
             opened.attempt.call("read_file", {"file_path": "README.md"})
-        assert (str(pusher.state)[:10], pusher.state.since_ms) == ("store away", since)
+        assert (str(pusher.state)[:7], pusher.state.since_ms) == ("! away,", since)
         assert pusher.state.lines > 5
     finally:
         server.start()
