@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agent_runs import LOOK
 from builders import build_task
 from dask_cluster import LIMIT_S, DaskCluster, scheduler
+from scripted_endpoint import completion, endpoint
 
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
@@ -135,6 +137,37 @@ def test_another_version_gets_no_job(
     assert f"{old} (" in (told := capsys.readouterr().err)
     assert "gets no jobs: it has gistpoint 0.0.1, and " in told
     require_each_done_once(2)
+
+
+def test_all_attempts_are_replayed_and_a_second_start_goes_on(
+    task: Task,
+    machines: DaskCluster,
+    odd: Callable[[str], str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    looks, talks = completion(None, LOOK), completion("I think that it is fine.")
+    with endpoint(*[looks, talks, talks, talks] * 4) as served:
+        made = ["agent", "run", task.id, "--model", "m", "--base-url", served.url, "--name", "r", "--repeats", "4"]
+        assert main([*made, "--at-once", "1", "--allow-unsandboxed"]) == 0
+    odd("lying:replay")
+    kept = home / "replays.jsonl"
+    command = ["replay", "--all", "--cluster", machines.address, "--allow-unsandboxed", "-o", str(kept)]
+    capsys.readouterr()
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "4 runs: 4 the same, 0 not the same, 0 not replayed" in printed.out
+    assert "is not believed: its report does not have the calls of the run" in printed.err
+    lines = kept.read_text().splitlines()
+    assert {json.loads(line)["run"] for line in lines} == {state.attempt for state in the_run().jobs.values()}
+    kept.write_text("\n".join([*lines[:3], lines[3][:40]]))  # killed while it wrote the last report
+    assert main(command) == 0
+    assert "replaying 1 of 4 runs" in capsys.readouterr().err
+    again = kept.read_text().splitlines()
+    assert again[:3] == lines[:3]
+    assert json.loads(again[3])["same"] is True
 
 
 def test_interrupted_runs_and_lost_schedulers_lose_nothing(task: Task, home: Path, machines: DaskCluster) -> None:
