@@ -16,8 +16,10 @@ from builders import build_task
 from dask_cluster import LIMIT_S, DaskCluster, scheduler
 from scripted_endpoint import completion, endpoint
 
+from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
+from gistpoint.sandbox.pools import cluster_workers
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobStatus
 from gistpoint.sessions.journal import read_journal
 from gistpoint.tui.cli import main
@@ -125,8 +127,8 @@ def test_lies_are_refused_and_named_and_a_liar_is_left_out(
         "it says that the attempt ended otherwise than its journal does",
     ):
         assert reason in told
-    assert told.count("gets no jobs: that happened 3 times") == 2
-    assert told.count("is not believed") == 6
+    assert told.count("gets no jobs: 3 jobs came to nothing there, the last since it is not believed") == 2
+    assert told.count(" is not believed: ") == 6 + 2
 
 
 def test_another_version_gets_no_job(
@@ -137,6 +139,8 @@ def test_another_version_gets_no_job(
     assert f"{old} (" in (told := capsys.readouterr().err)
     assert "gets no jobs: it has gistpoint 0.0.1, and " in told
     require_each_done_once(2)
+    with pytest.raises(InfrastructureError, match=r"has gistpoint 0\.0\.1, and"), cluster_workers(machines.address):
+        pass
 
 
 def test_all_attempts_are_replayed_and_a_second_start_goes_on(
@@ -168,6 +172,21 @@ def test_all_attempts_are_replayed_and_a_second_start_goes_on(
     again = kept.read_text().splitlines()
     assert again[:3] == lines[:3]
     assert json.loads(again[3])["same"] is True
+
+
+def test_each_attempt_has_its_share_of_what_a_run_may_cost(
+    task: Task, machines: DaskCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with endpoint(completion("I think that it is fine.")) as served:
+        made = [task.id, "--model", "m", "--base-url", served.url, "--name", "r", "--repeats", "3", "--price", "1/1"]
+        where = ["--cluster", machines.address, "--allow-unsandboxed", "--max-cost"]
+        assert main(["agent", "run", *made, *where, "0.000001"]) == 1
+        assert {state.problem for state in the_run().jobs.values()} == {"over_cost"}
+        assert not served.requests
+        assert main(["agent", "resume", "r", "--base-url", served.url, *where, "100"]) == 0
+        assert len(served.requests) == 9
+    require_each_done_once(3)
 
 
 def test_interrupted_runs_and_lost_schedulers_lose_nothing(task: Task, home: Path, machines: DaskCluster) -> None:

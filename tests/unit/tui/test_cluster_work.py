@@ -10,7 +10,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from agent_runs import LOOK
 from builders import build_task
+from scripted_endpoint import Answer, completion, endpoint
 
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.clock import SystemTime
@@ -19,9 +21,16 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
 from gistpoint.sandbox.cluster.crew import open_to_all
-from gistpoint.sandbox.cluster.orders import WorkerIntroduction, WorkOrder, WorkReply, WorkStatus, stop_jobs
+from gistpoint.sandbox.cluster.orders import (
+    MOST_BYTES,
+    WorkerIntroduction,
+    WorkOrder,
+    WorkReply,
+    WorkStatus,
+    stop_jobs,
+)
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, DeliveredAttempt, DeliveryError, require_true
-from gistpoint.sessions.agentruns.store import AgentRunStore, RunSettings, job_of
+from gistpoint.sessions.agentruns.store import AgentRunStore, JobStatus, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.tui.cluster_runs import packed, work_tools
@@ -42,15 +51,18 @@ def task(home: Path) -> Task:
     return build_task(home / "elsewhere")
 
 
-def order_for(task: Task, attempt: str = "", journal: bytes = b"") -> AttemptOrder:
+def order_for(task: Task, attempt: str = "", journal: bytes = b"", settings: RunSettings = SETTINGS) -> AttemptOrder:
     attempt = attempt or new_attempt_id(SystemTime().utc_ms())
-    job = job_of(task.id, SETTINGS, 1)
-    return AttemptOrder(run="r", created_utc_ms=1, settings=SETTINGS, job=job, attempt=attempt, journal=journal)
+    job = job_of(task.id, settings, 1)
+    return AttemptOrder(run="r", created_utc_ms=1, settings=settings, job=job, attempt=attempt, journal=journal)
 
 
-def done(order: AttemptOrder, archive: bytes = b"", *, start: str = "s", **tools: int) -> WorkReply:
+def done(
+    order: AttemptOrder, archive: bytes = b"", *, start: str = "s", most_bytes: int = MOST_BYTES, base_url: str = ""
+) -> WorkReply:
     """What a worker replies to the order."""
-    about = AttemptToMake(tools=WorkTools(consented=True, **tools), order=order)
+    tools = WorkTools(consented=True, most_bytes=most_bytes, base_url=base_url)
+    about = AttemptToMake(tools=tools, order=order)
     sent = WorkOrder(
         start=start, job=order.job.key, sender=WorkerIntroduction(), about=msgspec.Raw(msgspec.json.encode(about))
     )
@@ -91,6 +103,36 @@ def test_an_attempt_is_taken_in_once_and_only_goes_on(task: Task, home: Path) ->
         store.adopt(order.attempt, msgspec.json.decode(done(other).result, type=DeliveredAttempt).journal)
     with pytest.raises(AttemptError, match="is not whole"):
         store.adopt(order.attempt, delivered.journal + b"{")
+
+
+def test_a_stopped_attempt_comes_back_as_it_is_and_goes_on_elsewhere(
+    task: Task, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def step(request: object, headers: object) -> Answer:
+        if len(served.requests) == 3:
+            stop_jobs("stopping", at_once=False)
+        return completion(None, LOOK) if len(served.requests) < 5 else completion("I think that it is fine.")
+
+    store = AttemptStore(home / "attempts", SystemTime(), "test")
+    with endpoint(step) as served:
+        settings = RunSettings(model="m", host=served.url.split("/")[2], agent=AgentSettings())
+        run = AgentRunStore(home / "runs").open_or_create("r", settings, 1, "test")
+        first = order_for(task, settings=settings)
+        reply = done(first, packed(task), start="stopping", base_url=served.url)
+        stopped = msgspec.json.decode(reply.result, type=DeliveredAttempt)
+        assert stopped.status is JobStatus.BEGUN
+        require_true(stopped, first, run, task)
+        store.adopt(first.attempt, stopped.journal)
+        assert 2 <= len(store.summary(first.attempt).state.calls) <= 3
+        second = order_for(task, first.attempt, stopped.journal, settings)
+        ended = msgspec.json.decode(done(second, base_url=served.url).result, type=DeliveredAttempt)
+    require_true(ended, second, run, task)
+    store.adopt(first.attempt, ended.journal)
+    state = store.summary(first.attempt).state
+    assert state.ending is not None
+    assert len(state.calls) == 4
 
 
 LIES: dict[str, Callable[[DeliveredAttempt], DeliveredAttempt]] = {
