@@ -34,7 +34,7 @@ from gistpoint.tui import cluster_work  # noqa: E402
 
 if ODD:
     honest, honestly_replayed = cluster_work.attempted, cluster_work.replayed
-numbers, kinds = count(1), cycle(KINDS.split(","))
+    numbers, kinds = count(1), cycle(KINDS.split(","))
 
 
 def slowly(order: bytes, archive: bytes) -> bytes:

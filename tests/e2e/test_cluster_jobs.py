@@ -111,13 +111,18 @@ def test_a_killed_worker_and_a_clock_that_is_wrong(
 
 
 def test_lies_are_refused_and_named_and_a_liar_is_left_out(
-    task: Task, machines: DaskCluster, odd: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+    task: Task, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    liars = [odd("lying:hash,chain,reply"), odd("lying:task,job,ending")]
-    assert main(words(task, machines.address)) == 0
+    """The honest worker is slow, so that the liars are given jobs until they are left out."""
+    with scheduler(home / "liars") as found:
+        found.add(odd="slow", home=home / "honest")
+        honest = found.present()
+        for number, lies in enumerate(("lying:hash,chain,reply", "lying:task,job,ending")):
+            found.add(odd=lies, home=home / f"liar-{number}")
+        assert main(words(task, found.address, 12)) == 0
     told = capsys.readouterr().err
-    require_each_done_once()
-    assert not [state for state in the_run().jobs.values() for liar in liars if liar in state.worker]
+    require_each_done_once(12)
+    assert {state.worker.split()[0] for state in the_run().jobs.values()} == honest
     for reason in (
         "the hash that it gave is not that of its result",
         "its journal does not verify: Its chain of hashes breaks at line",
@@ -127,8 +132,7 @@ def test_lies_are_refused_and_named_and_a_liar_is_left_out(
         "it says that the attempt ended otherwise than its journal does",
     ):
         assert reason in told
-    assert told.count("gets no jobs: 3 jobs came to nothing there, the last since it is not believed") == 2
-    assert told.count(" is not believed: ") == 6 + 2
+    assert told.count("gets no jobs: 3 jobs came to nothing there, the last since it is not believed: ") == 2
 
 
 def test_another_version_gets_no_job(
