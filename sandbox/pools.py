@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.corruption.appearance.score import GlanceScorer
-from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import close_contexts
 from gistpoint.core.generation.intake import Intake
@@ -32,6 +31,7 @@ from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
+from gistpoint.sandbox.cluster.crew import connected
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.linting import RuffLinter
@@ -120,7 +120,6 @@ class SandboxHarness:
         )
 
 
-_CONNECT_S = 20
 _POLL_S = 0.2
 _GRACE_S = 5.0
 """Seconds that a job has to end when the pool is closed."""
@@ -167,19 +166,7 @@ def cluster_workers(address: str) -> Iterator[Workers]:
     Raises `UserError` if Dask is not installed, `InfrastructureError` if the cluster can't be reached or has no
     worker.
     """
-    try:
-        distributed = import_module("distributed")  # by name: it claims to be typed but has few types
-    except ImportError as error:
-        raise UserError(
-            "A cluster needs Dask, which is not installed.", hint="Install it: pip install 'gistpoint[cluster]'."
-        ) from error
-    try:
-        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InfrastructureError(
-            f"There is no Dask scheduler at {address}: {error}.", hint="Start one: dask scheduler; dask worker ADDRESS."
-        ) from error
-    try:
+    with connected(address) as client:
         cores: int = sum(client.ncores().values())
         if not cores:
             raise InfrastructureError(f"The scheduler at {address} has no worker.", hint=f"dask worker {address}")
@@ -187,8 +174,6 @@ def cluster_workers(address: str) -> Iterator[Workers]:
             yield Workers(_Impure(client), cores)
         finally:
             client.run(close_contexts)
-    finally:
-        client.close()
 
 
 class _Impure:

@@ -24,8 +24,16 @@ from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
-from gistpoint.sessions.heads import Head, head_path
-from gistpoint.sessions.journal import JOURNAL, JournalListener, JournalWriter, first_event, is_open, read_journal
+from gistpoint.sessions.heads import Head, head_path, sync_file, sync_folder
+from gistpoint.sessions.journal import (
+    JOURNAL,
+    JournalListener,
+    JournalWriter,
+    first_event,
+    is_open,
+    journal_in,
+    read_journal,
+)
 from gistpoint.sessions.outlines import Outline, Outlines, Versions
 
 _STARTING = "starting.lock"
@@ -63,6 +71,11 @@ class AttemptSummary:
     def participant(self) -> str:
         """The pseudonym of the person; empty if none was given."""
         return self.state.header.participant or ""
+
+    @property
+    def branch(self) -> str:
+        """The machine whose lines these are, if another one went on with the attempt; empty otherwise."""
+        return self.attempt_id.rpartition("~")[2] if "~" in self.attempt_id else ""
 
     @property
     def witnessed(self) -> bool:
@@ -179,6 +192,40 @@ class AttemptStore:
         if self._listener is not None and attempt.state.header.study is None:
             journal.tell(self._listener)
         return OpenAttempt(attempt, journal)
+
+    def adopt(self, attempt_id: str, data: bytes) -> None:
+        """Take in the journal of an attempt that was made elsewhere, or went on there; it is on the disk on return.
+
+        Raises `AttemptError` if it is not whole, if it does not go on from the journal that is here, or if the attempt
+        is open.
+        """
+        content = journal_in(data)
+        if content.fault or content.torn or not content.events:
+            raise AttemptError(f"The journal of {attempt_id} is not whole. {content.fault}".strip())
+        folder = self.root / attempt_id
+        if self._listener is not None and folder.exists():
+            self._listener.resuming(folder)
+        with self._starting():
+            before = (folder / JOURNAL).read_bytes() if (folder / JOURNAL).is_file() else b""
+            if before == data:
+                return
+            if not data.startswith(before):
+                raise AttemptError(f"The journal of {attempt_id} does not go on from the one that is here.")
+            if is_open(folder):
+                raise AttemptError(f"The attempt {attempt_id} is open in another window or process.")
+            folder.mkdir(parents=True, exist_ok=True)
+            beside = folder / f".{JOURNAL}.{os.getpid()}"
+            with beside.open("wb") as file:
+                file.write(data)
+                file.flush()
+                sync_file(file.fileno())
+            beside.chmod(0o600)
+            beside.replace(folder / JOURNAL)
+            for place in (folder, self.root):
+                sync_folder(place)
+        if self._listener is not None:
+            self._listener.opened(folder)
+            self._listener.closed(folder)
 
     def folder(self, attempt_id: str) -> Path:
         """Return the folder of an attempt, by its id or an unambiguous prefix of it."""
@@ -310,7 +357,7 @@ def _task_of(folder: Path) -> str:
 def _summary(folder: Path) -> AttemptSummary:
     """Read a journal; what its files don't say is left at its default."""
     content = read_journal(folder / JOURNAL)
-    state, problem = _folded(content.events)
+    state, problem = folded_state(content.events)
     header = state.header
     problem = content.fault or problem or ("" if state.started else f"Its {JOURNAL} holds no start of an attempt.")
     return AttemptSummary(
@@ -336,7 +383,7 @@ def _versions(folder: Path) -> Versions:
     return tuple(found)
 
 
-def _folded(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:
+def folded_state(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:
     """Return the state up to the first event that lacks the data of its type, and a sentence about that event."""
     state = AttemptState()
     for event in events:

@@ -1,4 +1,4 @@
-"""A Dask cluster of this machine: a scheduler and workers on loopback."""
+"""A Dask cluster of this machine: a scheduler and workers on loopback, each a process."""
 
 from __future__ import annotations
 
@@ -7,37 +7,84 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+from gistpoint.sandbox.cluster.crew import connected
+
+ODD = Path(__file__).parent / "odd_worker.py"
+LIMIT_S = 300
+
+
+@dataclass
+class DaskCluster:
+    """A scheduler, and the workers that were added."""
+
+    folder: Path
+    stack: ExitStack
+    address: str = ""
+
+    def run(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+        """Start a part of it, which ends with the cluster."""
+        child = subprocess.Popen(
+            [sys.executable, "-m", "dask", *command],
+            cwd=self.folder,
+            env={**os.environ, "DASK_DISTRIBUTED__WORKER__DAEMON": "False", **environment},
+            stderr=(self.folder / "log").open("ab"),
+        )
+        self.stack.callback(child.wait)
+        self.stack.callback(child.kill)
+        return child
+
+    def add(self, *, odd: str = "", home: Path | None = None) -> subprocess.Popen[bytes]:
+        """Add a worker: an odd one as `odd_worker.py` has it, or one with a home of its own, as another machine has."""
+        before = len(self.present())
+        preload = ["--preload", str(ODD)] if odd else []
+        worker = self.run(
+            "worker", self.address, "--no-nanny", "--no-dashboard", "--nthreads", "1", "--host", "127.0.0.1",
+            "--local-directory", str(self.folder), *preload,
+            **({"ODD_WORKER": odd} if odd else {}), **({"GISTPOINT_HOME": str(home)} if home else {}),
+        )  # fmt: skip
+        self.wait_for(before + 1, lambda: worker.poll() is None)
+        return worker
+
+    def present(self) -> set[str]:
+        """The addresses of the workers that the scheduler knows."""
+        with connected(self.address) as client:
+            return set(client.nthreads())
+
+    def wait_for(self, count: int, hopeful: Callable[[], bool] = lambda: True) -> None:
+        """Wait until there are so many workers, or so few; while there is hope."""
+        deadline = time.monotonic() + LIMIT_S
+        while len(self.present()) != count:
+            assert hopeful()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+@contextmanager
+def scheduler(folder: Path) -> Iterator[DaskCluster]:
+    """A scheduler on loopback without workers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = folder / "scheduler.json"
+    known.unlink(missing_ok=True)
+    with ExitStack() as stack:
+        found = DaskCluster(folder, stack)
+        found.run("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(known))
+        deadline = time.monotonic() + LIMIT_S
+        while not known.is_file() or not known.read_text().strip():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        found.address = str(json.loads(known.read_text())["address"])
+        yield found
 
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[str]:
-    """A Dask scheduler and workers on loopback, each a process; yields the address."""
-    known = folder / "scheduler.json"
-    base = [sys.executable, "-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0"]
-    with ExitStack() as stack:
-
-        def run(*command: str) -> None:
-            environment = {**os.environ, "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
-            child = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.DEVNULL)
-            stack.callback(child.wait)
-            stack.callback(child.terminate)
-
-        run(*base, "--no-dashboard", "--scheduler-file", str(known))
-        deadline = time.monotonic() + 300
-        while not known.is_file() or not known.read_text().strip():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        address = str(json.loads(known.read_text())["address"])
+    """A scheduler and workers that share the home of this process; yields the address."""
+    with scheduler(folder) as found:
         for _ in range(workers):
-            run(
-                sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--no-dashboard",
-                "--nthreads", "1", "--host", "127.0.0.1", "--local-directory", str(folder),
-            )  # fmt: skip
-        from distributed import Client
-
-        with Client(address, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=300)
-        yield address
+            found.add()
+        yield found.address

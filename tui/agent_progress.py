@@ -41,6 +41,10 @@ class JobDisplay(Protocol):
         """Take a change of a job, on the job's thread."""
         ...
 
+    def tell(self, sentence: str) -> None:
+        """Show a sentence about the whole run."""
+        ...
+
     def draw(self, states: Mapping[str, AttemptState]) -> None:
         """Take the states of the attempts, by the keys of their jobs, on the main thread."""
         ...
@@ -77,6 +81,10 @@ class JobLines:
             print(
                 f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}", file=sys.stderr, flush=True
             )
+
+    def tell(self, sentence: str) -> None:
+        """Print a sentence to standard error."""
+        print(f"gistpoint: {visible_line(sentence)}", file=sys.stderr, flush=True)
 
     def draw(self, states: Mapping[str, AttemptState]) -> None:
         """Show nothing in between."""
@@ -118,6 +126,11 @@ class JobTable:
 
     def changed(self, report: JobReport) -> None:
         """Wait for the next drawing."""
+
+    def tell(self, sentence: str) -> None:
+        """Print a sentence above the table."""
+        if self._live is not None:
+            self._live.console.print(f"gistpoint: {visible_line(sentence)}", markup=False, highlight=False)
 
     def draw(self, states: Mapping[str, AttemptState]) -> None:
         """Draw the table, unless that was just done."""

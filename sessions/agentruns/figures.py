@@ -77,6 +77,10 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """From the requests to their replies."""
     endpoint_wait_s: float | None = None
     """Between a request that failed and the next."""
+    worker: str = ""
+    """The worker of a cluster that had it last."""
+    clock_ms: int = 0
+    """How far that worker's clock was ahead of this machine's, where that is told."""
 
     @property
     def tokens(self) -> int | None:
@@ -180,6 +184,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_wait_s: float
     retried: int
     """Of the requests that were answered in the end."""
+    misdated: int = 0
+    """Attempts whose dates are those of a clock that was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +225,8 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
         message=state.message,
         lost_tokens=state.lost_tokens,
         lost_usd=state.lost_usd,
+        worker=state.worker,
+        clock_ms=state.clock_ms,
     )
     if not state.attempt:
         return row
@@ -320,6 +328,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         model_s=total(lambda row: row.model_s),
         endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
         retried=int(total(lambda row: row.retried)),
+        misdated=sum(bool(row.clock_ms) for row in rows),
     )
 
 
@@ -397,4 +406,6 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
         f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s of it the model's, "
         f"{totals.endpoint_wait_s:.0f} s waiting to ask again; {totals.retried} requests sent again before a reply"
     )
+    if totals.misdated:
+        lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"
     return lines

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -69,6 +70,8 @@ class AgentPorts:
     """The task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
     """The role that attempts of a task really have: the answers of the demo are public."""
+    attempt_id: str = ""
+    """The id of a new attempt that was promised elsewhere; empty to make one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,8 @@ class AgentRunner:
         a bug of a job's thread once the others have stopped.
         """
         with self.run.held():
-            self._adopt()
+            for operation in begun_unnoted(self.run, self._ports.attempts.root):
+                self._note(operation)
             self._count_costs()
             self._todo = iter(self.run.left)
             threads = [
@@ -194,21 +198,6 @@ class AgentRunner:
             except OSError as error:
                 self.stop(_disk(error))
 
-    def _adopt(self) -> None:
-        """Find the attempts of jobs whose process died between beginning an attempt and noting it."""
-        queued = {state.job.key for state in self.run.left if not state.attempt}
-        root = self._ports.attempts.root
-        if not queued or not root.is_dir():
-            return
-        earliest = new_attempt_id(self.run.document.created_utc_ms)[:TIME_CHARACTERS]
-        for folder in root.iterdir():
-            if folder.name < earliest:
-                continue
-            first = first_event(folder / JOURNAL)
-            solver = _solver(first)
-            if solver.get("run") == self.run.name and solver.get("job") in queued:
-                self._note(JobAttempt(job=str(solver["job"]), attempt=folder.name))
-
     def _count_costs(self) -> None:
         for state in self.run.jobs.values():
             if state.attempt:
@@ -250,7 +239,7 @@ class AgentRunner:
 
     def _do(self, state: JobState) -> None:
         job = state.job
-        settings = _of_repeat(self.run.settings.agent, job.repeat)
+        settings = settings_of(self.run, job)
         try:
             if state.attempt and has_person(self._ports.attempts.summary(state.attempt).state):
                 self._halted(job, HANDED_OVER, _TAKEN)
@@ -288,9 +277,11 @@ class AgentRunner:
             enrolment = Enrolment(
                 actor=MODEL,
                 role=ports.role(task, Role(self.run.settings.role)),
-                solver=solver_of(self.run, job, settings),
+                solver=solver_of(self.run, job),
             )
-            opened = ports.attempts.start(task, judge, enrolment, budgets=self.run.settings.budgets(task, judge))
+            opened = ports.attempts.start(
+                task, judge, enrolment, budgets=self.run.settings.budgets(task, judge), attempt_id=ports.attempt_id
+            )
         try:
             self._note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
         except BaseException:
@@ -405,16 +396,18 @@ class AgentRunner:
         self._on_job(JobReport(self.run.jobs[job.key], self.states.get(job.key)))
 
 
-def _of_repeat(settings: AgentSettings, repeat: int) -> AgentSettings:
-    """Return the settings of one repeat: each has its own seed, counted up from the first."""
-    sampling = settings.sampling
-    if sampling.seed is None:
+def settings_of(run: AgentRun, job: AgentJob) -> AgentSettings:
+    """Return the settings of a job: each repeat has its own seed, counted up from the first."""
+    settings = run.settings.agent
+    if settings.sampling.seed is None:
         return settings
-    return msgspec.structs.replace(settings, sampling=replace(sampling, seed=sampling.seed + repeat - 1))
+    seed = settings.sampling.seed + job.repeat - 1
+    return msgspec.structs.replace(settings, sampling=replace(settings.sampling, seed=seed))
 
 
-def solver_of(run: AgentRun, job: AgentJob, settings: AgentSettings) -> dict[str, Any]:
+def solver_of(run: AgentRun, job: AgentJob) -> dict[str, Any]:
     """Return what the header of an attempt says of its solver: all of the condition, and whose job it is."""
+    settings = settings_of(run, job)
     return {
         "kind": "chat",
         "model": run.settings.model,
@@ -425,6 +418,20 @@ def solver_of(run: AgentRun, job: AgentJob, settings: AgentSettings) -> dict[str
         "job": job.key,
         "repeat": job.repeat,
     }
+
+
+def begun_unnoted(run: AgentRun, attempts: Path) -> list[JobOperation]:
+    """Return what notes the attempts of jobs whose process died between beginning an attempt and noting it."""
+    queued = {state.job.key for state in run.left if not state.attempt}
+    earliest = new_attempt_id(run.document.created_utc_ms)[:TIME_CHARACTERS]
+    found: list[JobOperation] = []
+    for folder in attempts.iterdir() if queued and attempts.is_dir() else ():
+        if folder.name < earliest:
+            continue
+        solver = _solver(first_event(folder / JOURNAL))
+        if solver.get("run") == run.name and solver.get("job") in queued:
+            found.append(JobAttempt(job=str(solver["job"]), attempt=folder.name))
+    return found
 
 
 def _solver(first: JournalEvent | None) -> Mapping[str, Any]:

@@ -141,7 +141,15 @@ class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
     cost_usd: float | None = None
 
 
-JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost
+class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
+    """The job's attempt was made, or went on, on a worker of a cluster."""
+
+    worker: str
+    clock_ms: int = 0
+    """Its clock minus that of the machine that keeps the run, measured when they met; 0 if they agreed."""
+
+
+JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost | JobPlace
 
 
 class JobStatus(StrEnum):
@@ -167,6 +175,10 @@ class JobState:
     lost_tokens: int = 0
     lost_usd: float | None = None
     """What replies cost that are in no journal."""
+    worker: str = ""
+    """The worker of a cluster that had it last; empty if none had it."""
+    clock_ms: int = 0
+    """How far that worker's clock was ahead."""
 
     def after(self, operation: JobOperation) -> JobState:
         """Return the state after one more operation."""
@@ -180,6 +192,8 @@ class JobState:
             case JobLost(tokens=tokens, cost_usd=cost):
                 lost = self.lost_usd if cost is None else (self.lost_usd or 0.0) + cost
                 return replace(self, lost_tokens=self.lost_tokens + tokens, lost_usd=lost)
+            case JobPlace(worker=worker, clock_ms=clock_ms):
+                return replace(self, worker=worker, clock_ms=clock_ms)
         return self
 
 
@@ -440,4 +454,4 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
             ) from error
 
 
-_KINDS = frozenset({"queued", "attempt", "halted", "ended", "lost"})
+_KINDS = frozenset({"queued", "attempt", "halted", "ended", "lost", "place"})

@@ -260,9 +260,7 @@ class Replay:
 
     def verdict_then(self) -> ReplayedVerdict:
         """Return the recorded verdict; it is complete when the run was read to its end."""
-        run = self.document.header
-        passed = {AttemptResult.SOLVED: True, AttemptResult.TO_BE_READ: True, UNSOLVED: False}.get(run.verdict)
-        return ReplayedVerdict(passed, run.score, run.suspicious)
+        return recorded_verdict(self.document)
 
     def verdict_now(self) -> ReplayedVerdict:
         """Return the result of the replay so far."""
@@ -366,6 +364,13 @@ def _harness_failed(result: ToolResult) -> str:
     if result.found is not None and not result.found.counts:
         return result.found.reason or "The harness failed."
     return ""
+
+
+def recorded_verdict(document: RunDocument) -> ReplayedVerdict:
+    """Return the verdict that a run has recorded, as far as it was read."""
+    run = document.header
+    passed = {AttemptResult.SOLVED: True, AttemptResult.TO_BE_READ: True, UNSOLVED: False}.get(run.verdict)
+    return ReplayedVerdict(passed, run.score, run.suspicious)
 
 
 def require_task(name: str, origin: Origin, task: Task) -> None:

@@ -49,7 +49,10 @@ from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
+    from gistpoint.tui.agent_progress import JobDisplay
+    from gistpoint.tui.cluster_runs import ClusterRunner
 
+_AT_ONCE = 4
 _MOST_MESSAGES = 5
 """Messages that are told under the figures, since a narrow terminal has no room for them in the table."""
 
@@ -107,9 +110,14 @@ def run_options(parser: argparse.ArgumentParser) -> Handler:
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--at-once", type=counted, default=4, metavar="N", help="attempts at once (default: 4)")
     parser.add_argument(
-        "--tests-at-once", type=counted, metavar="M", help="test runs at once (default: one for each core)"
+        "--at-once", type=counted, metavar="N", help="attempts at once (default: 4; on a cluster, one for each thread)"
+    )
+    parser.add_argument(
+        "--tests-at-once", type=counted, metavar="M", help="test runs at once on a machine (default: one for each core)"
+    )
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="make the attempts on the Dask cluster with this scheduler instead"
     )
     parser.add_argument("--max-cost", type=positive, metavar="USD", help="most that the whole run may cost")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -165,11 +173,7 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
     if not options.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
     display = JobTable(found) if sys.stdout.isatty() and not options.json else JobLines(found, quiet=options.json)
-    runner = AgentRunner(
-        found, ports, at_once=options.at_once, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
-    )
-    with display:
-        runner.work(tick=lambda: display.draw(runner.states))
+    runner = _on_cluster(options, found, ports, display) if options.cluster else _here(options, found, ports, display)
     if runner.stopped_by:
         print(f"gistpoint: {visible(runner.stopped_by)}", file=sys.stderr)
     _print_figures(found, figures_of(found, ports.attempts), json=options.json)
@@ -178,6 +182,32 @@ def _carry_out(options: argparse.Namespace, found: AgentRun, ports: AgentPorts) 
     if runner.interrupted:
         return INTERRUPTED
     return NEGATIVE if found.left else DONE
+
+
+def _here(options: argparse.Namespace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> AgentRunner:
+    runner = AgentRunner(
+        found,
+        ports,
+        at_once=options.at_once or _AT_ONCE,
+        max_cost_usd=found.document.max_cost_usd,
+        on_job=display.changed,
+    )
+    with display:
+        runner.work(tick=lambda: display.draw(runner.states))
+    return runner
+
+
+def _on_cluster(options: argparse.Namespace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> ClusterRunner:
+    from gistpoint.tui.cluster_runs import ClusterRunner, crew_at, work_tools
+
+    tools = work_tools(options, base_url=options.base_url, tests_at_once=options.tests_at_once or 0)
+    with display, crew_at(options.cluster, display.tell) as crew:
+        crew.most = options.at_once
+        runner = ClusterRunner(
+            found, ports, crew, tools, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
+        )
+        runner.work(tick=lambda: display.draw(runner.states))
+    return runner
 
 
 def _tasks(options: argparse.Namespace, services: Services) -> list[Task]:

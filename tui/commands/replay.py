@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from typing import Any
 
+from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.running import RunContext, RunProgress
-from gistpoint.core.text import bounded
-from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayedVerdict, Sameness
+from gistpoint.core.text import bounded, plural
+from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
+from gistpoint.sessions.replay.reporting import NEARLY, ReplayedRow, ReplayReport, report_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.runs import RUN_HELP, open_named
 from gistpoint.tui.object_graph import add_isolation, build_services
 
-_NEGATIVE = frozenset({Sameness.DIFFERS, Sameness.COULD_NOT_RUN})
-_NEARLY = "same*"
 _DIFF_CHARACTERS = 8_000
 _CALL_CHARACTERS = 160
 
@@ -28,104 +26,69 @@ def replay_options(parser: argparse.ArgumentParser) -> Handler:
         "Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 if "
         "a result or the verdict differs, or a call could not run."
     )
-    parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("recorded", metavar="RUN", nargs="*", help=RUN_HELP)
+    parser.add_argument("--all", action="store_true", help="all attempts here that a person or a model has ended")
     parser.add_argument("--task", help="id or its beginning, a folder or a .tar.zst (default: the one it was made on)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="replay attempts on the Dask cluster with this scheduler")
+    parser.add_argument("-o", "--output", metavar="FILE", help="keep a line a run; runs that are in it are left out")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_isolation(parser)
     return replay
 
 
 def replay(options: argparse.Namespace) -> int:
-    """Print a line per call as it is made, and the verdicts; return 1 if anything differs."""
-    document = open_named(options.recorded)
-    replay = build_services(options).replay_of(document, options.recorded, options.task or "")
-    counts: Counter[str] = Counter()
-    rows: list[dict[str, Any]] = []
+    """Print a line per call as it is made, and the verdicts, or a line per run; return 1 if anything differs."""
+    if options.all and options.recorded:
+        raise UserError("--all are all attempts, and runs are named beside.", hint="Leave one of the two out.")
+    if not options.all and not options.recorded:
+        raise UserError("No run is named.", hint="Name runs, or give --all.")
+    if options.task and (options.all or options.cluster):
+        raise UserError("--task names another task for runs that are named, on this machine alone.")
+    if options.all or options.cluster or options.output or len(options.recorded) > 1:
+        from gistpoint.tui.commands.replays import replay_many
+
+        return replay_many(options)
+    return _replay_one(options, options.recorded[0])
+
+
+def _replay_one(options: argparse.Namespace, name: str) -> int:
+    document = open_named(name)
+    replay = build_services(options).replay_of(document, name, options.task or "")
     with ProgressLine(quiet=options.json) as progress:
 
         def report(run: RunProgress) -> None:
             progress.count(run.done, run.total, run.phase) if run.total else progress.detail(run.phase)
 
+        def show(replayed: ReplayedCall) -> None:
+            progress.detail("")
+            _print_call(ReplayedRow.of(replayed))
+
         for note in replay.notes:
             progress.line(note)
-        for call in replay.calls(run=RunContext(progress=report)):
-            counts[_word(call)] += 1
-            if options.json:
-                rows.append(_row(call))
-            else:
-                progress.detail("")
-                _print_call(call)
+        found = report_of(replay, name, run=RunContext(progress=report), on_call=None if options.json else show)
         for warning in document.warnings:
             progress.line(warning)
-    good = replay.same_verdict() and not any(counts[kind.value] for kind in _NEGATIVE)
     if options.json:
-        _print_json(options.recorded, replay, rows, good)
+        print_json("gistpoint.replay/1", found.as_json())
     else:
-        _print_verdicts(replay, counts)
-    return DONE if good else NEGATIVE
+        _print_verdicts(replay, found)
+    return DONE if found.same else NEGATIVE
 
 
-def _word(replayed: ReplayedCall) -> str:
-    return _NEARLY if replayed.sameness is Sameness.SAME and not replayed.exact else replayed.sameness.value
-
-
-def _print_call(replayed: ReplayedCall) -> None:
-    call = replayed.call
-    shown = bounded(" ".join(spelled(call.tool, call.arguments or {}).split()), _CALL_CHARACTERS)
-    reason = f"  ({' '.join(replayed.reason.split())})" if replayed.reason else ""
-    print_text(f"{call.step:>6}  {_word(replayed):<13}  {' '.join(shown.split())}{reason}")
-    if replayed.diff:
-        for line in bounded(replayed.diff, _DIFF_CHARACTERS, what="diff").rstrip("\n").split("\n"):
+def _print_call(row: ReplayedRow) -> None:
+    shown = bounded(" ".join(spelled(row.tool, row.arguments or {}).split()), _CALL_CHARACTERS)
+    reason = f"  ({' '.join(row.reason.split())})" if row.reason else ""
+    print_text(f"{row.step:>6}  {row.word:<13}  {' '.join(shown.split())}{reason}")
+    if row.diff:
+        for line in bounded(row.diff, _DIFF_CHARACTERS, what="diff").rstrip("\n").split("\n"):
             print_text(f"        {line}")
 
 
-def _print_verdicts(replay: Replay, counts: Counter[str]) -> None:
-    words = [f"{counts[word]} {word}" for word in (Sameness.SAME.value, _NEARLY, *list(Sameness)[1:]) if counts[word]]
-    backend = replay.judge.backend.name
-    calls = "1 call" if counts.total() == 1 else f"{counts.total()} calls"
-    print_text(f"\n{calls}: {', '.join(words) or 'nothing to make again'}")
-    if counts[_NEARLY]:
-        print_text(f"{_NEARLY}: but for times, addresses and folders")
+def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
+    print_text(f"\n{plural(len(report.calls), 'call')}: {report.words}")
+    if any(row.word == NEARLY for row in report.calls):
+        print_text(f"{NEARLY}: but for times, addresses and folders")
     then = replay.verdict_then()
-    same = "the same" if replay.same_verdict() else "NOT the same"
+    same = "the same" if report.same_verdict else "NOT the same"
     compared = "nothing to compare with" if then.passed is None else same
-    print_text(f"verdict then: {then.words}; now, in {backend}: {replay.verdict_now().words}; {compared}")
-
-
-def _print_json(name: str, replay: Replay, rows: list[dict[str, Any]], good: bool) -> None:
-    task = replay.judge.task
-    values: dict[str, Any] = {
-        "run": name,
-        "task": task.id,
-        "backend": replay.judge.backend.name,
-        "budgets": {
-            "tool_uses": replay.attempt.state.budgets.tool_uses,
-            "submissions": replay.attempt.state.budgets.submissions,
-        },
-        "notes": [*replay.notes, *replay.document.warnings],
-        "calls": rows,
-        "then": _verdict(replay.verdict_then()),
-        "now": _verdict(replay.verdict_now()),
-        "same_verdict": replay.same_verdict(),
-        "same": good,
-    }
-    print_json("gistpoint.replay/1", values)
-
-
-def _verdict(verdict: ReplayedVerdict) -> dict[str, Any]:
-    suspicious = [*verdict.suspicious]
-    return {"solved": verdict.solved, "result": verdict.result, "suspicious": suspicious, "score": verdict.score}
-
-
-def _row(replayed: ReplayedCall) -> dict[str, Any]:
-    call = replayed.call
-    return {
-        "step": call.step,
-        "number": call.number,
-        "tool": call.tool,
-        "arguments": None if call.arguments is None else dict(call.arguments),
-        "result": replayed.sameness.value,
-        "exact": replayed.exact,
-        "reason": replayed.reason,
-        "diff": replayed.diff,
-    }
+    print_text(f"verdict then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}")

@@ -309,9 +309,12 @@ def _batch(options: argparse.Namespace) -> Batch:
 
 @contextmanager
 def _workers(options: argparse.Namespace) -> Iterator[Workers]:
+    from gistpoint.sandbox.cluster.crew import open_to_all
     from gistpoint.sandbox.pools import cluster_workers, local_workers
 
     if options.cluster:
+        if warning := open_to_all(options.cluster):
+            print(f"gistpoint: {warning}", file=sys.stderr)
         chosen = cluster_workers(options.cluster)
     else:
         chosen = local_workers(options.workers or os.cpu_count() or 1)

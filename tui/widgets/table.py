@@ -204,7 +204,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         offset = event.get_content_offset(self)
         if offset is not None and offset.y < self.HEAD:
             right = self.MARGIN
-            for column, width in self._laid_out(self.size.width):
+            for column, width in self._laid_out(self.sight.width):
                 right += width + self.GAP
                 if offset.x + self.scroll_offset.x < right:
                     self.sort_by(column)
@@ -232,7 +232,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     @property
     def row_width(self) -> int:
         """How wide rows are, in cells; 0 if they are never scrolled sideways."""
-        widths = [width + self.GAP for _, width in self._laid_out(self.size.width)]
+        widths = [width + self.GAP for _, width in self._laid_out(self.sight.width)]
         return self.MARGIN + sum(widths) - self.GAP // 2 if self.SIDEWAYS else 0
 
     def _laid_out(self, width: int) -> list[tuple[Column[Row], int]]:
@@ -281,7 +281,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         """Return the headings of the columns, with a sign at the one that rows are sorted by."""
         style = self.get_component_rich_style("table--head")
         text = " " * self.MARGIN
-        for column, cells in self._laid_out(self.size.width):
+        for column, cells in self._laid_out(self.sight.width):
             title = self._titled(column)[: cells or None]
             text += fitted_cells(title, cells, right=column.right) + " " * self.GAP
         return Strip([Segment(text, style)]).extend_cell_length(width, style)
@@ -300,17 +300,19 @@ class Table(Fitted, RecordList, Generic[Row]):
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
-        for column, cells in self._laid_out(self.size.width):
-            text = visible_line(column.shown(row))
-            text = fitted_cells(
-                shortened(text, cells) if column.keeps_end and cells else text, cells, right=column.right
-            )
+        for column, cells in self._laid_out(self.sight.width):
+            text = fitted_cells(self._cell(column, column.shown(row), cells), cells, right=column.right)
             pieces.append((text + " " * self.GAP, column.style(row)))
         return pieces
 
+    @staticmethod
+    def _cell(column: Column[Row], said: str, cells: int) -> str:
+        text = visible_line(said)
+        return shortened(text, cells) if column.keeps_end and cells else text
+
     def _heading(self, row: Heading, *, here: bool) -> list[Piece]:
         """Return the line above a group: its name, and below the columns what they say about it."""
-        laid = self._laid_out(self.size.width)
+        laid = self._laid_out(self.sight.width)
         at = next((n for n, (column, _) in enumerate(laid) if n and column.summary), len(laid))
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
         sign = f"{'+' if row.folded else '-'} {str(row).removesuffix(row.group)}"
@@ -318,5 +320,5 @@ class Table(Fitted, RecordList, Generic[Row]):
         text = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN] + fitted_cells(name, room) + " " * self.GAP
         for column, cells in laid[at:]:
             said = column.summary(row.rows)[1] if column.summary is not None and column is not self.group else ""
-            text += fitted_cells(visible_line(said), cells, right=column.right) + " " * self.GAP
+            text += fitted_cells(self._cell(column, said, cells), cells, right=column.right) + " " * self.GAP
         return [(text, "bold $text-primary")]

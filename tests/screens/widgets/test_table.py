@@ -124,6 +124,17 @@ async def test_a_wide_row_is_scrolled_with_its_heading_or_cut() -> None:
             assert ("the end" in rows(app)[1], "end" in rows(app)[0]) == (shown, shown)
 
 
+async def test_the_last_column_ends_before_the_scroll_bar() -> None:
+    words = table((WORD, Column("also", lambda word: f"{word} from one end to the other", width=28, keeps_end=True)))
+    app = Stage(words)
+    async with app.run_test(size=(30, 6)) as pilot:
+        words.show([f"word {number}" for number in range(40)])
+        await pilot.pause()
+        drawn = app.screen._compositor.render_strips()[1].text
+        assert drawn[: words.sight.width].endswith("e other")
+        assert words.sight.width == 29
+
+
 async def test_picked_rows_are_marked_where_there_is_room_for_it() -> None:
     words = table(kind=Sideways)
     app = Stage(words)

@@ -81,7 +81,7 @@ class AlignedList(RecordList):
         row = self.comparison.rows[index]
         names = ", ".join(str(milestone) for milestone in row.milestones)
         middle = 26 if width >= 100 else 14
-        side = max(8, (width - middle - 4) // 2)
+        side = max(8, (self.sight.width - middle - 4) // 2)
         style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
             ("▸ " if index == self.cursor else "  ", "bold $text-primary"),

@@ -95,7 +95,9 @@ def _tokens(row: RunRow) -> float | None:
 
 def _short(value: float) -> str:
     """Return a number of tokens, as people say it."""
-    return f"{value / 1e6:,.1f}M" if value >= 999_500 else f"{value / 1e3:,.0f}k" if value >= 500 else f"{value:.0f}"
+    if value >= 999_500:
+        return f"{value / 1e6:,.{0 if value >= 1e8 else 1}f}M"
+    return f"{value / 1e3:,.0f}k" if value >= 500 else f"{value:.0f}"
 
 
 def _duration(seconds: float) -> str:
@@ -121,8 +123,10 @@ def _measure(
     def summary(rows: Sequence[RunRow]) -> Summary:
         known = [(found, about(row.header, field)) for row in rows if (found := number(row)) is not None]
         values = [value for value, _ in known]
-        level = sum(values) if total else median(values) if values else 0
-        return (level, ("Σ" if total else "") + max(mark for _, mark in known) + text(level)) if known else (-1, "")
+        level = sum(values) if total else median(values or [0])
+        if not level:
+            return -1, ""
+        return level, ("Σ" if total else "") + max(mark for _, mark in known) + text(level)
 
     def shown(row: RunRow) -> str:
         value = number(row)
@@ -211,7 +215,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         summary=_share_solved,
     ),
     Column("ending", _ending, width=14, summary=_alike(_ending, "ending")),
-    _measure("steps", 5, lambda r: r.header.step_count, rank=3),
+    _measure("steps", 6, lambda r: r.header.step_count, rank=3),
     _measure("subm", 4, lambda r: r.header.submissions),
     _measure("tokens", 7, _tokens, _short, field="tokens"),
     _measure("cost", 8, _cost, money, field="cost", rank=4, total=True),

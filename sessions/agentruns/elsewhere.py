@@ -1,0 +1,168 @@
+"""A job of a run done on another machine: what that machine is told, what it returns, and what of it is believed.
+
+There it is a run of one job in a folder of its own, so that it goes the way of any other. What comes back is the
+attempt's journal. It has to be whole, of this job, this task and these settings, to go on from what was sent, and to
+end as the reply says; then it is taken in under the id that was promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from gistpoint import __version__
+from gistpoint.core.agents.static import StaticRefusedError, require_fitting
+from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.attempts.identity import MODEL
+from gistpoint.core.errors import UserError
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner, solver_of
+from gistpoint.sessions.agentruns.store import (
+    AgentJob,
+    AgentRun,
+    AgentRunStore,
+    JobAttempt,
+    JobEnded,
+    JobHalted,
+    JobLost,
+    JobOperation,
+    JobStatus,
+    RunSettings,
+)
+from gistpoint.sessions.attempts import AttemptStore, folded_state
+from gistpoint.sessions.journal import JOURNAL, journal_in
+
+_MOST_CHARACTERS = 2_000
+"""Of a message from another machine."""
+
+
+class AttemptOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What another machine is told of a job."""
+
+    run: str
+    created_utc_ms: int
+    settings: RunSettings
+    job: AgentJob
+    attempt: str
+    """The id that its attempt has, or gets."""
+    journal: bytes = b""
+    """The attempt so far; empty for a new one."""
+    most_usd: float | None = None
+    """What the attempt may cost in all."""
+
+
+class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What another machine returns of a job."""
+
+    status: JobStatus
+    problem: str = ""
+    message: str = ""
+    lost_tokens: int = 0
+    lost_usd: float | None = None
+    journal: bytes = b""
+    """Empty if there was no attempt."""
+
+    def operations(self, order: AttemptOrder) -> list[JobOperation]:
+        """Return what the run notes of it."""
+        job, found = order.job.key, list[JobOperation]()
+        if self.journal:
+            found.append(JobAttempt(job=job, attempt=order.attempt))
+        if self.lost_tokens or self.lost_usd:
+            found.append(JobLost(job=job, tokens=self.lost_tokens, cost_usd=self.lost_usd))
+        message = self.message[:_MOST_CHARACTERS]
+        if self.status is JobStatus.ENDED:
+            found.append(JobEnded(job=job, reason=self.problem[:_MOST_CHARACTERS], message=message))
+        elif self.status is JobStatus.HALTED:
+            found.append(JobHalted(job=job, problem=self.problem[:_MOST_CHARACTERS], message=message))
+        return found
+
+
+class DeliveryError(UserError):
+    """What was delivered can't be true; says why in a few words."""
+
+
+class StoppedWorkError(UserError):
+    """The machine can't do such jobs; says why."""
+
+
+def carried_out(
+    order: AttemptOrder, ports: AgentPorts, folder: Path, heed: Callable[[AgentRunner], None]
+) -> DeliveredAttempt:
+    """Do a job, on the machine that was sent it, and return what to deliver; the attempt is below `folder`.
+
+    `heed` is called several times a second, and may stop the runner. Raises `StoppedWorkError` if something else than
+    `heed` stopped it, such as a sandbox that does not work.
+    """
+    attempts = AttemptStore(folder / "attempts", ports.clock, __version__)
+    run = AgentRunStore(folder / "runs").open_or_create(order.run, order.settings, order.created_utc_ms, __version__)
+    run.add([order.job], ports.clock.utc_ms())
+    if order.journal:
+        attempts.adopt(order.attempt, order.journal)
+        run.append([JobAttempt(job=order.job.key, attempt=order.attempt)])
+    heeded = False
+
+    def tick() -> None:
+        nonlocal heeded
+        before = runner.stopping
+        heed(runner)
+        heeded = heeded or (runner.stopping and not before)
+
+    ports = replace(ports, attempts=attempts, attempt_id=order.attempt)
+    runner = AgentRunner(run, ports, at_once=1, max_cost_usd=order.most_usd)
+    runner.work(tick)
+    if runner.stopping and not heeded:
+        raise StoppedWorkError(runner.stopped_by)
+    state = run.jobs[order.job.key]
+    path = folder / "attempts" / order.attempt / JOURNAL
+    return DeliveredAttempt(
+        status=state.status,
+        problem=state.problem,
+        message=state.message,
+        lost_tokens=state.lost_tokens,
+        lost_usd=state.lost_usd,
+        journal=path.read_bytes() if path.is_file() else b"",
+    )
+
+
+def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun, task: Task) -> None:
+    """Raise `DeliveryError` if what was delivered can't be what became of an order."""
+    if not delivered.journal:
+        if order.journal:
+            raise DeliveryError("the journal that it was sent is not in what it returned")
+        if delivered.status is JobStatus.ENDED:
+            _require_refused(delivered, order, task)
+        return
+    content = journal_in(delivered.journal)
+    if content.fault or content.torn or not content.events:
+        raise DeliveryError(f"its journal does not verify: {content.fault or 'its last line is torn'}")
+    if not delivered.journal.startswith(order.journal):
+        raise DeliveryError("its journal does not go on from the one that it was sent")
+    begun = content.events[0].data
+    if not isinstance(begun, AttemptStarted) or (begun.actor, begun.attempt_id) != (MODEL, order.attempt):
+        raise DeliveryError("its journal is not that of the attempt that it was asked for")
+    solver = begun.solver or {}
+    if solver.get("job") != order.job.key or solver.get("run") != run.name:
+        raise DeliveryError("its journal is that of another job")
+    if solver != solver_of(run, order.job) and not order.journal:
+        raise DeliveryError("its attempt was made under other settings")
+    if (begun.task_id, begun.tree_sha256) != (task.id, task.tree_sha256):
+        raise DeliveryError("its attempt was made on other bytes than the task's")
+    state, problem = folded_state(content.events)
+    if problem:
+        raise DeliveryError(f"its journal can't be read: {problem}")
+    ending = "" if state.ending is None else state.ending.reason
+    if ending != (delivered.problem if delivered.status is JobStatus.ENDED else ""):
+        raise DeliveryError("it says that the attempt ended otherwise than its journal does")
+
+
+def _require_refused(delivered: DeliveredAttempt, order: AttemptOrder, task: Task) -> None:
+    """Raise `DeliveryError` unless a job that is said to need no attempt really needs none."""
+    try:
+        if order.settings.agent.setting == "static":
+            require_fitting(task, order.settings.agent)
+    except StaticRefusedError:
+        return
+    raise DeliveryError(f"it says that the job ended without an attempt ({delivered.problem[:100]})")

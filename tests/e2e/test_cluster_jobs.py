@@ -1,0 +1,177 @@
+"""Attempts and replays on a Dask cluster: each is done once, whatever becomes of the workers, and no lie is kept."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from builders import build_task
+from dask_cluster import LIMIT_S, DaskCluster, scheduler
+
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobStatus
+from gistpoint.sessions.journal import read_journal
+from gistpoint.tui.cli import main
+
+pytestmark = pytest.mark.xdist_group("cluster")  # the machines of the cluster are started once
+JOBS = 20
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """A cluster with one worker, which has a home of its own and so none of the tasks."""
+    folder = tmp_path_factory.mktemp("machines")
+    with scheduler(folder) as found:
+        found.add(home=folder / "steady")
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def task(home: Path) -> Task:
+    return build_task(Locations.of_user().tasks)
+
+
+@pytest.fixture
+def odd(machines: DaskCluster, home: Path) -> Iterator[Callable[[str], str]]:
+    """Adds an odd worker for the time of a test; returns its address."""
+    added: list[subprocess.Popen[bytes]] = []
+    steady = machines.present()
+
+    def add(what: str) -> str:
+        before = machines.present()
+        added.append(machines.add(odd=what, home=home / what.partition(":")[0]))
+        return (machines.present() - before).pop()
+
+    yield add
+    for worker in added:
+        worker.kill()
+    machines.wait_for(len(steady))
+
+
+def words(task: Task, address: str, jobs: int = JOBS) -> list[str]:
+    return [
+        "agent", "run", task.id, "--model", "builtin:searcher", "--name", "r", "--repeats", str(jobs),
+        "--cluster", address, "--allow-unsandboxed",
+    ]  # fmt: skip
+
+
+def the_run() -> AgentRun:
+    return AgentRunStore(Locations.of_user().runs).open("r")
+
+
+def require_each_done_once(jobs: int = JOBS) -> None:
+    """Each job has ended, with an attempt of its own whose journal verifies; there is no other attempt."""
+    states = the_run().jobs.values()
+    assert [state.status for state in states] == [JobStatus.ENDED] * jobs
+    folders = {path.parent.name: path for path in Locations.of_user().attempts.glob("*/journal.jsonl")}
+    assert len({state.attempt for state in states}) == jobs
+    assert folders.keys() == {state.attempt for state in states}
+    for state in states:
+        content = read_journal(folders[state.attempt])
+        assert (content.fault, content.torn) == ("", 0)
+        assert content.events[0].data.solver["job"] == state.job.key  # type: ignore[attr-defined]
+
+
+def test_a_killed_worker_and_a_clock_that_is_wrong(
+    task: Task, machines: DaskCluster, odd: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the dead worker had is done elsewhere; what a machine with a wrong clock made is kept, and marked."""
+    odd("dying")
+    ahead = odd("ahead")
+    assert main(words(task, machines.address)) == 0
+    printed = capsys.readouterr()
+    require_each_done_once()
+    assert len(machines.present()) == 2
+    assert "600 s ahead" in printed.err
+    by_it = [state for state in the_run().jobs.values() if ahead in state.worker]
+    assert by_it
+    assert all(599_000 < state.clock_ms < 601_000 for state in by_it)
+    assert {state.clock_ms for state in the_run().jobs.values() if ahead not in state.worker} == {0}
+    assert f"{len(by_it)} attempts on a machine whose clock was wrong" in printed.out
+    main(["agent", "show", "r", "--json"])
+    rows = json.loads(capsys.readouterr().out)["attempts"]
+    assert all(0 <= row["wall_s"] < 300 for row in rows), "durations come from the monotonic clock"
+
+
+def test_lies_are_refused_and_named_and_a_liar_is_left_out(
+    task: Task, machines: DaskCluster, odd: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    liars = [odd("lying:hash,chain,reply"), odd("lying:task,job,ending")]
+    assert main(words(task, machines.address)) == 0
+    told = capsys.readouterr().err
+    require_each_done_once()
+    assert not [state for state in the_run().jobs.values() for liar in liars if liar in state.worker]
+    for reason in (
+        "the hash that it gave is not that of its result",
+        "its journal does not verify: Its chain of hashes breaks at line",
+        "it returned the reply to another job",
+        "its attempt was made on other bytes than the task's",
+        "its journal is that of another job",
+        "it says that the attempt ended otherwise than its journal does",
+    ):
+        assert reason in told
+    assert told.count("gets no jobs: that happened 3 times") == 2
+    assert told.count("is not believed") == 6
+
+
+def test_another_version_gets_no_job(
+    task: Task, machines: DaskCluster, odd: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = odd("old")
+    assert main(words(task, machines.address, 2)) == 0
+    assert f"{old} (" in (told := capsys.readouterr().err)
+    assert "gets no jobs: it has gistpoint 0.0.1, and " in told
+    require_each_done_once(2)
+
+
+def test_interrupted_runs_and_lost_schedulers_lose_nothing(task: Task, home: Path, machines: DaskCluster) -> None:
+    """Ctrl+C, then a scheduler that is killed, then a start that does the rest."""
+    with scheduler(home / "slow") as slow:
+        for name in ("one", "two"):
+            slow.add(odd="slow", home=home / name)
+        child = started(words(task, slow.address, JOBS // 2))
+        ended = wait_for_ended(1)
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=LIMIT_S)
+        assert child.returncode == 130, told
+        assert "stopped at your request" in told
+        kept = wait_for_ended(ended)
+        assert kept < JOBS // 2
+        child = started(words(task, slow.address, JOBS // 2))
+        assert wait_for_ended(kept + 1) < JOBS // 2
+    _, told = child.communicate(timeout=LIMIT_S)
+    assert child.returncode == 1, told
+    assert f"The Dask scheduler at {slow.address} does not answer any more. What was done is kept." in told
+    before = {key: state.attempt for key, state in the_run().jobs.items() if state.attempt}
+    assert main(words(task, machines.address, JOBS // 2)) == 0
+    require_each_done_once(JOBS // 2)
+    assert before.items() <= {key: state.attempt for key, state in the_run().jobs.items()}.items()
+
+
+def started(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "gistpoint", *command], stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_ended(least: int) -> int:
+    """Wait until so many jobs have ended; return how many."""
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        if (Locations.of_user().runs / "r" / "jobs.jsonl").is_file():
+            found = sum(state.status is JobStatus.ENDED for state in the_run().jobs.values())
+            if found >= least:
+                return found
+        time.sleep(0.02)
+    raise AssertionError(f"fewer than {least} jobs have ended")

@@ -1,0 +1,104 @@
+"""Makes a Dask worker an odd machine, as the environment variable ODD_WORKER says; loaded with `dask worker --preload`.
+
+`old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` takes its time, `dying` is
+killed when it has done its second job and nobody knows, and `lying:KIND,KIND` returns in turn what is not true.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from itertools import count, cycle
+from typing import Any
+
+import gistpoint
+
+AHEAD_S = 600
+ODD, _, KINDS = os.environ.pop("ODD_WORKER", "").partition(":")  # Dask loads the file, and then again
+if ODD == "old":
+    gistpoint.__version__ = "0.0.1"
+if ODD == "ahead":
+    true_time, true_time_ns = time.time, time.time_ns
+    time.time = lambda: true_time() + AHEAD_S
+    time.time_ns = lambda: true_time_ns() + AHEAD_S * 10**9
+
+from gistpoint.core.attempts.events import AttemptStarted  # noqa: E402 (the version and the clock come first)
+from gistpoint.sessions.journal import encode, journal_in, line_hash  # noqa: E402
+from gistpoint.tui import cluster_work  # noqa: E402
+
+if ODD:
+    honest = cluster_work.attempted
+numbers, kinds = count(1), cycle(KINDS.split(","))
+
+
+def slowly(order: bytes, archive: bytes) -> bytes:
+    time.sleep(0.5)
+    return honest(order, archive)
+
+
+def dying(order: bytes, archive: bytes) -> bytes:
+    reply = honest(order, archive)
+    if next(numbers) == 3:  # the first reply was that the task is not here
+        os.kill(os.getpid(), signal.SIGKILL)
+    return reply
+
+
+def rewritten(journal: bytes, change: Callable[[int, Any], Any]) -> bytes:
+    """The journal with other events, in a chain that verifies."""
+    lines, head = [], ""
+    for event in journal_in(journal).events:
+        data = change(event.seq, event.data)
+        lines.append(encode(type(event)(event.seq, event.type, event.utc_ms, event.mono_ms, data, head)))
+        head = line_hash(lines[-1])
+    return b"".join(lines)
+
+
+def other_bytes(number: int, data: Any) -> Any:
+    return type(data)(**{**fields(data), "tree_sha256": "0" * 64}) if isinstance(data, AttemptStarted) else data
+
+
+def other_job(number: int, data: Any) -> Any:
+    if not isinstance(data, AttemptStarted):
+        return data
+    return type(data)(**{**fields(data), "solver": {**data.solver, "job": "0" * 64}})  # type: ignore[dict-item]
+
+
+def fields(data: Any) -> dict[str, Any]:
+    return {name: getattr(data, name) for name in data.__struct_fields__}
+
+
+def lying(order: bytes, archive: bytes) -> bytes:
+    reply = json.loads(honest(order, archive))
+    if reply["kind"] != "done":
+        return json.dumps(reply).encode()
+    kind, result = next(kinds), reply["result"]
+    journal = b64decode(result["journal"])
+    match kind:
+        case "reply":
+            reply["job"] = "0" * 64
+        case "chain":
+            journal = journal.replace(b'"prev":"', b'"prev":"0', 2)
+        case "task":
+            journal = rewritten(journal, other_bytes)
+        case "job":
+            journal = rewritten(journal, other_job)
+        case "ending":
+            result["problem"] = "solved"
+    result["journal"] = b64encode(journal).decode()
+    written = json.dumps(result, separators=(",", ":")).encode()
+    reply["sha256"] = "0" * 64 if kind == "hash" else sha256(written).hexdigest()
+    reply["result"] = None
+    return json.dumps(reply, separators=(",", ":")).encode().replace(b'"result":null', b'"result":' + written)
+
+
+if ODD == "slow":
+    cluster_work.attempted = slowly
+if ODD == "dying":
+    cluster_work.attempted = dying
+if ODD == "lying":
+    cluster_work.attempted = lying
