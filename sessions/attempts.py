@@ -73,6 +73,11 @@ class AttemptSummary:
         return self.state.header.participant or ""
 
     @property
+    def branch(self) -> str:
+        """The machine whose lines these are, if another one went on with the attempt; empty otherwise."""
+        return self.attempt_id.rpartition("~")[2] if "~" in self.attempt_id else ""
+
+    @property
     def witnessed(self) -> bool:
         """Whether a head was kept from the first event on: no event can have been removed unnoticed."""
         return self.kept is not None and self.kept.since == 1

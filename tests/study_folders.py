@@ -21,6 +21,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.team.study_note import read_note
 
 CONSENT = "I take part of my own free will."
 MINIMAL: dict[str, Any] = {
@@ -70,7 +71,12 @@ class Machine:
         return Locations(self.home / "data", self.home / "config", self.home / "cache")
 
     def open(self, root: Path) -> StudyFolder:
-        return StudyFolder(root, self.locations, self.clock)
+        note = read_note(root)
+        if note is None:
+            return StudyFolder(root, self.locations, self.clock)
+        from gistpoint.sessions.team.study_sharing import open_team_study
+
+        return open_team_study(root, note, self.locations, self.clock)
 
     @property
     def attempts(self) -> AttemptStore:

@@ -244,6 +244,7 @@ def _add_study(study: Commands) -> None:
     study.add("progress", "how far it is", lambda: commands.study_taking.progress_options, screen=True)
     study.add("enrol", "enrol participants: a code each", lambda: commands.study_people.enrol_options)
     study.add("sync", "publish this machine's attempts into the folder", lambda: commands.study_people.sync_options)
+    study.add("share", "put it on the team's store, for other machines", lambda: commands.study_team.share_options)
     study.add("return", "free an assignment that can't be finished", lambda: commands.study_people.return_options)
     study.add("withdraw", "end somebody's part, and erase on request", lambda: commands.study_people.withdraw_options)
     study.add("erase", "erase the people whose retention has ended", lambda: commands.study_people.erase_options)

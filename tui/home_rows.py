@@ -322,6 +322,10 @@ def sign_of(summary: AttemptSummary) -> str:
 
 def standing_words(summary: AttemptSummary) -> str:
     """Return how an attempt stands, in words that begin with a sign."""
+    return f"{_standing_words(summary)}, branch of {summary.branch}" if summary.branch else _standing_words(summary)
+
+
+def _standing_words(summary: AttemptSummary) -> str:
     if summary.problem:
         return "! damaged"
     ending = summary.state.ending
@@ -375,8 +379,9 @@ def _last(row: TaskRow) -> str:
 
 
 def _result(summary: AttemptSummary) -> str:
-    words = standing_words(summary)[2:]
-    return "used up" if words.endswith("used up") else words
+    words = _standing_words(summary)[2:]
+    words = "used up" if words.endswith("used up") else words
+    return f"{words}, branch" if summary.branch else words
 
 
 AnyRow = TypeVar("AnyRow", bound=HomeRow)

@@ -13,13 +13,15 @@ _SWITCH_S = 0.001
 
 
 def hold_collection() -> None:
-    """Collect nothing until `go_on_collecting`, if there is a terminal, as a screen is then about to be opened.
-
-    From then on the drawing thread waits a fifth as long as usual for the reading threads.
-    """
+    """Begin as `before_a_screen`, if there is a terminal, as a screen is then about to be opened."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        gc.disable()
-        sys.setswitchinterval(_SWITCH_S)
+        before_a_screen()
+
+
+def before_a_screen() -> None:
+    """Collect nothing until `go_on_collecting`, and let the drawing thread wait a fifth as long for those that read."""
+    gc.disable()
+    sys.setswitchinterval(_SWITCH_S)
 
 
 def go_on_collecting() -> None:

@@ -33,11 +33,13 @@ from gistpoint.core.study.steps import (
 )
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
+from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, Reasoned
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.solve.terms import Terms, Then
+from gistpoint.tui.screens.study.away import AwayPage
 from gistpoint.tui.screens.study.between import BetweenPage, BreakPage
 from gistpoint.tui.screens.study.consent import ConsentPage
 from gistpoint.tui.screens.study.done import LastPage
@@ -136,7 +138,22 @@ class StudyApp(BaseApp):
 
     def _failed(self, error: UserError) -> None:
         self._busy = False
-        super()._failed(error)
+        if isinstance(error, UnreachableError):
+            self._show_away(error)
+        else:
+            super()._failed(error)
+
+    def _show_away(self, error: UnreachableError) -> None:
+        """Say that the next task can't begin now; trying again goes on where it was."""
+
+        def answered(answer: str | None) -> None:
+            if answer == "again":
+                self._do(lambda: None)
+            else:
+                self._close(None)
+
+        said = words.away_words(error, self._command)
+        self.push_screen(AwayPage(self._study_title, self.part.code, said), answered)
 
     def _about(self, step: Step) -> tuple[Task | None, AttemptState | None]:
         """Return the task of a step, and the state of the attempt that it is about."""

@@ -1,19 +1,79 @@
-"""Opening a study's folder that somebody has typed."""
+"""Opening a study that somebody has typed: its folder, or its name on the team's store."""
 
 from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.team.address import chosen_address
+from gistpoint.sessions.team.study_note import STUDIES, read_note
 
-FOLDER_HELP = "the study's folder"
+FOLDER_HELP = "the study's folder, or its name on the team's store"
 """What the command line says of the argument that names it."""
+_NAME = re.compile(r"[a-z0-9-]{3,40}")
 
 
 def open_study(name: str) -> StudyFolder:
-    """Open the study in a folder with the user's clock and data. Raises `StudyError`."""
-    return StudyFolder(path_of(name), Locations.of_user(), SystemTime())
+    """Open the study in a folder, or of a name on the team's store, with the user's clock and data.
+
+    A team's study is brought up to date; if its store does not answer, that is told, and the folder is used as it is.
+    Raises `StudyError`, or another `UserError` of the store.
+    """
+    locations = Locations.of_user()
+    root = _folder_of(name, locations)
+    note = read_note(root)
+    if note is None:
+        return StudyFolder(root, locations, SystemTime())
+    from gistpoint.sessions.team.study_sharing import open_team_study
+
+    study = open_team_study(root, note, locations, SystemTime())
+    if study.store.away:
+        _tell(f"{study.store.away} This is the study as it was when the store was last reached.")
+    return study
+
+
+def _folder_of(name: str, locations: Locations) -> Path:
+    """Return the folder that is meant; a study of the team's store is fetched when it is first named."""
+    typed = path_of(name)
+    if typed.exists() or not _NAME.fullmatch(name):
+        return typed
+    fetched = locations.data / STUDIES / name
+    if fetched.is_dir():
+        return fetched
+    address = chosen_address(locations.config)
+    if address is None:
+        return typed
+    from gistpoint.sessions.team.study_sharing import fetch
+
+    fetch(name, address, locations)
+    _tell(f"The study {name} was fetched from {address} into {fetched}.")
+    return fetched
+
+
+def _tell(words: str) -> None:
+    print(f"gistpoint: {visible_line(words)}", file=sys.stderr)
+
+
+def is_shared(study: StudyFolder) -> bool:
+    """Whether a study is on a team's store."""
+    return read_note(study.root) is not None
+
+
+def share_again(study: StudyFolder) -> bool:
+    """Put the changed declaration of a study on its team's store; return whether it has one. Raises `UserError`."""
+    note = read_note(study.root)
+    if note is None:
+        return False
+    from gistpoint.sessions.team.study_sharing import share
+
+    share(study, note.address)
+    return True
 
 
 def require_unblinded(study: StudyFolder, name: str, *, unblind: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptState, attempt_result
+from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.conditions import ANY_NUMBER, budgets_under
@@ -103,6 +104,17 @@ def between_words(step: BetweenStep, state: AttemptState | None) -> list[str]:
 def goodbye_words(code: str, command: str) -> list[str]:
     """Return how to go on another day."""
     return ["That is all for today. Thank you.", f"Your code is {code}. This goes on another day:", command]
+
+
+def away_words(error: UserError, command: str) -> list[str]:
+    """Return what is said where the next task can't begin now; `command` goes on another day."""
+    return [
+        "The next task can't begin now: which tasks are given is decided together with the other machines, and the "
+        "place where they meet does not answer.",
+        "Nothing that you have done is lost, and no clock runs. Try again in a moment, or close the program and go on "
+        f"later: {command}",
+        f"For the organiser: {error.message}",
+    ]
 
 
 def over_words(step: SittingOverStep) -> str:

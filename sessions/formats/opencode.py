@@ -78,7 +78,7 @@ class _Reader(RunReader):
             agent="opencode",
             exit_status=self._end,
             tokens=self._totals.tokens,
-            cost=self._totals.cost,
+            cost=self._totals.cost or None,  # 0 for all that a subscription pays
             started=min(times, default=None),
             duration_s=self._times[1] - self._times[0] if self._times else None,
             links=tuple(self._links),

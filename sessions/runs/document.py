@@ -301,7 +301,8 @@ class RunDocument:
     def advance(self) -> None:
         """Build the index, then complete the header, for one slice of time."""
         if self._finished:
-            self._sum_up()
+            with self._lock:
+                self._sum_up(time.monotonic() + _SLICE_S)
         else:
             self._advance(lambda: False)
 
@@ -345,14 +346,13 @@ class RunDocument:
             self._indexed_bytes = sum(blob.size for blob in self._reader.blobs)
             self._ending = self._last_bytes() if len(self._reader.blobs) == 1 else b""
             self._scan = None
+            self._sum_up(until)
 
-    def _sum_up(self) -> None:
-        with self._lock:
-            until = time.monotonic() + _SLICE_S
-            for _ in self._totals or ():
-                if time.monotonic() > until:
-                    return
-            self._summed_up = True
+    def _sum_up(self, until: float) -> None:
+        for _ in self._totals or ():
+            if time.monotonic() > until:
+                return
+        self._summed_up = True
 
     def _last_bytes(self) -> bytes:
         start = max(0, self._indexed_bytes - _ENDING)

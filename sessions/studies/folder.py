@@ -96,6 +96,10 @@ class StudyFolder:
         store = TaskStore(locations.tasks, demo=locations.demo)
         return read_tasks(self.root, self.study.tasks, store, locations.cache / "study-tasks")
 
+    def comes_with_program(self, task: Path) -> bool:
+        """Whether the folder of a task is the demo's, which every machine has."""
+        return task.is_relative_to(self._locations.demo)
+
     @property
     def tasks(self) -> Mapping[str, StudyTask]:
         """What assigning and analysing need of each task, by its whole id."""

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from gistpoint.core.errors import UserError, did_you_mean
 
@@ -55,6 +55,16 @@ class StoreAddress:
         if not self.local:
             found["sslmode"] = _VERIFIED
         return found
+
+    @property
+    def url(self) -> str:
+        """The address as `parse_address` reads it."""
+        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        socket = self.host.startswith("/") or ":" in self.host  # or an IPv6 address
+        options = {**({"host": self.host} if socket else {}), **self.options}
+        place = f"{'' if socket else self.host}{f':{self.port}' if self.port else ''}"
+        asked = f"?{urlencode(options)}" if options else ""
+        return f"postgresql://{user}{place}/{quote(self.database, safe='')}{asked}"
 
     def __str__(self) -> str:
         """Return the address as it is shown, without options."""

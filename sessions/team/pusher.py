@@ -70,18 +70,23 @@ class MirrorState:
     alarms: tuple[str, ...] = ()
     """Lines that differ, a sentence each."""
 
+    @property
+    def well(self) -> bool:
+        """Whether nobody has to look."""
+        return self.phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED) and not self.alarms
+
     def __str__(self) -> str:
-        """Return it in a few words, as the header of a screen has room for."""
+        """Return it in a few words, as the header of a screen has room for; empty before an attempt was opened."""
+        waiting = f"{self.lines} line{'' if self.lines == 1 else 's'} to send" if self.lines else ""
         if self.alarms:
-            return "store: a line differs"
-        waiting = f", {self.lines} lines to send" if self.lines else ""
+            return "! a line differs"
+        if self.phase is MirrorPhase.IDLE:
+            return ""
         if self.phase is MirrorPhase.AWAY:
-            return f"store away{waiting}"
+            return f"! away{', ' if waiting else ''}{waiting}"
         if self.phase is MirrorPhase.STOPPED:
-            return "store can't be used"
-        if self.phase is MirrorPhase.SENDING and waiting:
-            return f"store: {waiting[2:]}"
-        return "store: in a branch" if self.branches else "store: up to date"
+            return "! can't be used"
+        return waiting or ("in a branch" if self.branches else "up to date")
 
 
 def pause_s(failures: int) -> float:
@@ -217,9 +222,11 @@ class Pusher:
         from gistpoint.sessions.team.mirror import push_attempt
 
         engine = self._reached()
-        for name, each in [*self._open.items()]:
-            if not each.due:
-                continue
+        due = [(name, each) for name, each in [*self._open.items()] if each.due]
+        if not due and self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
+            with reaching(str(self._address)), engine.connect():
+                pass
+        for name, each in due:
             if self._phase is not MirrorPhase.AWAY:
                 self._phase = MirrorPhase.SENDING
             closed, waiting = each.closed, each.waiting

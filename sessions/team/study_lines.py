@@ -96,10 +96,11 @@ class LineExchange:
                 out.write(new)
             sync_file(file)
 
-    def send(self) -> None:
+    def send(self, *, first: bool = False) -> None:
         """Send the lines that the store lacks, and delete there what is of people who were erased.
 
-        Raises `StudyError` for a line that is another one there, or that begins a task that somebody has begun.
+        Raises `StudyError` for a line that is another one there, and, where a beginning has to be the `first` of its
+        assignment, for one that is not.
         """
         log, heads, gone = self.files.log, self.tables.heads(), self.erased()
         self.tables.drop_writers(LOG, [writer for writer in heads if is_of(writer, gone)])
@@ -109,12 +110,12 @@ class LineExchange:
                 continue
             new = self.lines_of(path)[heads.get(writer, 0) :]
             if new:
-                self._add(writer, new)
+                self._add(writer, new, first=first)
 
-    def _add(self, writer: str, lines: Sequence[LogLine]) -> None:
+    def _add(self, writer: str, lines: Sequence[LogLine], *, first: bool) -> None:
         try:
             with self.tables.connection.begin_nested():
-                differing = self.tables.add(writer, lines)
+                differing = self.tables.add(writer, lines, first=first)
         except IntegrityError as error:
             if "study_begun_once" in str(error):
                 raise StudyError(

@@ -178,7 +178,7 @@ class TeamStudyStore:
         held = self._held
         if held is not None and self._is_held():
             held.recorded.append(operation)
-            self._lines(held.tables).send()
+            self._lines(held.tables).send(first=True)
         else:
             self._send_soon()
         return operation

@@ -85,12 +85,12 @@ class StudyTables:
         for (line,) in self.connection.execute(asked):
             yield bytes(line)
 
-    def add(self, writer: str, lines: Sequence[LogLine]) -> int | None:
+    def add(self, writer: str, lines: Sequence[LogLine], *, first: bool = False) -> int | None:
         """Add lines of a writer; return the number of one that is another there already, None if there is none.
 
-        An assignment that somebody has begun is not taken by a second beginning, which is kept all the same.
+        A second beginning of an assignment is kept and does not hold it; with `first` it raises `IntegrityError`.
         """
-        taken = self._taken(lines)
+        taken = set() if first else self._taken(lines)
         for some in _parts(lines):
             rows = [self._row(LOG, writer, found.number, found.line, found.operation, taken) for found in some]
             adding = insert(study_lines).values(rows).on_conflict_do_nothing(index_elements=study_lines.primary_key)
@@ -120,6 +120,11 @@ class StudyTables:
         """Let an assignment be begun again whose beginning was taken back."""
         at = and_(self._of(LOG), study_lines.c.op == _plain(op))
         self.connection.execute(update(study_lines).where(at).values(assignment=None))
+
+    def opened(self) -> set[str]:
+        """Return the uuids of the operations that open the study."""
+        at = and_(self._of(LOG), study_lines.c.kind == StudyOperationKind.OPENED.value)
+        return {str(op) for op in self.connection.execute(select(study_lines.c.op).where(at)).scalars()}
 
     def drop_writers(self, folder: str, writers: Collection[str]) -> None:
         """Delete all lines of writers."""

@@ -161,7 +161,19 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     assert len(arguments) > 1 or "msgspec" not in loaded  # records are decoded by commands that read some
 
 
-OF_EXTRAS = {"openai", "httpx2", "mcp", "anyio", "starlette", "uvicorn", "textual_serve", "aiohttp"}
+OF_EXTRAS = {
+    "openai",
+    "httpx2",
+    "mcp",
+    "anyio",
+    "starlette",
+    "uvicorn",
+    "textual_serve",
+    "aiohttp",
+    "sqlalchemy",
+    "psycopg",
+    "alembic",
+}
 
 
 @pytest.mark.parametrize(
@@ -170,6 +182,8 @@ OF_EXTRAS = {"openai", "httpx2", "mcp", "anyio", "starlette", "uvicorn", "textua
         ["agent", "run", "--demo", "--model", "builtin:searcher", "--dry-run"],
         ["agent", "list"],
         ["attempt", "list"],
+        ["store", "use", "files"],
+        ["store", "status"],
     ],
     ids=" ".join,
 )
@@ -183,6 +197,7 @@ def test_what_needs_no_extra_loads_nothing_of_one(arguments: list[str], tmp_path
 
 
 OF_ANALYSES = {"numpy", "scipy", "pandas", "statsmodels", "lifelines", "matplotlib"}
+OF_TEAMS = {"sqlalchemy", "psycopg", "alembic"}
 JOINING = """
 import asyncio
 from gistpoint.tui.cli import main
@@ -210,7 +225,7 @@ def test_taking_part_in_a_study_loads_no_package_of_the_analyses(tmp_path: Path)
     loaded = loaded_by(home + JOINING)
     assert "gistpoint.tui" in loaded
     assert "textual" in loaded
-    assert not loaded & OF_ANALYSES
+    assert not loaded & (OF_ANALYSES | OF_TEAMS)
 
 
 def test_core_starts_no_process_and_opens_no_connection() -> None:

@@ -11,7 +11,7 @@ from builders import build_task
 from fakes import FakeClock
 from postgres_server import PostgresServer
 from study_folders import Machine
-from team_studies import copy_at, new_study, started
+from team_studies import copy_at, new_study, serving
 
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import (
@@ -37,10 +37,9 @@ Open = Callable[[str], StudyStore]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    made = started(tmp_path_factory.mktemp("server"))
-    yield made
-    made.stop()
+def server() -> Iterator[PostgresServer]:
+    with serving() as made:
+        yield made
 
 
 @pytest.fixture(params=["folder", "team"])

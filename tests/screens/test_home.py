@@ -17,7 +17,9 @@ from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.settling import reject_attempt
-from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.team.address import choose
+from gistpoint.sessions.team.pusher import Pusher
 from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, load_rows
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.services import Services
@@ -419,3 +421,21 @@ async def test_home_below_an_attempt_takes_any_size_of_the_terminal(tmp_path: Pa
             await driver.pilot.resize_terminal(*size)
             await driver.until(lambda size=size: driver.screen.size == size)
         assert type(driver.screen).__name__ == "SolveScreen"
+
+
+async def test_home_tells_how_a_teams_store_stands(tmp_path: Path) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    choose(services.locations.config, f"postgresql:///team?host={tmp_path}")  # where no server is
+    mirror = Pusher(services.locations, clock)
+    places = services.locations
+    store = AttemptStore(places.attempts, clock, "test", places.reviews, mirror)
+    async with driving(replace(services, attempts=store, mirror=mirror), clock, size=LARGE) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        assert "store" not in driver.text().splitlines()[0]
+        await driver.press("enter")
+        await driver.until_screen("SolveScreen")
+        await driver.press("ctrl+l")
+        await driver.until(lambda: "! away," in driver.text())
+        assert "lines to send" in driver.text().splitlines()[0]
+    mirror.close()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         study_report,
         study_simulation,
         study_taking,
+        study_team,
         task_export,
         task_import,
         task_making,
@@ -50,7 +51,7 @@ __all__ = [
     "agents", "attempts", "code", "completion", "demo", "doctor", "gist_listing", "gist_making", "gists", "glance",
     "mcp", "participant", "replay", "rescore", "review", "reviews", "runs", "serve", "solve", "storage", "store",
     "studies", "study_attempts", "study_beyond", "study_people", "study_report", "study_simulation", "study_taking",
-    "task_export", "task_import", "task_making", "tasks", "validations",
+    "study_team", "task_export", "task_import", "task_making", "tasks", "validations",
 ]  # fmt: skip
 
 

@@ -100,6 +100,7 @@ def show(options: argparse.Namespace) -> int:
     rows = [
         ["attempt", summary.attempt_id],
         ["task", summary.task_id[:12]],
+        *([["branch", f"of {summary.branch}: another machine went on with the attempt"]] if summary.branch else []),
         ["actor", _actor(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
@@ -273,6 +274,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "head_kept": summary.witnessed,
         "drivers": list(state.drivers),
         "mixed": state.mixed,
+        "branch": summary.branch,
     }
 
 
@@ -287,6 +289,11 @@ def stored_tasks() -> dict[str, Task]:
     locations = Locations.of_user()
     found = TaskStore(locations.tasks, demo=locations.demo).tasks()
     return {task.id: task for task in found if isinstance(task, Task)}
+
+
+def _outcome_in_list(attempt: AttemptSummary) -> str:
+    words = attempt.problem or outcome(attempt)
+    return f"{words}, branch of {attempt.branch}" if attempt.branch else words
 
 
 def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
@@ -312,7 +319,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
         Column("calls", lambda attempt: str(len(attempt.state.calls))),
         Column("last", lambda attempt: _score(attempt.state.last)),
         Column("best", lambda attempt: _score(attempt.state.best)),
-        Column("outcome", lambda attempt: attempt.problem or outcome(attempt)),
+        Column("outcome", _outcome_in_list),
     )
 
 

@@ -15,6 +15,7 @@ from gistpoint.tui.object_graph import add_sandbox, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import TimeSource
+    from gistpoint.sessions.studies.folder import StudyFolder
     from gistpoint.tui.serving.links import Assigned, LinkBook
     from gistpoint.tui.serving.server import ServedPlace
 
@@ -233,10 +234,24 @@ def _people(options: argparse.Namespace) -> dict[str, Assigned]:
         ids = dict.fromkeys(store.find(name).id for name in names)
         found[checked_code(who)] = Assigned(tasks=tuple(ids))
     if options.study is not None:
-        for who in _codes_of(options.study):
+        folder, codes = _codes_of(options.study)
+        for who in codes:
             _require_new(who, found)
-            found[who] = Assigned(study=str(path_of(options.study).absolute()))
+            found[who] = Assigned(study=str(folder.root))
     return found
+
+
+def _require_own_password(study: StudyFolder) -> None:
+    """Raise `UserError` if the programs of participants could not reach the store of a study, as the server does."""
+    import os
+
+    from gistpoint.tui.study_opening import is_shared
+
+    if is_shared(study) and "PGPASSWORD" in os.environ:
+        raise UserError(
+            "The programs of participants get no password from this environment, and could not reach the team's store.",
+            hint="Put it into ~/.pgpass in place of PGPASSWORD.",
+        )
 
 
 def _require_new(who: str, found: dict[str, Assigned]) -> None:
@@ -244,8 +259,8 @@ def _require_new(who: str, found: dict[str, Assigned]) -> None:
         raise UserError(f"{who} is given twice.", hint="Name each participant once, with all their tasks.")
 
 
-def _codes_of(name: str) -> list[str]:
-    """Return the codes of a study that may still take part. Raises `StudyError`."""
+def _codes_of(name: str) -> tuple[StudyFolder, list[str]]:
+    """Return a study and the codes that may still take part. Raises `StudyError`."""
     from gistpoint.core.study.operations import StudyError
     from gistpoint.tui.study_opening import open_study
 
@@ -256,7 +271,7 @@ def _codes_of(name: str) -> list[str]:
     codes = [code for code, one in folder.ledger.people.items() if one.enrolled and one.withdrawn is None]
     if not codes:
         raise StudyError(f"Nobody is enrolled in {folder.study.id}.", hint=f"gistpoint study enrol {name} --number 8")
-    return codes
+    return folder, codes
 
 
 def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
@@ -266,7 +281,9 @@ def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
         from gistpoint.core.study.operations import StudyError
         from gistpoint.tui.study_opening import open_study
 
-        study = open_study(assigned.study).study
+        folder = open_study(assigned.study)
+        _require_own_password(folder)
+        study = folder.study
         if any(one.assistance is Assistance.CHAT for one in study.conditions_of_people):
             raise StudyError(
                 f"{study.id} has conditions in which a model assists, and what is served gets no key to reach one.",

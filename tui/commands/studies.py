@@ -27,7 +27,7 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.object_graph import build_entrypoint_runner
-from gistpoint.tui.study_opening import FOLDER_HELP, open_study
+from gistpoint.tui.study_opening import FOLDER_HELP, open_study, share_again
 
 DEMO = "demo"
 
@@ -197,6 +197,7 @@ def amend(options: argparse.Namespace) -> int:
     _require_tasks(study, options.dir)
     data = Amended(protocol=study.protocol, why=options.why.strip(), exclude_on=study.study.quality.exclude_on)
     study.record(ORGANISER, STUDY, StudyOperationKind.AMENDED, data)
+    share_again(study)
     if options.json:
         print_json("gistpoint.study-amend/1", {"id": study.study.id, "before": before, "protocol": study.protocol})
     else:

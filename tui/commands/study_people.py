@@ -33,7 +33,7 @@ from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.studies import require_opened
-from gistpoint.tui.study_opening import FOLDER_HELP, open_study
+from gistpoint.tui.study_opening import FOLDER_HELP, is_shared, open_study
 
 ROLES = (Role.BASELINE.value, Role.AUTHOR.value, Role.QA.value)
 _DAY_MS = 86_400_000
@@ -85,6 +85,8 @@ def enrol(options: argparse.Namespace) -> int:
     else:
         for code in codes:
             print_text(f"{code}: gistpoint study join {options.dir} --code {code}")
+        if is_shared(study):
+            print_text(f"On other machines of the team, in place of the folder: {study.study.id}")
     return DONE
 
 
@@ -195,6 +197,10 @@ def withdraw(options: argparse.Namespace) -> int:
         print_text(f"{who.code} has withdrawn. What there is so far is kept.")
     else:
         print_text(_deleted(erasure))
+        if study.store.away:
+            print_text(
+                f"Not yet on the store. {study.store.away} `gistpoint study sync {options.dir}` deletes it there."
+            )
         _tell_what_stays(study, who.code, options.dir)
     return DONE
 

@@ -170,10 +170,11 @@ class HomeScreen(Screen[None]):
     # Reading
 
     def _look_again(self) -> None:
-        """Read again what another program is at."""
+        """Read again what another program is at, and how the store stands."""
         rows, reader = self.rows, self._reader
         if rows is None or reader is None or not rows.complete or not self.is_current:
             return
+        self.header.show(fields=self._fields())  # draws nothing unless they changed
         opened = [entry.key for entry in rows.attempts if entry.attempt.open]
         if opened:
             self._jobs.do(lambda _: reader.read_again(opened), self._show_changed, key="again")
@@ -217,7 +218,7 @@ class HomeScreen(Screen[None]):
 
         if self.rows is None:
             self.tasks.columns = TASK_COLUMNS
-            self.header.show(fields=self._fields())
+        self.header.show(fields=self._fields())
         self.rows = rows
         self.tasks.show(rows.tasks)
         for table in self.query(AttemptTable):
@@ -244,8 +245,14 @@ class HomeScreen(Screen[None]):
             self.header.show(fields=self._fields())
 
     def _fields(self) -> list[HeaderField]:
-        who = self._services().enrolment.participant
-        return [*([self._isolation] if self._isolation else []), *([HeaderField("participant", who)] if who else [])]
+        services = self._services()
+        fields = [self._isolation] if self._isolation else []
+        if services.enrolment.participant:
+            fields.append(HeaderField("participant", services.enrolment.participant))
+        if services.mirror is not None and (words := str(services.mirror.state)):
+            style = "bold" if services.mirror.state.well else "$text-warning"
+            fields.append(HeaderField("store", words, style))
+        return fields
 
     # The two lists
 

@@ -123,8 +123,10 @@ def _measure(
     def summary(rows: Sequence[RunRow]) -> Summary:
         known = [(found, about(row.header, field)) for row in rows if (found := number(row)) is not None]
         values = [value for value, _ in known]
-        level = sum(values) if total else median(values) if values else 0
-        return (level, ("Σ" if total else "") + max(mark for _, mark in known) + text(level)) if known else (-1, "")
+        level = sum(values) if total else median(values or [0])
+        if not level:
+            return -1, ""
+        return level, ("Σ" if total else "") + max(mark for _, mark in known) + text(level)
 
     def shown(row: RunRow) -> str:
         value = number(row)

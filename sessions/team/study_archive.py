@@ -1,0 +1,129 @@
+"""The declaration of a study as one archive: study.toml, texts, tasks and gists beside them; nothing of people."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.study.operations import StudyError
+from gistpoint.core.study.reading import FILE, TEXTS
+from gistpoint.core.trees import sha256_of
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.help_gists import FOLDER as HELP
+from gistpoint.sessions.studies.tasks import ARCHIVE
+
+MAX_BYTES = 8 * 1024**3
+"""Largest size of what an archive unpacks to."""
+MAX_MEMBERS = 100_000
+_PEOPLES = frozenset({"log", "attempts", "reviews", "runs", "private", "team.toml", "report.html"})
+"""Names in a study's folder that are no part of its declaration."""
+_LEVEL = 9
+
+
+def files_of(study: StudyFolder) -> dict[str, Path]:
+    """Return the files that declare a study, by their names in its folder.
+
+    Raises `StudyError` for a task that other machines would not have.
+    """
+    root, tasks = study.root, study.root / study.study.tasks
+    found = {FILE: root / FILE}
+    places = [root / TEXTS, root / HELP, tasks]
+    for identity, folder in study.read.folders.items():
+        if folder.is_relative_to(root):
+            places.append(folder)
+        elif not (study.comes_with_program(folder) or tasks.is_dir() or tasks.name.endswith(ARCHIVE)):
+            raise StudyError(
+                f"Task {identity[:12]} is not in the study's folder, so that other machines would not have it.",
+                hint="Put its archive (`gistpoint task export`) into a folder `tasks` beside study.toml.",
+            )
+    for place in places:
+        if not place.is_relative_to(root) or ".." in place.parts:
+            raise StudyError(
+                f"study.toml: the key 'tasks' names {study.study.tasks!r}, which is outside of the study's folder.",
+                hint="Copy the tasks into the folder.",
+            )
+        for path in _within(place):
+            found[path.relative_to(root).as_posix()] = path
+    return dict(sorted(found.items()))
+
+
+def _within(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+    elif place.is_dir():
+        for path in sorted(place.rglob("*")):
+            if path.is_symlink() and path.is_dir():
+                raise StudyError(
+                    f"{path.name} in the study's folder is a link to a folder, which other machines would not have.",
+                    hint="Put a copy in its place.",
+                )
+            if path.is_file() and not any(part.startswith(".") for part in path.relative_to(place).parts):
+                yield path
+
+
+def files_sha256(files: Mapping[str, Path]) -> str:
+    """Return the hash of the names and contents of files."""
+    return sha256_of_json({name: sha256_of(path) for name, path in files.items()})
+
+
+def pack(files: Mapping[str, Path], archive: Path) -> None:
+    """Write an archive of files."""
+    import zstandard
+
+    with (
+        archive.open("wb") as out,
+        zstandard.ZstdCompressor(level=_LEVEL).stream_writer(out) as packed,
+        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name, path in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = path.stat().st_size, 0o644
+            with path.open("rb") as content:
+                tar.addfile(info, content)
+
+
+def unpack(archive: Path, into: Path) -> dict[str, Path]:
+    """Unpack an archive into an empty folder and return its files by name, without trust in what it holds.
+
+    Raises `StudyError` for an archive that is damaged or holds anything but files that declare a study.
+    """
+    import zstandard
+
+    found: dict[str, Path] = {}
+    total = 0
+    try:
+        with (
+            archive.open("rb") as file,
+            zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(file) as stream,
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
+            for info in tar:
+                total += info.size
+                if not info.isfile() or not _is_safe(info.name) or info.name in found:
+                    raise StudyError(f"The study's archive holds {info.name[:80]!r}, which declares no study.")
+                if total > MAX_BYTES or len(found) >= MAX_MEMBERS:
+                    raise StudyError(f"The study's archive unpacks to more than {MAX_BYTES} bytes and was refused.")
+                path = into / info.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                source = tar.extractfile(info)
+                assert source is not None
+                with path.open("xb") as out:
+                    shutil.copyfileobj(source, out)
+                found[info.name] = path
+    except (zstandard.ZstdError, tarfile.TarError, EOFError, OSError, ValueError) as error:
+        raise StudyError(f"The study's archive can't be unpacked: {error}.") from error
+    return dict(sorted(found.items()))
+
+
+def _is_safe(name: str) -> bool:
+    path = PurePosixPath(name)
+    plain = path.as_posix() == name and name.isprintable() and "\\" not in name
+    return (
+        plain
+        and not path.is_absolute()
+        and not any(part.startswith(".") for part in path.parts)
+        and path.parts[0] not in _PEOPLES
+    )

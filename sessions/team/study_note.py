@@ -1,0 +1,60 @@
+"""`team.toml` in a study's folder: of which study on which team's store the folder is a copy. It holds no secret."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from gistpoint.core.study.operations import StudyError
+from gistpoint.sessions.team.address import StoreAddress, parse_address
+
+FILE = "team.toml"
+STUDIES = "studies"
+"""The folder in the data folder with the studies that were fetched."""
+FORMAT, VERSION = "gistpoint.team-study", 1
+_MEND = "`gistpoint study share DIR` writes it anew."
+
+
+class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a folder knows of the study on the store."""
+
+    study: str
+    """Its id."""
+    store: str
+    """The store's address, as `parse_address` reads it."""
+    files_sha256: str
+    """The hash of the declaration's files when they were shared or fetched."""
+    fetched: bool = False
+    """Whether the folder was fetched: its declaration then follows that on the store."""
+    format: str = FORMAT
+    version: int = VERSION
+
+    @property
+    def address(self) -> StoreAddress:
+        """The store's address, read."""
+        return parse_address(self.store)
+
+
+def read_note(root: Path) -> TeamNote | None:
+    """Return the note of a study's folder, None if the folder is no team's. Raises `StudyError`."""
+    try:
+        note = msgspec.convert(tomllib.loads((root / FILE).read_text(encoding="utf-8")), TeamNote)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{FILE} in the study's folder can't be read: {error}.", hint=_MEND) from error
+    if (note.format, note.version) != (FORMAT, VERSION):
+        raise StudyError(f"{FILE} in the study's folder is not version {VERSION} of {FORMAT}.", hint=_MEND)
+    return note
+
+
+def write_note(root: Path, note: TeamNote) -> None:
+    """Write the note of a folder."""
+    import tomli_w
+
+    part = root / f".{FILE}.{os.getpid()}.tmp"
+    part.write_text(tomli_w.dumps(msgspec.to_builtins(note)), encoding="utf-8")
+    part.replace(root / FILE)

@@ -1,0 +1,179 @@
+"""A study on a team's store: shared by its organiser, fetched by name on other machines, opened from its folder."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from gistpoint.core.errors import did_you_mean
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import TimeSource
+from gistpoint.core.study.operations import StudyError, StudyOpened
+from gistpoint.core.study.reading import read_study
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.store import FolderStore
+from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
+from gistpoint.sessions.team.blobs import drop_blob, get_blob, put_blob
+from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, revision_of
+from gistpoint.sessions.team.schema import studies
+from gistpoint.sessions.team.study_archive import files_of, files_sha256, pack, unpack
+from gistpoint.sessions.team.study_note import STUDIES, TeamNote, read_note, write_note
+from gistpoint.sessions.team.study_store import TeamStudyStore
+from gistpoint.sessions.team.study_tables import StudyTables
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStudy:
+    """What sharing did."""
+
+    address: StoreAddress
+    files: int
+    """Files of the declaration."""
+    new: bool
+    """Whether the store did not have the study before."""
+    replaced: bool
+    """Whether it had another declaration of it."""
+
+
+def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: TimeSource) -> StudyFolder:
+    """Open a folder that is a copy of a team's study, brought up to date if the store answers. Raises `UserError`."""
+    if note.fetched:
+        with suppress(UnreachableError):
+            note = _refreshed(root, note)
+    study = StudyFolder(root, locations, clock, lambda files: store_of(files, note, locations))
+    if study.study.id != note.study:
+        raise StudyError(
+            f"study.toml has the id {study.study.id!r}, and the folder is shared as {note.study!r}.",
+            hint="Put the id back: a study keeps its id.",
+        )
+    study.reload()
+    return study
+
+
+def store_of(files: FolderStore, note: TeamNote, locations: Locations) -> TeamStudyStore:
+    """Return the store of which a folder is a copy."""
+    return TeamStudyStore(files, note.study, note.address, locations.attempts)
+
+
+def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
+    """Put a study on a store, or its changed declaration; then the folder is a copy of it. Raises `UserError`.
+
+    The folder has to be opened again to be used as one.
+    """
+    note, files = read_note(study.root), files_of(study)
+    found = files_sha256(files)
+    with tempfile.TemporaryDirectory() as scratch, _connected(address) as connection:
+        archive = Path(scratch) / "study.tar.zst"
+        pack(files, archive)
+        row = connection.execute(select(studies).where(studies.c.id == study.study.id).with_for_update()).one_or_none()
+        if row is not None:
+            known = row.files_sha256 == found
+            there = StudyTables(connection, study.study.id).opened()
+            here = {fact.op for fact in study.ledger.study.all(StudyOpened)}
+            copied = known and not (there and here and there.isdisjoint(here))
+            _require_same(study, note, address, known=known, copied=copied)
+        values = {"files_sha256": found, "archive_sha256": put_blob(connection, archive, secret=True)}
+        if row is None:
+            connection.execute(studies.insert().values(id=study.study.id, **values))
+        elif row.files_sha256 != found:
+            connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
+            drop_blob(connection, row.archive_sha256)
+        elif row.archive_sha256 != values["archive_sha256"]:  # packed by another version
+            drop_blob(connection, values["archive_sha256"])
+    write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
+    return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
+
+
+def _require_same(
+    study: StudyFolder, note: TeamNote | None, address: StoreAddress, *, known: bool, copied: bool
+) -> None:
+    """Raise `StudyError` unless the store's study of this id is the one in the folder, and may be changed to it."""
+    ours = note is not None and (note.study, note.store) == (study.study.id, address.url)
+    if not (ours or copied):
+        raise StudyError(
+            f"The store {address} has another study with the id {study.study.id!r}.",
+            hint="Give yours another id in study.toml; `gistpoint study progress ID` shows the other.",
+        )
+    if not known and study.ledger.opened is not None and study.ledger.protocol != study.protocol:
+        raise StudyError(
+            "The declaration was changed since it was put in force, and participants would be asked for another one.",
+            hint="`gistpoint study amend DIR --why '...'` puts it in force, and shares it.",
+        )
+
+
+def fetch(name: str, address: StoreAddress, locations: Locations) -> Path:
+    """Fetch a study by its id into the data folder, and return its folder. Raises `UserError`."""
+    place = locations.data / STUDIES / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _connected(address) as connection, _unpacked(connection, name, address, place.parent) as (folder, found):
+        write_note(folder, TeamNote(study=name, store=address.url, files_sha256=found, fetched=True))
+        with suppress(OSError):  # another process was first
+            folder.rename(place)
+    return place
+
+
+def _refreshed(root: Path, note: TeamNote) -> TeamNote:
+    """Replace the declaration in a fetched folder if the organiser has shared another one."""
+    with _connected(note.address) as connection:
+        asked = select(studies.c.files_sha256).where(studies.c.id == note.study)
+        if connection.execute(asked).scalar() in (None, note.files_sha256):
+            return note
+        with _unpacked(connection, note.study, note.address, root.parent) as (folder, found):
+            for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):  # study.toml last
+                old = root / entry.name
+                if old.is_dir() and not old.is_symlink():
+                    shutil.rmtree(old)
+                entry.replace(old)
+        fresh = TeamNote(study=note.study, store=note.store, files_sha256=found, fetched=True)
+        write_note(root, fresh)
+        return fresh
+
+
+@contextmanager
+def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: Path) -> Iterator[tuple[Path, str]]:
+    """Unpack a study's declaration into a folder of its own, and yield it with the files' hash."""
+    row = connection.execute(select(studies).where(studies.c.id == name)).one_or_none()
+    if row is None:
+        known = sorted(connection.execute(select(studies.c.id)).scalars())
+        some = (
+            f"It has {', '.join(known[:10])}." if known else "It has none: `gistpoint study share DIR` puts one there."
+        )
+        raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=beside) as scratch:
+        archive, folder = Path(scratch) / "study.tar.zst", Path(scratch) / "study"
+        get_blob(connection, row.archive_sha256, archive)
+        folder.mkdir()
+        if files_sha256(unpack(archive, folder)) != row.files_sha256 or read_study(folder).id != name:
+            raise StudyError(
+                f"What the store {address} has as the study {name!r} is not what was shared.",
+                hint="Who has its folder shares it again.",
+            )
+        yield folder, row.files_sha256
+
+
+@contextmanager
+def _connected(address: StoreAddress) -> Iterator[Connection]:
+    """Reach a store for one transaction. Raises `TeamStoreError` if its tables are not those of this program."""
+    engine = engine_of(address)
+    try:
+        with reaching(address), engine.begin() as connection:
+            revision = revision_of(connection)
+            if revision != REVISION:
+                has = f"the revision {revision}" if revision else "no tables"
+                raise TeamStoreError(
+                    f"The store {address} has {has}, and this gistpoint uses the revision {REVISION}.",
+                    hint="`gistpoint store init` makes them, or brings them up to date.",
+                )
+            yield connection
+    finally:
+        engine.dispose()

@@ -1,0 +1,68 @@
+"""`gistpoint study share`: a study of a team, on whose store every machine finds it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from gistpoint.core.locations import Locations
+from gistpoint.core.study.operations import StudyError
+from gistpoint.core.text import plural
+from gistpoint.sessions.studies.syncing import synchronise
+from gistpoint.sessions.team.address import chosen_address
+from gistpoint.sessions.team.study_note import read_note
+from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.study_opening import open_study
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.studies.folder import StudyFolder
+    from gistpoint.sessions.team.address import StoreAddress
+
+
+def share_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint study share`."""
+    parser.description = (
+        "Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks, and all "
+        "that was recorded. On every machine that uses the store, `gistpoint study join ID --code C` and the other "
+        "commands then find it by its id. Said again, it puts a changed declaration there."
+    )
+    parser.add_argument("dir", metavar="DIR", help="the study's folder")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    return sharing
+
+
+def sharing(options: argparse.Namespace) -> int:
+    """Put a study on the team's store."""
+    from gistpoint.sessions.team.study_sharing import share
+
+    study = open_study(options.dir)
+    done = share(study, _address_of(study))
+    study = open_study(options.dir)
+    sent = synchronise(study)
+    study.store.send()
+    identity, people = study.study.id, len(study.ledger.people)
+    if options.json:
+        values = {"id": identity, "store": done.address.url, "files": done.files, "new": done.new, "people": people}
+        print_json("gistpoint.study-share/1", {**values, "replaced": done.replaced, "problems": list(sent.problems)})
+        return DONE
+    became = "is now" if done.new else "has its changed declaration" if done.replaced else "was already"
+    print_text(
+        f"{identity} {became} on {done.address}: {plural(done.files, 'file')}, {plural(people, 'person', 'people')}"
+    )
+    print_text("On every machine that takes part, once:")
+    print_text(f"  gistpoint store use '{done.address.url}'")
+    print_text(f"Then: gistpoint study join {identity} --code CODE")
+    return DONE
+
+
+def _address_of(study: StudyFolder) -> StoreAddress:
+    """Return the store that a study is on, or the one that was chosen. Raises `StudyError` if there is none."""
+    note = read_note(study.root)
+    address = note.address if note is not None else chosen_address(Locations.of_user().config)
+    if address is None:
+        raise StudyError(
+            "No team's store is chosen, so there is no place to share the study.",
+            hint="gistpoint store use postgresql://USER@HOST/DATABASE, then gistpoint store init.",
+        )
+    return address
