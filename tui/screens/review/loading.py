@@ -265,6 +265,11 @@ class RunLoader:
 
     # Called by the screen
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether steps of the run are still to be counted."""
+        return not self.failed and (self.document is None or not self.document.finished)
+
     def start(self, first: int = 0) -> None:
         """Open the run and read the step `first`."""
         self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
