@@ -46,6 +46,8 @@ _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
 _SMALL = 2_000_000
 """The size in bytes up to which a run's index is made at once."""
+_QUICKLY_COUNTED = 16_000_000
+"""The bytes that are counted sooner than their last step is drawn on its own."""
 
 
 class Rank(IntEnum):
@@ -357,7 +359,10 @@ class RunLoader:
 
     def _read_last(self, job: Job) -> None:
         document = self.document
-        step = document.last_step() if document is not None and not document.finished else None
+        if document is None or document.finished:
+            return
+        left = document.progress.total - document.progress.done
+        step = document.last_step() if left > _QUICKLY_COUNTED else None
         if step is not None:
             job.post(LastStepRead(self, step))
             time.sleep(_FRAME_S)
