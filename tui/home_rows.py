@@ -379,8 +379,9 @@ def _last(row: TaskRow) -> str:
 
 
 def _result(summary: AttemptSummary) -> str:
-    words = standing_words(summary)[2:]
-    return "used up" if words.endswith("used up") else words
+    words = _standing_words(summary)[2:]
+    words = "used up" if words.endswith("used up") else words
+    return f"{words}, branch" if summary.branch else words
 
 
 AnyRow = TypeVar("AnyRow", bound=HomeRow)

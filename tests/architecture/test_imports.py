@@ -34,6 +34,8 @@ HEAVY = [
     "sqlalchemy",
     "psycopg",
     "alembic",
+    "distributed",
+    "dask",
 ]
 LOADED = """
 import json, sys

@@ -128,16 +128,20 @@ def test_a_machine_that_lost_its_lease_goes_on_in_a_branch(
     one: TeamMachine, two: TeamMachine, server: PostgresServer
 ) -> None:
     task = one.task()
-    opened = one.start(task)
+    opened = one.start(task, mirrored=True)
     name, branch = name_of(opened), f"{name_of(opened)}~{one.name}"
-    one.sync()
-    end_lease(server)
+    settled(one)
     two.sync()
+    end_lease(server)
     elsewhere = two.resume(name, task, mirrored=True)
     settled(two)
     opened.attempt.call("read_file", {"file_path": "README.md"})  # while the other one holds the lease
+    pusher = one.pusher
+    assert pusher is not None
+    wait_for(lambda: pusher.state.branches == (branch,))
+    assert (str(pusher.state), pusher.state.alarms) == ("in a branch", ())
     opened.close()
-    assert one.sync().branches == (branch,)
+    wait_for(lambda: not list((one.locations.data / "to-send").iterdir()))
     elsewhere.attempt.call("submit_attempt", {"func_code": REPAIR})
     elsewhere.close()
     settled(two)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from recorded_runs.repairs import RIGHT, WRONG, journal_run
-from screens.review.reviewing import Reviewing, reviewing
+from screens.review.reviewing import TURNS, Reviewing, mini_run, reviewing
 
 from gistpoint.tui.screens.review.pages.profile import ProfilePage
 from gistpoint.tui.screens.review.profiles import ProfilesScreen
@@ -63,3 +63,26 @@ async def test_the_runs_of_a_list_are_shown_at_a_glance_and_open_from_there(tmp_
         await driver.press("enter")
         await driver.until_read(0)
         assert driver.review.run_name == name
+
+
+async def test_profiles_are_made_anew_only_for_files_that_were_written_to(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        mini_run(tmp_path / name, TURNS)
+
+    def drawn(glance: ProfilesScreen) -> dict[str, int]:
+        return {Path(found.name).name: found.profile.steps for found in glance._found}
+
+    async with reviewing(tmp_path) as driver:
+        screen = await driver.until_on(RunsScreen)
+        await driver.until(lambda: [row.header.step_count or 0 for row in screen.table.shown] == [8, 8])
+        await driver.press("f12")
+        glance = await driver.until_on(ProfilesScreen)
+        await driver.until(lambda: drawn(glance) == {"a.json": 8, "b.json": 8})
+        known = {found.name: found.profile for found in glance._found}
+        await driver.press("q")
+        mini_run(tmp_path / "b.json", TURNS[:2])
+        await driver.press("f12")
+        again = await driver.until_on(ProfilesScreen)
+        await driver.until(lambda: drawn(again) == {"a.json": 8, "b.json": 4})
+        kept = [Path(found.name).name for found in again._found if found.profile is known[found.name]]
+        assert kept == ["a.json"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -40,6 +40,8 @@ _BREATH_S = 0.001
 _FRAME_S = 0.05
 """The time left to the screen to draw the last step before all others are counted."""
 _REPORT_S = 0.5
+_AHEAD_S = 0.02
+"""The time that reading a run ahead of its screen takes, and that of one step."""
 _ROWS = 2_000
 _SLICE = 48
 _SHORTEST_ID = 12
@@ -82,8 +84,43 @@ def opener(name: str) -> Callable[[], RunDocument]:
     return opening
 
 
-@dataclass(frozen=True, slots=True)
-class RowFact:
+class BegunRun(NamedTuple):
+    """A run that is open, and its first steps."""
+
+    document: RunDocument
+    steps: Sequence[Step]
+
+
+def begin(name: str) -> BegunRun | None:
+    """Open a run ahead of its screen and read the steps that it shows at first, as far as that takes no time.
+
+    None if it can't be opened: its screen tells why.
+    """
+    steps: list[Step] = []
+    with suppress(UserError):
+        document = opener(name)()
+        until = time.monotonic() + _AHEAD_S
+        while len(steps) < _SLICE and document.ensure(len(steps)):
+            steps.append(document.step(len(steps)))
+            if time.monotonic() > until:
+                break
+        else:
+            _index(document, 0)
+        return BegunRun(document, steps)
+    return None
+
+
+def _index(document: RunDocument, first: int) -> bool:
+    """Index the run to a step and a little further, a small one whole; return whether there is that step."""
+    known = document.ensure(first)
+    if document.progress.total <= _SMALL:
+        document.build()
+    else:
+        document.ensure(first + _SLICE)
+    return known
+
+
+class RowFact(NamedTuple):
     """The content of a row of the step list."""
 
     kind: StepKind
@@ -166,8 +203,7 @@ class IndexGrew(Message):
         return isinstance(message, IndexGrew)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownTask:
+class KnownTask(NamedTuple):
     """The task and the tree at the start of a run, None if not in the store, and the functions to be repaired."""
 
     tree: SourceTree | None = None
@@ -233,6 +269,14 @@ class RunLoader:
         """Open the run and read the step `first`."""
         self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
         self.want(first)
+
+    def go_on(self, begun: BegunRun) -> Step | None:
+        """Take over a run that is open, in place of `start`; return its first step."""
+        self.document, self.opened = begun.document, True
+        for step in begun.steps:
+            self._remember(step)
+        self._jobs.do(lambda job: self._index_first(job, begun.document), priority=Rank.ROWS)
+        return begun.steps[0] if begun.steps else None
 
     def stop(self) -> None:
         """End the thread after the current slice of work."""
@@ -310,17 +354,18 @@ class RunLoader:
 
     def _open(self, job: Job, first: int) -> None:
         self.document = document = self._opening()
-        small = document.progress.total <= _SMALL
-        known = document.ensure(first)
-        if small:
-            document.build()
-        else:
-            document.ensure(first + _SLICE)
+        known = _index(document, first)
         self.opened = True
         job.post(RunOpened(self))
         self._used_at = time.monotonic()
         if not known and first and self._looked_at == first:
             self.want(max(0, document.step_count - 1))
+        self._read_on()
+
+    def _index_first(self, job: Job, document: RunDocument) -> None:
+        _index(document, 0)
+        self._report(job, at_once=True)
+        self.wait()
         self._read_on()
 
     def _read(self, job: Job, index: int) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from stat import S_ISREG
+from typing import ClassVar, TypeAlias
 
 from textual import events
 from textual.app import ComposeResult
@@ -16,14 +18,15 @@ from textual.screen import Screen
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
-from gistpoint.sessions.runs.opening import open_run
-from gistpoint.sessions.runs.profile import profile_of
+from gistpoint.sessions.runs.opening import open_run, split_name
+from gistpoint.sessions.runs.profile import Profile, profile_of
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.profile_drawing import ProfileLine
 from gistpoint.tui.profile_rows import ORDERS, ProfiledRun, rows_drawn
 from gistpoint.tui.screens.review.loading import known_task
 from gistpoint.tui.screens.review.pages.profile import DrawnProfile
+from gistpoint.tui.screens.review.run_rows import RunRow
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
@@ -31,6 +34,37 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 
 _SHOW_S = 0.5
 """Seconds between drawings while the runs are being read."""
+_MOST_KNOWN = 1_000
+_Stamp: TypeAlias = tuple[int, int]
+
+
+class KnownProfiles:
+    """Profiles of runs that were read, with their headers, for as long as the files stay as they are; in one thread."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[_Stamp, Run, Profile]] = OrderedDict()
+
+    def find(self, name: str) -> tuple[Run, Profile] | None:
+        """Return header and profile of a run, None if they are not known or its file was written to."""
+        known = self._known.get(name)
+        return known[1:] if known is not None and known[0] == stamp_of(name) else None
+
+    def put(self, name: str, stamp: _Stamp | None, run: Run, profile: Profile) -> None:
+        """Remember a run by the stamp that its file had before it was read; one without a stamp is not remembered."""
+        if stamp is not None:
+            self._known[name] = stamp, run, profile
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+
+
+def stamp_of(name: str) -> _Stamp | None:
+    """Return the size and the time of change of a run's file; None for a folder, or if it is not there."""
+    path, _ = split_name(name)
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns) if S_ISREG(found.st_mode) else None
 
 
 class ProfilesScreen(Screen[None]):
@@ -43,10 +77,10 @@ class ProfilesScreen(Screen[None]):
 
     view = query_one(DrawnProfile)
 
-    def __init__(self, runs: Mapping[str, tuple[Run, bool]], settings: ReviewSettings) -> None:
-        """`runs` has by name the header of each as the list has it, and whether solver and outcome are hidden."""
+    def __init__(self, rows: Sequence[RunRow], settings: ReviewSettings, known: KnownProfiles) -> None:
+        """`rows` are those of the list; `known` are the profiles that were made for it before."""
         super().__init__()
-        self._names, self._settings = dict(runs), settings
+        self._rows, self._settings, self._known = rows, settings, known
         self._found: list[ProfiledRun] = []
         self._unread = 0
         self._order = next(iter(ORDERS))
@@ -55,7 +89,7 @@ class ProfilesScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the header and the rows."""
-        yield HeaderBar("Profiles", plural(len(self._names), "run"))
+        yield HeaderBar("Profiles", plural(len(self._rows), "run"))
         yield framed(DrawnProfile(id="profiles"), "At a glance", "reading …")
         yield KeyBar()
 
@@ -75,23 +109,29 @@ class ProfilesScreen(Screen[None]):
 
     def _read(self, job: Job) -> list[ProfileLine]:
         due = time.monotonic() + _SHOW_S
-        for name, (header, hides) in self._names.items():
+        for row in self._rows:
             try:
-                document = open_run(name)
-                document.build(cancel=job.cancel)
-                goals = known_task(document.header.task, self._settings.locations).goals
-                run = replace(document.header, task=header.task or document.header.task, verdict=header.verdict)
-                profile = profile_of(document, goals, cancel=job.cancel)
+                run, profile = self._known.find(row.name) or self._profiled(row, job)
             except CancelledError:
                 raise
             except UserError:
                 self._unread += 1
                 continue
-            self._found.append(ProfiledRun(name, run, profile, hides))
+            run = replace(run, task=row.header.task or run.task, verdict=row.header.verdict)
+            self._found.append(ProfiledRun(row.name, run, profile, row.hides))
             if time.monotonic() > due:
                 job.hand(self._take, self._lines())
                 due = time.monotonic() + _SHOW_S
         return self._lines()
+
+    def _profiled(self, row: RunRow, job: Job) -> tuple[Run, Profile]:
+        stamp = stamp_of(row.name)
+        document = open_run(row.name, known=row.listed.format)
+        document.build(cancel=job.cancel)
+        run = document.header
+        profile = profile_of(document, known_task(run.task, self._settings.locations).goals, cancel=job.cancel)
+        self._known.put(row.name, stamp, run, profile)
+        return run, profile
 
     def _lines(self) -> list[ProfileLine]:
         return list(rows_drawn(tuple(self._found), self._width, self._order))
@@ -100,7 +140,7 @@ class ProfilesScreen(Screen[None]):
         self._jobs.do(lambda _: self._lines(), self._take, key="draw")
 
     def _take(self, lines: list[ProfileLine]) -> None:
-        read, count = len(self._found) + self._unread, len(self._names)
+        read, count = len(self._found) + self._unread, len(self._rows)
         words = f"{read:,} of {count:,} read …" if read < count else plural(len(self._found), "run")
         problems = f", {self._unread:,} can't be read" if self._unread else ""
         framed(self.view, f"At a glance, sorted by {self._order}", words + problems)
@@ -116,7 +156,8 @@ class ProfilesScreen(Screen[None]):
         """Open the run under the cursor."""
         name = self.view.here.run
         if name:
-            self.app.push_screen(self._settings.screens.run(name, self._settings, runs=tuple(self._names)))
+            names = tuple(row.name for row in self._rows)
+            self.app.push_screen(self._settings.screens.run(name, self._settings, runs=names))
 
     def action_leave(self) -> None:
         """Go back to the list."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import PurePath
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -39,6 +39,9 @@ from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from gistpoint.tui.screens.review.profiles import KnownProfiles
 
 # Reading
 
@@ -162,6 +165,8 @@ class RunsScreen(Screen[None]):
         self._rows: dict[str, RunRow] = {}
         self._unread: dict[str, str] = {}
         """Why files can't be read as runs."""
+        self._profiles: KnownProfiles | None = None
+        """Those of runs that were shown at a glance since the list was read."""
         self._listed = False
         self._wrong: QueryError | None = None
         """Why the query in the filter is not one."""
@@ -274,9 +279,11 @@ class RunsScreen(Screen[None]):
         """Show the picked runs, or all that are shown, at a glance."""
         picked = {str(name) for name in self.table.picked}
         chosen = [row for row in self.table.shown if row.name in picked] or self.table.shown
-        from gistpoint.tui.screens.review.profiles import ProfilesScreen
+        from gistpoint.tui.screens.review.profiles import KnownProfiles, ProfilesScreen
 
-        self.app.push_screen(ProfilesScreen({row.name: (row.header, row.hides) for row in chosen}, self._settings))
+        if self._profiles is None:
+            self._profiles = KnownProfiles()
+        self.app.push_screen(ProfilesScreen(chosen, self._settings, self._profiles))
 
     def action_search(self) -> None:
         """Search in all runs of the list."""
@@ -364,7 +371,7 @@ class RunsScreen(Screen[None]):
     def action_reload(self) -> None:
         """Read the list again."""
         paths, settings = self._paths, self._settings
-        self._unread = {}
+        self._unread, self._profiles = {}, None
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take), key="runs")
 
     def action_back(self) -> None:
