@@ -78,6 +78,25 @@ def recognise(probe: FileProbe) -> Format:
     """Return the format with the highest confidence, or that of `read_as`. Raises `NoRunError` if there is none."""
     if _forced:
         return _forced[0]
+    identity = probe.identity
+    known = _recognised.get(identity) if identity is not None else None
+    if known is None:
+        known = _recognised_anew(probe), probe.is_wide
+        if identity is not None:
+            if len(_recognised) >= _MOST_RECOGNISED:
+                _recognised.clear()
+            _recognised[identity] = known
+    elif known[1]:
+        probe.widen()
+    return known[0]
+
+
+_recognised: dict[tuple[str, int, int], tuple[Format, bool]] = {}
+"""The formats of files, and whether it took more of their heads: a run of a list is opened again and again."""
+_MOST_RECOGNISED = 4096
+
+
+def _recognised_anew(probe: FileProbe) -> Format:
     for format in _named_in(probe):
         if _confidence(format, probe) >= 1:
             return format
