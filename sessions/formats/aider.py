@@ -54,9 +54,10 @@ class _Lines:
             self._open = False
             return "user" if blanks or kind != "user" else ""
         if line.startswith("> ") or line == ">":
-            goes_on = not ends and bool(following.strip()) and not following.startswith(("> ", "#### ", _CHAT))
+            begun = bool(following.strip()) or (kind == "notice" and not blanks)
+            goes_on = not ends and begun and not following.startswith(("> ", "#### ", _CHAT))
             if ends or goes_on or kind == "notice" or line == ">":
-                self._open = goes_on
+                self._open = goes_on or (self._open and not ends)
                 return "" if kind == "notice" else "notice"
         if self._open:
             self._open = not ends

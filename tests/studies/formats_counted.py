@@ -1,6 +1,8 @@
 """Counts the turns, calls and results of recorded runs in the raw records, and compares what their readers show.
 
-Usage: python tests/studies/formats_counted.py [-v] FILE_OR_FOLDER…    exit code 1 if a figure differs
+Usage: python tests/studies/formats_counted.py [-v] [--own] [FILE_OR_FOLDER…]    exit code 1 if a figure differs
+
+With --own the runs that the tests make are among them, a file of every format, and those that come with gistpoint.
 
 A line per file: its format, runs, steps, then turns of the agent, calls, results, texts found, and the verdict or how
 many runs were solved; two figures are what the reader shows and, after a slash, what a direct count gives, with ✘
@@ -10,19 +12,24 @@ of `recorded_runs.raw_texts`. A format without a counter has `?` in place of the
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from recorded_runs import make_all
 from recorded_runs.raw_texts import LAYOUTS, Tally, runs_in, tally_file
 
 from gistpoint.sessions.runs.opening import list_runs, open_run
+
+DEMO_RUNS = Path(__file__).parents[2] / "core" / "demo" / "runs"
 
 
 @dataclass
@@ -66,8 +73,17 @@ def atif(run: Any) -> Count:
     return Count(len(_of(steps, source="agent")), sum(len(step.get("tool_calls") or []) for step in steps), results)
 
 
+def breakpoint_results(run: Any) -> Count:
+    """Count the tools that were used, each a turn of its own, and the last test run."""
+    told = run["metadata"]
+    used = len(told["tool_usage"])
+    return Count(used, used, "test_info" in told, "solved" if run["score"] == 1 else "unsolved")
+
+
 def chat(run: Any) -> Count:
-    messages = _records(run, "messages", "traj")
+    messages = _records(run, "messages", "traj", "data")
+    if any("type" in message for message in messages):
+        return _of_items(messages[::-1] if isinstance(run, dict) and run.get("object") == "list" else messages)
     calls = sum(len(message.get("tool_calls") or []) + _blocks(message, "tool_use") for message in messages)
     results = len(_of(messages, role="tool")) + sum(_blocks(message, "tool_result") for message in messages)
     reward = run.get("reward", run.get("resolved")) if isinstance(run, dict) else None
@@ -85,36 +101,48 @@ def claude_code(run: Any) -> Count:
 
 def codex(run: Any) -> Count | None:
     """Counts the items alone: a reply ends where a call is answered or a user speaks. None if an id names two calls."""
-    count, is_open = Count(), False
     items = [record.get("payload", record) for record in run if record["type"] == "response_item"]
     ids = [item["call_id"] for item in items if item["type"].endswith("_call") and item.get("call_id")]
-    if len(set(ids)) < len(ids):
-        return None
-    for record in run:
-        payload = record.get("payload", record)
-        kind = payload.get("type", "")
-        if record["type"] != "response_item":
-            continue
+    return None if len(set(ids)) < len(ids) else _of_items(items)
+
+
+def _of_items(items: list[Any]) -> Count:
+    """Count items of the Responses API; a call that a server carried out may have its result in itself."""
+    count, is_open = Count(), False
+    for item in items:
+        kind = item.get("type", "message")
         if kind in ("reasoning", "message") or kind.endswith("_call"):
-            is_reply = payload.get("role", "assistant") == "assistant"
+            is_reply = item.get("role", "assistant") == "assistant"
             count.turns += is_reply and not is_open
             is_open = is_reply
         count.calls += kind.endswith("_call")
-        count.results += kind.endswith("_output")
+        count.results += kind.endswith("_output") or bool(item.get("outputs") or item.get("error"))
         is_open = is_open and not kind.endswith("_output")
     return count
 
 
 def codex_exec(run: Any) -> Count:
-    done = [record["item"] for record in _of(run, type="item.completed")]
-    commands = len(_of(done, type="command_execution"))
-    return Count(commands + len(_of(done, type="agent_message")), commands, commands)
+    """Count the commands, and a turn where anything begins after the start or after a command's end."""
+    count, begins = Count(), True
+    for record in run:
+        is_command = record.get("item", {}).get("type") == "command_execution"
+        done = record["type"] == "item.completed"
+        if record["type"] == "item.started" or (done and not is_command):
+            count.turns += begins
+            begins = False
+        count.calls += done and is_command
+        begins = begins or (done and is_command)
+    count.results = count.calls
+    return count
 
 
 def cline(run: Any) -> Count:
+    """Count calls and results as blocks, and those that are texts: an element of XML, a heading that names the call."""
     messages = _records(run, "messages")
-    results = sum(_blocks(message, "tool_result") for message in messages)
-    return Count(len(_of(messages, role="assistant")), sum(_blocks(m, "tool_use") for m in messages), results)
+    said = [block.get("text") or "" for message in messages for block in message["content"] if isinstance(block, dict)]
+    calls = sum(_blocks(m, "tool_use") for m in messages) + sum(bool(re.search(r"<\w+>\n<\w+>", text)) for text in said)
+    told = sum(bool(re.fullmatch(r"\[\w+ for '.*'\] Result:", text)) for text in said)
+    return Count(len(_of(messages, role="assistant")), calls, sum(_blocks(m, "tool_result") for m in messages) + told)
 
 
 def copilot_chat(run: Any) -> Count:
@@ -166,6 +194,11 @@ def opencode(run: Any) -> Count:
 
 
 def dataset_rows(run: Any) -> Count:
+    if "trajectory_steps" in run:
+        steps = len(run["trajectory_steps"])
+        return Count(steps, steps, steps, "solved" if run["reward"] == 1 else "unsolved")
+    if "from" in (run.get("conversations") or [{}])[0]:
+        return Count(len(_of(run["conversations"], **{"from": "gpt"})))
     messages = _records(run, "messages", "trajectory", "conversations")
     count = Count(verdict={True: "solved", False: "unsolved", None: ""}[run.get("resolved", run.get("target"))])
     for number, message in enumerate(messages):
@@ -189,6 +222,25 @@ def gemini_cli(run: Any) -> Count:
     return Count(len(said), len(calls), sum("functionResponse" in part for call in calls for part in call["result"]))
 
 
+def gemini_stream(run: Any) -> Count:
+    """Count a turn where the model speaks or calls after anybody else."""
+    spoke = [
+        record["type"] == "tool_use" or record.get("role") == "assistant"
+        for record in run
+        if record["type"] in ("init", "message", "tool_use", "tool_result")
+    ]
+    turns = sum(now and not before for before, now in pairwise([False, *spoke]))
+    return Count(turns, len(_of(run, type="tool_use")), len(_of(run, type="tool_result")))
+
+
+def journal(run: Any) -> Count:
+    """Count the solver's calls, and what else the solver does: notes, suspicions and pauses."""
+    kinds = [event["type"] for event in run]
+    calls = kinds.count("tool_call")
+    turns = calls + sum(map(kinds.count, ("note", "suspect", "pause")))
+    return Count(turns, calls, kinds.count("tool_result"))
+
+
 def qwen_code(run: Any) -> Count:
     parts = [part for record in run for part in (record.get("message") or {}).get("parts") or []]
     return Count(
@@ -200,13 +252,14 @@ def qwen_code(run: Any) -> Count:
 
 def inspect(run: Any) -> Count:
     pool = (run.get("events_data") or {}).get("messages") or []
-    count, answered = Count(), {message["tool_call_id"] for message in _of(pool, role="tool")}
+    told = [*_of(pool, role="tool"), *_of(run.get("messages"), role="tool")]
+    count, answered = Count(), {message["tool_call_id"] for message in told}
     for event in run["events"]:
         if event["event"] == "model":
             count.turns += 1
             choices = (event.get("output") or {}).get("choices") or []
             count.calls += sum(len(choice["message"].get("tool_calls") or []) for choice in choices)
-            answered |= {message["tool_call_id"] for message in _of(event["input"], role="tool")}
+            answered |= {message["tool_call_id"] for message in _of(event.get("input"), role="tool")}
         if event["event"] == "tool":
             answered.add(event["id"])
         count.calls += event["event"] == "sandbox"
@@ -221,23 +274,26 @@ def mini_swe_agent(run: Any) -> Count:
     count = Count()
     messages = _records(run, "messages")
     for number, message in enumerate(messages):
-        if message["role"] != "assistant":
+        if message.get("object") == "response":
+            count.turns += 1
+            count.calls += len(_of(message["output"], type="function_call"))
+        count.results += message.get("type") == "function_call_output"
+        if message.get("role") != "assistant":
             continue
         count.turns += 1
         blocks = re.findall(r"```(?:bash|mswea_bash_command)\s*\n.*?\n```", message.get("content") or "", re.S)
         count.calls += len(message.get("tool_calls") or []) or len(blocks) == 1
-        count.results += number + 1 < len(messages) and messages[number + 1]["role"] in ("user", "tool")
+        count.results += number + 1 < len(messages) and messages[number + 1].get("role") in ("user", "tool")
     return count
 
 
 def openhands(run: Any) -> Count:
+    """Count the events of the agent but its system prompt; the oldest files have pairs of action and observation."""
     count = Count()
-    for event in _records(run, "history"):
+    events = [one for event in _records(run, "history") for one in (event if isinstance(event, list) else [event])]
+    for event in filter(None, events):
         if "kind" in event:
-            count.turns += event["kind"] == "ActionEvent" or (event["kind"], event["source"]) == (
-                "MessageEvent",
-                "agent",
-            )
+            count.turns += event["source"] == "agent" and event["kind"] != "SystemPromptEvent"
             count.calls += event["kind"] == "ActionEvent"
             count.results += event["kind"] in ("ObservationEvent", "AgentErrorEvent")
             continue
@@ -253,9 +309,11 @@ def openhands(run: Any) -> Count:
 
 
 def pi(run: Any) -> Count:
+    """Count calls with those commands that the user ran, which have their results in themselves."""
     messages = [record["message"] for record in _of(run, type="message")]
-    calls = sum(_blocks(message, "toolCall") for message in messages)
-    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")))
+    run_by_user = len(_of(messages, role="bashExecution"))
+    calls = sum(_blocks(message, "toolCall") for message in messages) + run_by_user
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")) + run_by_user)
 
 
 def langfuse(run: Any) -> Count:
@@ -304,11 +362,71 @@ def swe_agent(run: Any) -> Count:
 
 
 def tau_bench(run: Any) -> Count:
-    messages = _records(run, "traj", "messages")
-    calls = sum(len(message.get("tool_calls") or []) for message in messages)
+    """Count messages; of a spoken dialogue a turn of the agent lasts until the user alone speaks."""
     reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
-    verdict = "" if reward is None else "solved" if reward >= 1 else "unsolved"
-    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="tool")), verdict)
+    count = Count(verdict="" if reward is None else "solved" if reward >= 1 else "unsolved")
+    if "ticks" in run:
+        spoke = list[str]()
+        for tick in run["ticks"]:
+            by_agent = tick["agent_chunk"] or tick["agent_tool_calls"]
+            spoke += ["agent"] if by_agent else ["user"] if tick["user_chunk"] else []
+            count.calls += len(tick["agent_tool_calls"]) + len(tick["user_tool_calls"])
+            count.results += len(tick["agent_tool_results"]) + len(tick["user_tool_results"])
+        count.turns = sum(now == "agent" != before for before, now in pairwise(["", *spoke]))
+        return count
+    messages = _records(run, "traj", "messages")
+    count.turns = len(_of(messages, role="assistant"))
+    count.calls = sum(len(message.get("tool_calls") or []) for message in messages)
+    count.results = sum(len(message.get("tool_messages") or [message]) for message in _of(messages, role="tool"))
+    return count
+
+
+def debug_gym(run: Any) -> Count:
+    acted = sum(bool(step["action"]) for step in run["log"])
+    return Count(acted, acted, acted, "solved" if run["success"] else "unsolved")
+
+
+def docent(run: Any) -> Count:
+    said = _of(run, role="assistant")
+    return Count(len(said), sum(len(m.get("tool_calls") or []) for m in said), len(_of(run, role="tool")))
+
+
+def harbor(run: Any) -> Count:
+    """Count the verdict: the steps of a trial stand in a file of their own."""
+    return Count(verdict="solved" if run["verifier_result"]["rewards"]["reward"] >= 1 else "unsolved")
+
+
+def aider(path: Path, formats: list[str]) -> list[Count | None]:
+    """Count replies, and those with notices after them; a chat in which nobody asks or replies is not listed."""
+    found: list[Count | None] = []
+    for chat in re.split(r"^(?=# aider chat started at )", path.read_text("utf-8"), flags=re.M)[1:]:
+        count, asked, before, goes_on, is_next, blanks = Count(), False, "", False, False, 0
+        for line in chat.split("\n")[1:]:
+            if not line.strip():
+                is_next, blanks = False, blanks + 1
+                continue
+            if goes_on:  # a notice ends with two spaces, on whichever line that is
+                kind, goes_on = "notice", not line.endswith("  ")
+            elif line.startswith("#### ") and (line.endswith("  ") or blanks > 1):
+                kind, asked = "user", asked or not line.startswith(("#### /", "#### !"))
+            elif line.startswith("> ") and (line.endswith("  ") or is_next or line.startswith("> Tokens: ")):
+                kind, goes_on = "notice", not line.endswith("  ")
+            else:
+                kind = "notice" if is_next else "reply"
+            is_next, blanks = kind in ("notice", "user"), 0
+            count.turns += kind == "reply" != before
+            count.results += (before, kind) == ("reply", "notice")
+            before = kind
+        found += [count] if asked or count.turns else []
+    return found
+
+
+def chat_markdown(path: Path, formats: list[str]) -> list[Count | None]:
+    """Count the headings of the agent that are no text within a fence, and its calls."""
+    text = re.sub(r"^```.*?^```", "```", path.read_text("utf-8"), flags=re.M | re.S)
+    calls = re.findall(r"<tool-use\b.*?</tool-use>", text, flags=re.S)
+    turns = len(re.findall(r"^_\*\*Agent \(|^\*\*(?:Cursor|Assistant)\*\*$", text, flags=re.M))
+    return [Count(turns, len(calls), sum("```" in call for call in calls))]
 
 
 def terminal_bench(run: Any) -> Count:
@@ -322,6 +440,14 @@ def _each(count: Callable[[Any], Count | None]) -> Callable[[Path, list[str]], l
 
 
 COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
+    "aider": aider,
+    "breakpoint": _each(breakpoint_results),
+    "chat-markdown": chat_markdown,
+    "debug-gym": _each(debug_gym),
+    "docent": _each(docent),
+    "gemini-stream": _each(gemini_stream),
+    "gistpoint": _each(journal),
+    "harbor": _each(harbor),
     "api-log": _each(api_log),
     "atif": _each(atif),
     "chat": _each(chat),
@@ -422,17 +548,36 @@ def _cell(shown: list[int], direct: list[int | None]) -> str:
     return f"{sum(shown)}/{sum(known)}{'' if shown == known else ' ✘'}"
 
 
+def files_below(given: Path) -> Iterator[tuple[Path, str]]:
+    """Yield files with their names in the table."""
+    if given.is_file():
+        yield given, given.name
+    else:
+        yield from ((path, str(path.relative_to(given))) for path in sorted(given.rglob("*")) if path.is_file())
+
+
+def own_files(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Make the runs of the tests, and yield them with those that come with gistpoint."""
+    yield from ((made.path, f"made by the tests: {made.path.name}") for made in make_all(folder))
+    yield from ((path, f"comes with gistpoint: {name}") for path, name in files_below(DEMO_RUNS))
+
+
 def main() -> int:
-    wordy, differs = "-v" in sys.argv, False
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument("-v", action="store_true", help="a line for each run too")
+    parser.add_argument("--own", action="store_true", help="the runs of the tests and of the program too")
+    options, differs = parser.parse_args(), False
     print(LINE.format("file", "format", "runs", "steps", "turns", "calls", "results", "texts", "verdict"))
-    for given in [Path(name) for name in sys.argv[1:] if name != "-v"]:
-        for path in [given] if given.is_file() else sorted(p for p in given.rglob("*") if p.is_file()):
-            name = path.name if given.is_file() else str(path.relative_to(given))
+    with tempfile.TemporaryDirectory() as folder:
+        own = own_files(Path(folder)) if options.own else iter(())
+        for path, name in chain(own, chain.from_iterable(map(files_below, options.paths))):
             found = list(rows_of(path))
             rows = [row for row in found if isinstance(row, Row)]
             lines = [f"{name[-58:]:<58} {told}" for told in found if isinstance(told, str)]
             lines += [line_of(name, rows)] if rows else []
-            lines += [line_of(f"  {row.name.rpartition('#')[2]}", [row]) for row in rows if wordy and len(rows) > 1]
+            lines += [line_of(f"  {row.name.rpartition('#')[2]}", [row]) for row in rows if options.v and len(rows) > 1]
             print("\n".join(lines), flush=True)
             differs = differs or any("✘" in line for line in lines)
     return 1 if differs else 0

@@ -16,6 +16,7 @@ from postgres_server import PostgresServer
 from small_study import do, forecast, participation, solve, take_part
 from sqlalchemy import Connection, event, text
 from study_folders import Machine, declare
+from team_crowd import Crowd
 from team_studies import TeamStudy, contents, serving, team, wrong
 
 from gistpoint.core.study.operations import (
@@ -401,3 +402,17 @@ def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:
     assert (header.attempt_id, header.participant, header.assignment) == (row.id, "P01", step.assignment.id)
     assert isinstance(part.next(), AttemptStep)
     taken.opened.close()
+
+
+def test_a_small_crowd_while_the_server_is_killed(tmp_path: Path) -> None:
+    """The short form of tests/studies/team_study.py."""
+    with serving() as own:
+        crowd = Crowd(tmp_path, own, 2, ("P1", "P2", "P3", "P4"), tasks=4)
+        crowd.begin()
+        with crowd.at_work(kills=1):
+            pass
+        found = crowd.end()
+    assert found.faults == []
+    assert (found.kills, found.attempts) == (1, 12)
+    assert found.attempts_per_task == (3, 3)
+    assert wrong(crowd.organiser.open(crowd.plain_copy(tmp_path / "plain"))) == []

@@ -60,3 +60,18 @@ def test_a_question_whose_spaces_were_stripped_is_one_after_two_blank_lines(hist
     history.write_text(f"{AIDER}\n\n#### and why?\n\nBecause.\n", encoding="utf-8")
     asked, last = list(read_whole(history, SECOND).steps())[-2:]
     assert (asked.actor, asked.text, last.text) == (Actor.USER, "and why?", "Because.")
+
+
+def test_a_notice_lasts_until_its_two_spaces_whatever_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / ".aider.chat.history.md"
+    run = "> ==== test session ====\n1 failed\n\n>    assert x == 1\n\nstats.py:3: \nE  2 != 1\n==== 1 failed ====  \n"
+    commit = "> Applied edit to a.py  \n> Commit abcdef0 fix: mean\n\nThe mean of nothing is nothing.  \n"
+    path.write_text(
+        f"# aider chat started at 2024-08-21 15:16:42\n\n#### /test pytest  \n{run}\nI change it.\n\n{commit}"
+        "\n#### and now?  \n\nDone.\n",
+        encoding="utf-8",
+    )
+    steps = list(read_whole(path).steps())
+    assert [step.text.split("\n")[0] for step in steps if step.actor is Actor.AGENT] == ["I change it.", "Done."]
+    assert steps[2].text.endswith("==== 1 failed ====")
+    assert steps[3].results[0].text.endswith("\n\nThe mean of nothing is nothing.")
