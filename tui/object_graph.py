@@ -188,6 +188,18 @@ def build_services(
     )
 
 
+def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:
+    """Return what shares the annotations of a folder with the chosen store; None if files alone are used."""
+    from gistpoint.sessions.team import FILE as STORE_FILE
+
+    if not (locations.config / STORE_FILE).exists():
+        return None
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.sessions.team.live import LiveAnnotations
+
+    return LiveAnnotations(locations, SystemTime(), folder, reviewer)
+
+
 def build_runner(
     options: argparse.Namespace,
     *,
