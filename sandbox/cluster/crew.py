@@ -231,9 +231,9 @@ class ClusterCrew:
         return self._stop > 0
 
     @property
-    def busy(self) -> int:
-        """The number of jobs that were sent."""
-        return len(self._at_work)
+    def sent(self) -> frozenset[str]:
+        """The keys of the jobs that workers have."""
+        return frozenset(sent.job.key for sent in self._at_work.values())
 
     @property
     def places(self) -> int:
