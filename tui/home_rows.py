@@ -274,7 +274,7 @@ class HomeReader:
         )
 
     def _is_mine(self, summary: AttemptSummary) -> bool:
-        return summary.actor == PERSON and summary.participant == (self._services.enrolment.participant or "")
+        return summary.is_of(self._services.enrolment.participant or "")
 
     def _row(self, task: Task) -> TaskRow:
         """Return the row of a task."""

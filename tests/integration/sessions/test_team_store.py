@@ -293,6 +293,11 @@ def test_the_commands_of_a_store(
     found = json.loads(told)
     assert (found["to_send"]["lines"], found["rights"], found["leases"]) == (0, "owner", {})
     assert run("check") == (0, run("check")[1])
+    ask(server, "UPDATE alembic_version SET version_num = '9999'")
+    for word in ("init", "status", "sync"):
+        code, told = run(word)
+        assert (code, "Install the newer gistpoint" in told) == (2, True), word
+    ask(server, "UPDATE alembic_version SET version_num = '0001'")
     ask(server, "UPDATE events SET line = line || ' ' WHERE seq = 1")
     code, told = run("check", "--json")
     assert (code, {row["kind"] for row in json.loads(told)["differences"]}) == (1, {"line differs", "broken chain"})
