@@ -21,6 +21,7 @@ from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import row_words
 from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_first
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -48,6 +49,8 @@ _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
 _SMALL = 2_000_000
 """The size in bytes up to which a run's index is made at once."""
+_QUICKLY_COUNTED = 16_000_000
+"""The bytes that are counted sooner than their last step is drawn on its own."""
 
 
 class Rank(IntEnum):
@@ -92,22 +95,30 @@ class BegunRun(NamedTuple):
 
 
 def begin(name: str) -> BegunRun | None:
-    """Open a run ahead of its screen and read the steps that it shows at first, as far as that takes no time.
-
-    None if it can't be opened: its screen tells why.
-    """
-    steps: list[Step] = []
+    """Open a run ahead of its screen and read its first steps; None if it can't be opened: its screen tells why."""
     with suppress(UserError):
         document = opener(name)()
-        until = time.monotonic() + _AHEAD_S
-        while len(steps) < _SLICE and document.ensure(len(steps)):
-            steps.append(document.step(len(steps)))
-            if time.monotonic() > until:
-                break
-        else:
-            _index(document, 0)
-        return BegunRun(document, steps)
+        return BegunRun(document, _first_steps(document))
     return None
+
+
+def _first_steps(document: RunDocument) -> list[Step]:
+    """Return the steps that a screen shows at first, as far as reading them takes no time."""
+    steps: list[Step] = []
+    until = time.monotonic() + _AHEAD_S
+    while len(steps) < _SLICE and document.ensure(len(steps)):
+        steps.append(document.step(len(steps)))
+        if time.monotonic() > until:
+            return steps
+    _index(document, 0)
+    return steps
+
+
+def _first_listed(steps: Sequence[Step], format: str) -> int:
+    """Return the first step that is not hidden at first, as far as these, the first ones, tell."""
+    families = [family_of(step, format) for step in steps]
+    hidden = hidden_at_first(format, len(steps), families.count(Family.HARNESS))
+    return next((number for number, family in enumerate(families) if family not in hidden), 0)
 
 
 def _index(document: RunDocument, first: int) -> bool:
@@ -253,6 +264,8 @@ class RunLoader:
         self._jobs = Jobs(owner, "run loader", failed=self._fail)
         self.opened = self.failed = False
         """Whether the run is open; whether something could not be read."""
+        self.first = 0
+        """The step from which the run is shown; known once it is open."""
         self.document: RunDocument | None = None
         self.survey: Survey | None = None
         """Facts of every step; None until the index is complete."""
@@ -265,6 +278,11 @@ class RunLoader:
 
     # Called by the screen
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether steps of the run are still to be counted."""
+        return not self.failed and (self.document is None or not self.document.finished)
+
     def start(self, first: int = 0) -> None:
         """Open the run and read the step `first`."""
         self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
@@ -273,10 +291,9 @@ class RunLoader:
     def go_on(self, begun: BegunRun) -> Step | None:
         """Take over a run that is open, in place of `start`; return its first step."""
         self.document, self.opened = begun.document, True
-        for step in begun.steps:
-            self._remember(step)
+        self._take_first(begun.steps)
         self._jobs.do(lambda job: self._index_first(job, begun.document), priority=Rank.ROWS)
-        return begun.steps[0] if begun.steps else None
+        return begun.steps[self.first] if begun.steps else None
 
     def stop(self) -> None:
         """End the thread after the current slice of work."""
@@ -354,6 +371,8 @@ class RunLoader:
 
     def _open(self, job: Job, first: int) -> None:
         self.document = document = self._opening()
+        if not first:
+            self._take_first(_first_steps(document))
         known = _index(document, first)
         self.opened = True
         job.post(RunOpened(self))
@@ -361,6 +380,12 @@ class RunLoader:
         if not known and first and self._looked_at == first:
             self.want(max(0, document.step_count - 1))
         self._read_on()
+
+    def _take_first(self, steps: Sequence[Step]) -> None:
+        assert self.document is not None
+        self.first = _first_listed(steps, self.document.header.format)
+        for step in steps:
+            self._remember(step)
 
     def _index_first(self, job: Job, document: RunDocument) -> None:
         _index(document, 0)
@@ -402,7 +427,10 @@ class RunLoader:
 
     def _read_last(self, job: Job) -> None:
         document = self.document
-        step = document.last_step() if document is not None and not document.finished else None
+        if document is None or document.finished:
+            return
+        left = document.progress.total - document.progress.done
+        step = document.last_step() if left > _QUICKLY_COUNTED else None
         if step is not None:
             job.post(LastStepRead(self, step))
             time.sleep(_FRAME_S)

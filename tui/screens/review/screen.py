@@ -87,8 +87,7 @@ class ReviewScreen(Screen[None]):
         self.task_title = ""
         """The title of the run's task, if it is known here."""
         self.step: Step | None = None
-        self.hides = settings.blind
-        self._found, self._begun = found, begun
+        self.hides, self._found, self._begun = settings.blind, found, begun
         self.navigation = Navigation(self, self)
         self.search = Search(self, runs, id="review-search-place")
         self.replay, self.gist = ReplayJob(self, self), GistScoring(self, self)
@@ -184,7 +183,7 @@ class ReviewScreen(Screen[None]):
         document = self.loader.document
         assert document is not None
         self.header = document.header
-        self.steps.set_count(max(self.steps.count, document.step_count))
+        self.steps.open_run(max(self.steps.count, document.step_count), self.loader.first)
         self.draw()
         look_further(self, self)
         if self._found is not None:
@@ -253,9 +252,8 @@ class ReviewScreen(Screen[None]):
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):
-            self.app.push_screen(
-                self.settings.screens.runs([self.run_name], self.settings), lambda _: self.dismiss(None)
-            )
+            runs = self.settings.screens.runs([self.run_name], self.settings)
+            self.app.push_screen(runs, lambda _: self.dismiss(None))
             return
         if self.loader.document is None:
             self.header_bar.show(words=error.message)
@@ -340,8 +338,7 @@ class ReviewScreen(Screen[None]):
         document = self.loader.document
         if document is not None:
             survey = self.loader.survey
-            wide = self.has_class("-wide")
-            self.query_one(Ruler).show_run(document.step_count, survey, wide=wide, hides=self.hides)
+            self.query_one(Ruler).show_run(document.step_count, survey, wide=self.has_class("-wide"), hides=self.hides)
             self.steps.know(survey)
             self.draw_title()
 
@@ -359,7 +356,8 @@ class ReviewScreen(Screen[None]):
         if self.navigation.uncounted:
             self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
-        words = [f"step {self.steps.cursor + 1:,} of {total}", *run_words(document, header, hides=self.hides)]
+        known = run_words(document, header, hides=self.hides, wide=self.has_class("-wide"))
+        words = [f"step {self.steps.cursor + 1:,} of {total}", *known]
         fields = run_fields(header, self.review, self.others.place, hides=self.hides, sums=not document.summed_up)
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
@@ -372,10 +370,8 @@ class ReviewScreen(Screen[None]):
         words = self.annotations.words(index)
         self.step_page.say(words)
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
-        if survey is not None:
-            words += survey.words(index)
-        words = [*filter(None, [*words, self.replay.words(index)])]
-        self.pages.note_for("step", "  ".join(words or [self.annotations.hint]))
+        words += [*(survey.words(index) if survey is not None else ()), self.replay.words(index)]
+        self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.annotations.hint]))
 
     def say(self, words: str) -> None:
         """Show a line above the keys; without words there is none."""
@@ -401,19 +397,23 @@ class ReviewScreen(Screen[None]):
         within = self.focused is not None and self.pages in self.focused.ancestors
         self.pages.bring("step")
         self.fill_page()
-        if within:
-            self.set_focus(self.step_page)
+        self.set_focus(self.step_page if within else self.focused)
 
     def fill_page(self, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for this step, or always with `anew`."""
         step, document = self.step, self.loader.document
         if step is not None and document is not None:
-            context = PageContext(document, step.index, self.hides, self.loader, self.replay, self.gist)
-            self.pages.load(context, anew=anew)
+            self.pages.load(
+                PageContext(document, step.index, self.hides, self.loader, self.replay, self.gist), anew=anew
+            )
 
     def action_wrap(self) -> None:
         """Wrap the lines of the page in sight, or scroll them."""
         self.pages.toggle_wrap()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to go to the next run where there is a list of runs."""
+        return len(self.others.names) > 1 if action == "run" else super().check_action(action, parameters)
 
     # Going through the run
 
