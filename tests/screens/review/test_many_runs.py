@@ -155,3 +155,13 @@ async def test_escape_in_the_list_clears_the_filter_and_stays(tmp_path: Path) ->
         await driver.until(lambda: runs.table.count == 3)
         await driver.press("escape")
         await driver.until(lambda: "q closes it" in driver.text())
+
+
+async def test_the_place_of_a_run_stays_in_sight_beside_long_names(tmp_path: Path) -> None:
+    for number in range(2):
+        mini_run(tmp_path / f"{number}.json", TURNS, model="maker/model-of-a-long-name", task="library__library-11138")
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
+        await driver.press("enter")
+        await driver.until(lambda: "run 1 of 2" in driver.text().split("\n")[0])
+        assert "Submitted" in driver.text().split("\n")[0]

@@ -356,7 +356,8 @@ class ReviewScreen(Screen[None]):
         if self.navigation.uncounted:
             self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
-        words = [f"step {self.steps.cursor + 1:,} of {total}", *run_words(document, header, hides=self.hides)]
+        known = run_words(document, header, hides=self.hides, wide=self.has_class("-wide"))
+        words = [f"step {self.steps.cursor + 1:,} of {total}", *known]
         fields = run_fields(header, self.review, self.others.place, hides=self.hides, sums=not document.summed_up)
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
@@ -396,8 +397,7 @@ class ReviewScreen(Screen[None]):
         within = self.focused is not None and self.pages in self.focused.ancestors
         self.pages.bring("step")
         self.fill_page()
-        if within:
-            self.set_focus(self.step_page)
+        self.set_focus(self.step_page if within else self.focused)
 
     def fill_page(self, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for this step, or always with `anew`."""
