@@ -233,6 +233,7 @@ class GistpointApp(BaseApp):
             return
         import getpass
 
+        from gistpoint.tui.object_graph import live_annotations
         from gistpoint.tui.screens.review.screens import Screens
         from gistpoint.tui.screens.review.settings import ReviewSettings
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -29,6 +29,7 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.others import Others, OthersWatch
 from gistpoint.tui.screens.review.loading import known_task, title_known
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, fault_of, solved
 from gistpoint.tui.screens.review.screen import ReviewScreen
@@ -158,6 +159,12 @@ def _filled(
     return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning)
 
 
+def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
+    for review in ReviewStore(folder, SystemTime()).book.states():
+        if review.verdict is not None:
+            yield review.run, review.reviewer, review.verdict.said
+
+
 class RunTable(Table[RunRow]):
     """One row per run; picked ones are marked."""
 
@@ -193,7 +200,14 @@ class RunsScreen(Screen[None]):
         self._listed = False
         self._wrong: QueryError | None = None
         """Why the query in the filter is not one."""
-        self._jobs = Jobs(self, "run list")
+        self._jobs, self._jobs_beside = Jobs(self, "run list"), Jobs(self, "others' reviews")
+        self._watch = (
+            None
+            if settings.live is None
+            else OthersWatch(settings.live, partial(_verdicts, settings.reviews), settings.reviewer)
+        )
+        self._others: Others | None = None
+        """What others of the team do, if a store is chosen."""
 
     def compose(self) -> ComposeResult:
         """Lay out header, rows and filter."""
@@ -207,10 +221,31 @@ class RunsScreen(Screen[None]):
         self.words.display = False
         self.table.focus()
         self.action_reload()
+        if self._watch is not None:
+            self._watch.begin(self._jobs_beside, self._take_others)
+
+    def on_screen_resume(self) -> None:
+        """Tell the team that no run is read now."""
+        if self._settings.live is not None:
+            self._settings.live.reading("")
 
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
+        self._jobs_beside.stop()
+
+    def _take_others(self, others: Others) -> None:
+        """Show who else reads which run, and how the reviewers agree."""
+        self._others = others
+        changed = {
+            name: replace(row, readers=readers)
+            for name, row in self._rows.items()
+            if row.review is not None and (readers := others.readers.get(row.review.run, ())) != row.readers
+        }
+        if changed:
+            self._rows |= changed
+            self.table.show(self._rows.values())
+        self.draw_title()
 
     def take(self, batch: RowBatch) -> None:
         """Show new or updated rows."""
@@ -239,6 +274,7 @@ class RunsScreen(Screen[None]):
             f"{damaged:,} damaged" if damaged else "",
         ]
         note = ", ".join(filter(None, notes)) + (": i" if unread or damaged else "")
+        note = "  ".join(filter(None, [self._others.words if self._others is not None else "", note]))
         framed(table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), note)
         words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
@@ -274,6 +310,8 @@ class RunsScreen(Screen[None]):
 
     def _reviewed(self, _answer: object = None) -> None:
         """Read the runs again of which something was said."""
+        if self._watch is not None:
+            self._watch.changed()
         if self._jobs.busy:
             self.action_reload()
             return
