@@ -37,6 +37,8 @@ _BATCH_S = 0.1
 _SLICE_S = 0.008
 _REST_S = 0.001
 """After each slice a search rests, so that the keyboard need not wait for the interpreter's lock again and again."""
+_DRAWN_S = 0.03
+"""Its rest after it handed over hits, in which they are drawn."""
 SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
     ("everywhere", tuple(TextScope)),
     ("thoughts", (TextScope.THOUGHT,)),
@@ -388,7 +390,8 @@ def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], objec
         now = time.monotonic()
         if count == 1 or now - handed > _BATCH_S:
             job.hand(take, SearchBatch(batch, count, finished=False))
-            batch, handed = [], now
+            time.sleep(_DRAWN_S if batch else _REST_S)
+            batch, handed = [], time.monotonic()
         if now - rested > _SLICE_S:
             job.cancel.check()
             time.sleep(_REST_S)
