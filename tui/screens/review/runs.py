@@ -21,9 +21,8 @@ from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken
 from gistpoint.core.text import plural
-from gistpoint.sessions.annotations.keys import annotated_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
-from gistpoint.sessions.annotations.reviews import ReviewBook
+from gistpoint.sessions.annotations.reviews import ReviewBook, annotated_key
 from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
