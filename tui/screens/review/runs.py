@@ -143,7 +143,7 @@ def _filled(
     title: Callable[[str, bool], str],
     rest: Callable[[object], None],
 ) -> RunRow:
-    from gistpoint.sessions.annotations.keys import annotated_key
+    from gistpoint.sessions.annotations.reviews import annotated_key
     from gistpoint.sessions.annotations.settling import settle
 
     try:
