@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gistpoint.core.attempts.state import AttemptResult, solved_words
+from gistpoint.core.attempts.results import AttemptResult, solved_words
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed
