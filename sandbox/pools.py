@@ -31,7 +31,7 @@ from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
-from gistpoint.sandbox.cluster.crew import connected
+from gistpoint.sandbox.cluster.crew import connected, unfit_workers
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.linting import RuffLinter
@@ -163,13 +163,18 @@ def _watch(listening: Connection, parent: int) -> None:
 def cluster_workers(address: str) -> Iterator[Workers]:
     """Yield the workers of the Dask cluster whose scheduler is at `address`.
 
-    Raises `UserError` if Dask is not installed, `InfrastructureError` if the cluster can't be reached or has no
-    worker.
+    Raises `UserError` if Dask is not installed, `InfrastructureError` if the cluster can't be reached, has no worker,
+    or has one of another version.
     """
     with connected(address) as client:
         cores: int = sum(client.ncores().values())
         if not cores:
             raise InfrastructureError(f"The scheduler at {address} has no worker.", hint=f"dask worker {address}")
+        if unfit := unfit_workers(client):
+            raise InfrastructureError(
+                f"Workers of the cluster at {address} can't work for this machine. {' '.join(unfit)}",
+                hint="Install the same gistpoint and Python everywhere, and start these workers again.",
+            )
         try:
             yield Workers(_Impure(client), cores)
         finally:

@@ -24,7 +24,7 @@ from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
-from gistpoint.sessions.heads import Head, head_path, sync_file, sync_folder
+from gistpoint.sessions.heads import ELSEWHERE, Head, from_elsewhere, head_path, sync_file, sync_folder
 from gistpoint.sessions.journal import (
     JOURNAL,
     JournalListener,
@@ -61,6 +61,8 @@ class AttemptSummary:
     """The head that was kept outside of the journal; None for a journal from another machine or folder."""
     open: bool = False
     """Whether a process has it open for writing."""
+    elsewhere: bool = False
+    """Whether other machines made it and nobody went on with it here."""
 
     @property
     def actor(self) -> str:
@@ -71,6 +73,10 @@ class AttemptSummary:
     def participant(self) -> str:
         """The pseudonym of the person; empty if none was given."""
         return self.state.header.participant or ""
+
+    def is_of(self, participant: str) -> bool:
+        """Whether a person made it: that with the pseudonym, or without one somebody at this machine."""
+        return self.actor == PERSON and self.participant == participant and bool(participant or not self.elsewhere)
 
     @property
     def branch(self) -> str:
@@ -186,6 +192,7 @@ class AttemptStore:
             except BaseException:
                 journal.close()
                 raise
+            (self.root / ELSEWHERE / journal.path.parent.name).unlink(missing_ok=True)
         return self._told(attempt, journal)
 
     def _told(self, attempt: Attempt, journal: JournalWriter) -> OpenAttempt:
@@ -249,7 +256,9 @@ class AttemptStore:
             known = self._known[folder.name] = (versions, _summary(folder))
         summary = known[1]
         ruled = accepted(book, attempt_key(folder.name))
-        return replace(summary, accepted=ruled, open=not summary.state.ended and is_open(folder))
+        opened = not summary.state.ended and is_open(folder)
+        elsewhere = (self.root / ELSEWHERE / folder.name).exists()
+        return replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere)
 
     def summaries(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, the newest first; a damaged one has its problem set instead of raising."""
@@ -268,11 +277,11 @@ class AttemptStore:
         """
         if not self.root.is_dir():
             return
-        book, kept, saved = self._book(), self._outlines_kept(), monotonic()
+        book, kept, saved, elsewhere = self._book(), self._outlines_kept(), monotonic(), from_elsewhere(self.root)
         present = []
         try:
             for name in sorted((entry.name for entry in os.scandir(self.root)), reverse=True):
-                summary = self._outline(name, kept, book)
+                summary = self._outline(name, kept, book, elsewhere)
                 if summary is not None:
                     present.append(name)
                     yield summary
@@ -285,15 +294,16 @@ class AttemptStore:
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
         """Return some attempts as `outlines` does, those that are still there."""
-        book, kept = self._book(), self._outlines_kept()
-        return [s for s in (self._outline(name, kept, book) for name in attempt_ids) if s is not None]
+        book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
+        found = (self._outline(name, kept, book, elsewhere) for name in attempt_ids)
+        return [summary for summary in found if summary is not None]
 
     def _outlines_kept(self) -> Outlines:
         if self._outlines is None:
             self._outlines = Outlines(self.root, self._version)
         return self._outlines
 
-    def _outline(self, name: str, kept: Outlines, book: ReviewBook) -> AttemptSummary | None:
+    def _outline(self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]) -> AttemptSummary | None:
         """Return what lists show of an attempt; None if the folder holds none."""
         folder = self.root / name
         versions = _versions(folder)
@@ -311,7 +321,12 @@ class AttemptStore:
         passes = any(submission.solved for submission in outline.submissions)
         ruled = accepted(book, attempt_key(name)) if passes else None
         shown = self._shown.get(name)
-        if shown is not None and shown[0] is outline and (shown[1].open, shown[1].accepted) == (opened, ruled):
+        state = (opened, ruled, name in elsewhere)
+        if (
+            shown is not None
+            and shown[0] is outline
+            and (shown[1].open, shown[1].accepted, shown[1].elsewhere) == state
+        ):
             return shown[1]
         header = outline.header
         summary = AttemptSummary(
@@ -324,6 +339,7 @@ class AttemptStore:
             outline.problem,
             ruled,
             open=opened,
+            elsewhere=name in elsewhere,
         )
         self._shown[name] = (outline, summary)
         return summary
@@ -333,7 +349,7 @@ class AttemptStore:
         book = self._book()
         of_task = [folder for folder in sorted(self._folders(), reverse=True) if _task_of(folder) == task_id]
         found = (self._read(folder, book) for folder in of_task)
-        return [s for s in found if not s.state.ended and _same_person(s.state.header, enrolment)]
+        return [s for s in found if not s.state.ended and s.is_of(enrolment.participant or "")]
 
     def _book(self) -> ReviewBook:
         return ReviewStore(self._reviews, self._clock).book if self._reviews is not None else ReviewBook()

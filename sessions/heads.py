@@ -15,6 +15,8 @@ from pathlib import Path
 
 HEADS = "heads"
 """The folder, next to those of the attempts, with a file for each."""
+ELSEWHERE = "elsewhere"
+"""The folder, next to those of the attempts, with an empty file for each that was only fetched from other machines."""
 _FORMAT = {"format": "gistpoint.head", "version": 1}
 _BYTES = 256
 """The fixed size of a head, within one sector, so that a new one replaces the old one atomically."""
@@ -29,6 +31,13 @@ class Head:
     """The hash of the event's line, as computed by `journal.line_hash`."""
     since: int = 1
     """The number of the first event that was written while the journal had a head."""
+
+
+def from_elsewhere(root: Path) -> frozenset[str]:
+    """Return the attempts below a folder that other machines made and that nobody went on with here."""
+    with contextlib.suppress(OSError):
+        return frozenset(path.name for path in (root / ELSEWHERE).iterdir())
+    return frozenset()
 
 
 class BrokenHeadError(ValueError):

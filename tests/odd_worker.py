@@ -1,7 +1,8 @@
 """Makes a Dask worker an odd machine, as the environment variable ODD_WORKER says; loaded with `dask worker --preload`.
 
 `old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` takes its time, `dying` is
-killed when it has done its second job and nobody knows, and `lying:KIND,KIND` returns in turn what is not true.
+killed when it has done its second job and nobody knows, and `lying:KIND,KIND` returns in turn what is not true, and of
+a replay none of its calls.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from gistpoint.sessions.journal import encode, journal_in, line_hash  # noqa: E4
 from gistpoint.tui import cluster_work  # noqa: E402
 
 if ODD:
-    honest = cluster_work.attempted
-numbers, kinds = count(1), cycle(KINDS.split(","))
+    honest, honestly_replayed = cluster_work.attempted, cluster_work.replayed
+    numbers, kinds = count(1), cycle(KINDS.split(","))
 
 
 def slowly(order: bytes, archive: bytes) -> bytes:
@@ -96,9 +97,19 @@ def lying(order: bytes, archive: bytes) -> bytes:
     return json.dumps(reply, separators=(",", ":")).encode().replace(b'"result":null', b'"result":' + written)
 
 
+def replayed_otherwise(order: bytes, archive: bytes) -> bytes:
+    reply = json.loads(honestly_replayed(order, archive))
+    if reply["kind"] != "done":
+        return json.dumps(reply).encode()
+    written = json.dumps({**reply["result"], "calls": []}, separators=(",", ":")).encode()
+    reply |= {"sha256": sha256(written).hexdigest(), "result": None}
+    return json.dumps(reply, separators=(",", ":")).encode().replace(b'"result":null', b'"result":' + written)
+
+
 if ODD == "slow":
     cluster_work.attempted = slowly
 if ODD == "dying":
     cluster_work.attempted = dying
 if ODD == "lying":
     cluster_work.attempted = lying
+    cluster_work.replayed = replayed_otherwise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from itertools import accumulate
 from threading import Lock
@@ -45,8 +45,10 @@ class JobDisplay(Protocol):
         """Show a sentence about the whole run."""
         ...
 
-    def draw(self, states: Mapping[str, AttemptState]) -> None:
-        """Take the states of the attempts, by the keys of their jobs, on the main thread."""
+    def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
+        """Take the states of the attempts, by the keys of their jobs, on the main thread; `sent` are the keys of jobs
+        that workers of a cluster have.
+        """
         ...
 
 
@@ -86,7 +88,7 @@ class JobLines:
         """Print a sentence to standard error."""
         print(f"gistpoint: {visible_line(sentence)}", file=sys.stderr, flush=True)
 
-    def draw(self, states: Mapping[str, AttemptState]) -> None:
+    def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
         """Show nothing in between."""
 
 
@@ -132,13 +134,13 @@ class JobTable:
         if self._live is not None:
             self._live.console.print(f"gistpoint: {visible_line(sentence)}", markup=False, highlight=False)
 
-    def draw(self, states: Mapping[str, AttemptState]) -> None:
+    def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
         """Draw the table, unless that was just done."""
         now = time.monotonic()
         if self._live is None or now - self._drawn_at < _DRAW_S:
             return
         self._drawn_at = now
-        self._live.update(self._table(states, *self._live.console.size), refresh=True)
+        self._live.update(self._table(states, frozenset(sent), *self._live.console.size), refresh=True)
 
     def _times(self, ended: int, jobs: int) -> str:
         """Return how long it takes so far, and how long it will at the pace of the jobs that ended."""
@@ -146,14 +148,20 @@ class JobTable:
         left = f", about {duration(round(1000 * passed / done * (jobs - ended)))} left" if done and jobs > ended else ""
         return f"{duration(round(1000 * passed))}{left}."
 
-    def _table(self, states: Mapping[str, AttemptState], width: int, height: int) -> Table:
+    def _table(self, states: Mapping[str, AttemptState], sent: frozenset[str], width: int, height: int) -> Table:
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         jobs = list(self._run.jobs.values())
         rows = [
-            JobRow(number, job, states.get(job.job.key) or AttemptState(), live=job.status is JobStatus.BEGUN)
+            JobRow(
+                number,
+                job,
+                states.get(job.job.key) or AttemptState(),
+                live=job.status is JobStatus.BEGUN,
+                sent=job.job.key in sent,
+            )
             for number, job in enumerate(jobs, start=1)
         ]
         ended = sum(job.status is JobStatus.ENDED for job in jobs)
@@ -184,4 +192,4 @@ def _fitting(width: int) -> list[Column[JobRow]]:
 def _urgency(row: JobRow) -> int:
     """Return the place of a job in a table that has no room for all: those at work first."""
     order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.QUEUED)
-    return order.index(row.job.status)
+    return -1 if row.sent else order.index(row.job.status)

@@ -21,6 +21,8 @@ class JobRow:
     state: AttemptState = field(default_factory=AttemptState)
     live: bool = False
     """Whether a process works on it."""
+    sent: bool = False
+    """Whether a worker of a cluster has it."""
 
     @property
     def begun(self) -> bool:
@@ -56,6 +58,8 @@ def doing(row: JobRow) -> str:
         return _ended(state) + (", mixed" if state.mixed else "")
     if row.job.status is JobStatus.ENDED:
         return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
+    if row.sent:
+        return "on the cluster"
     if has_person(state):
         return "! a person has it"
     if row.job.problem == HANDED_OVER and row.begun:

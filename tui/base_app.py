@@ -178,20 +178,29 @@ class BaseApp(App[object]):
         """Return the screen at the bottom of the stack."""
         raise NotImplementedError
 
-    def _lay_ground(self) -> Screen[Any]:
-        self._ground = self.first_screen()
-        fit_width(self._ground, self.size.width)
-        # Textual would parse every style sheet a second time, for variables that have not changed.
-        self._ground._css_update_count = self._css_update_count
-        draw = self._ground._compositor_refresh
+    def lay_ground(self, screen: Screen[Any]) -> Screen[Any]:
+        """Make a screen, which is about to be shown, the bottom of the stack."""
+        self._ground = screen
+        fit_width(screen, self.size.width)
+        draw = screen._compositor_refresh
 
         def draw_if_shown() -> None:
-            """Draw, unless the app is being mounted: Textual would draw the whole screen, and show nothing of it."""
+            """Draw, unless nothing is to be shown now: Textual would draw the whole screen all the same."""
             if not self._batch_count:
                 draw()
+                self.ground_drawn()
 
-        self._ground._compositor_refresh = draw_if_shown  # type: ignore[method-assign]
-        return self._ground
+        screen._compositor_refresh = draw_if_shown  # type: ignore[method-assign]
+        return screen
+
+    def ground_drawn(self) -> None:
+        """Go on, now that the screen at the bottom was drawn; called each time."""
+
+    def _lay_ground(self) -> Screen[Any]:
+        ground = self.lay_ground(self.first_screen())
+        # Textual would parse every style sheet a second time, for variables that have not changed.
+        ground._css_update_count = self._css_update_count
+        return ground
 
     def pop_screen(self) -> AwaitComplete:
         """Close the top screen; closing the first one ends the program."""

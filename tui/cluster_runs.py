@@ -110,6 +110,8 @@ class ClusterRunner:
         self._on_job = on_job
         self._purse = Purse(max_cost_usd)
         self._orders: dict[str, AttemptOrder] = {}
+        self._tasks: dict[str, Task] = {}
+        """Those that were read and verified once."""
         self.states: dict[str, AttemptState] = {}
         """The attempts that were taken in by this process, by the key of the job."""
         self.stopped_by = ""
@@ -165,7 +167,7 @@ class ClusterRunner:
     def _order(self, state: JobState) -> ClusterJob | None:
         """Return what is sent of a job; None if its attempt needs nothing more."""
         job, journal, cost = state.job, b"", 0.0
-        task = self._ports.task(job.task)
+        task = self._tasks.get(job.task) or self._tasks.setdefault(job.task, self._ports.task(job.task))
         if state.attempt:
             summary = self._ports.attempts.summary(state.attempt)
             if summary.state.ending is not None:
@@ -200,7 +202,7 @@ class ClusterRunner:
         if order.most_usd is not None and self._purse.most_usd is not None:
             self._purse.may_ask(order.job.key, 0.0)
             left = max(0.0, self._purse.most_usd - self._purse.total_usd)
-            share = left / max(1, self._crew.places - self._crew.busy)
+            share = left / max(1, self._crew.places - len(self._crew.sent))
             self._purse.may_ask(order.job.key, share * 0.999)  # so that rounding never passes the limit
             order = msgspec.structs.replace(order, most_usd=order.most_usd + share)
         return msgspec.json.encode(AttemptToMake(tools=self._tools, order=order))
@@ -211,7 +213,7 @@ class ClusterRunner:
         order = self._orders[job.key]
         try:
             delivered = msgspec.json.decode(result, type=DeliveredAttempt)
-            require_true(delivered, order, self.run, self._ports.task(order.job.task))
+            require_true(delivered, order, self.run, self._tasks[order.job.task])
         except msgspec.MsgspecError as error:
             raise ClusterLieError(f"its result is none ({str(error)[:200]})") from error
         except DeliveryError as error:

@@ -179,11 +179,11 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
 
 def _services(sandbox: str, consented: bool) -> Services:
     with _making:
-        return _services_once(sandbox, consented)
+        return _services_once(Locations.of_user(), sandbox, consented)
 
 
 @lru_cache(maxsize=4)
-def _services_once(sandbox: str, consented: bool) -> Services:
+def _services_once(locations: Locations, sandbox: str, consented: bool) -> Services:
     return build_services(argparse.Namespace(sandbox=sandbox or None), consented=consented)
 
 
@@ -194,7 +194,7 @@ def _ports(tools: WorkTools, settings: RunSettings) -> AgentPorts:
     """
     services, written = _services(tools.sandbox, tools.consented), msgspec.json.encode(settings)
     with _making:
-        key = (tools, written)
+        key = (services.locations, tools, written)
         if key not in _ports_made:
             solver = solver_named(services.locations.config, os.environ, settings.model, tools.base_url)
             if solver.host != settings.host:
@@ -207,4 +207,4 @@ def _ports(tools: WorkTools, settings: RunSettings) -> AgentPorts:
         return _ports_made[key]
 
 
-_ports_made: dict[tuple[WorkTools, bytes], AgentPorts] = {}
+_ports_made: dict[tuple[Locations, WorkTools, bytes], AgentPorts] = {}

@@ -274,7 +274,7 @@ class HomeReader:
         )
 
     def _is_mine(self, summary: AttemptSummary) -> bool:
-        return summary.actor == PERSON and summary.participant == (self._services.enrolment.participant or "")
+        return summary.is_of(self._services.enrolment.participant or "")
 
     def _row(self, task: Task) -> TaskRow:
         """Return the row of a task."""
@@ -379,8 +379,9 @@ def _last(row: TaskRow) -> str:
 
 
 def _result(summary: AttemptSummary) -> str:
-    words = standing_words(summary)[2:]
-    return "used up" if words.endswith("used up") else words
+    words = _standing_words(summary)[2:]
+    words = "used up" if words.endswith("used up") else words
+    return f"{words}, branch" if summary.branch else words
 
 
 AnyRow = TypeVar("AnyRow", bound=HomeRow)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from inspect import isawaitable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from textual import events
 from textual.message import Message
@@ -97,8 +96,7 @@ class _GaveWay(Exception):
         self.delay = delay
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(NamedTuple):
     job: Job
     run: Callable[[], None]
     order: int
@@ -278,7 +276,7 @@ class Jobs:
             if waiting.job.cancel.cancelled or self._stopped or (self._finishing and delay):
                 self._forget(waiting.job)
             else:
-                self._waiting.append(replace(waiting, due=time.monotonic() + delay))
+                self._waiting.append(waiting._replace(due=time.monotonic() + delay))
 
     def _next(self) -> _Waiting | None:
         """Wait for the next job; None if the thread is to end."""

@@ -125,7 +125,7 @@ def build_services(
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.tasks import TaskStore
-    from gistpoint.sessions.team.address import FILE as STORE_FILE
+    from gistpoint.sessions.team import FILE as STORE_FILE
     from gistpoint.tui.consent import Consent
     from gistpoint.tui.services import Services, is_our_demo
 

@@ -2,22 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from textual import events
 from textual.screen import Screen
 
 from gistpoint.core.locations import Locations
 from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.screens.review.opening import OpeningRuns
+
+MakeScreen = Callable[[], Screen[None]]
 
 
 class ReviewApp(BaseApp):
     """Shows one screen; the program ends with it."""
 
-    def __init__(self, locations: Locations, first: Callable[[], Screen[None]]) -> None:
-        """`first` makes the screen."""
+    def __init__(self, locations: Locations, load: Callable[[], MakeScreen], names: Sequence[str] = ()) -> None:
+        """`load` imports the screen of the runs with these names, in a thread, and returns what makes it."""
         super().__init__(locations, "screens/review/review.tcss")
-        self._first = first
+        self._load, self._names = load, names
+        self._begun = False
+        self._make: MakeScreen | None = None
+        self._early: list[events.Key] | None = None
+        """The keys that were pressed before there was anything that takes them; None once there is."""
 
     def first_screen(self) -> Screen[None]:
-        """Return the requested screen."""
-        return self._first()
+        """Return the frame of the screen, which follows as soon as that is drawn."""
+        self._begun, self._make, self._early = False, None, []
+        return OpeningRuns(self._names, self._came_back)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the screen has taken the place of its frame."""
+        return self._early is None
+
+    def ground_drawn(self) -> None:
+        """Begin to load once the frame is drawn: before, the two would slow each other down."""
+        if not self._begun and isinstance(self.screen, OpeningRuns):
+            self._begun = True
+            self.in_thread(self._load_screen)
+
+    def _load_screen(self) -> None:
+        make = self._load()
+        self.call_from_thread(self._loaded, make)
+
+    def _loaded(self, make: MakeScreen) -> None:
+        self._make = make
+        self._came_back()
+
+    def _came_back(self) -> None:
+        """Show the screen, unless something is said above its frame."""
+        if self._make is not None and isinstance(self.screen, OpeningRuns):
+            make, self._make = self._make, None
+            self.screen._push_result_callback(self, None)  # `switch_screen` takes one away, and the first has none
+            self.switch_screen(self.lay_ground(make()))
+            self.call_later(self._catch_up)
+
+    async def _catch_up(self) -> None:
+        early, self._early = self._early, None
+        for event in early or ():
+            await self.on_event(event)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keep the keys for the screen that is being opened; the key that ends the program does so."""
+        if self._early is not None and isinstance(event, events.Key) and self._waits(event.key):
+            self._early.append(event)
+        else:
+            await super().on_event(event)
+
+    def _waits(self, key: str) -> bool:
+        bound = self.screen.active_bindings.get(key)
+        return isinstance(self.screen, OpeningRuns) and (bound is None or bound.binding.action != "leave_program")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
 _FOLDER = "gistpoint.tui.screens.review.pages"
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewPage:
+class ReviewPage(NamedTuple):
     """A page of the review screen: its tab, its keys as Textual names them, and its widget, imported at first use."""
 
     name: str

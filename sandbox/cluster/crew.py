@@ -108,6 +108,15 @@ class ClusterWorker:
         return f"{self.address} ({self.host})" if self.host else self.address
 
 
+def unfit_workers(client: Any) -> list[str]:
+    """Return a sentence about each worker of a cluster that can't work for this process, such as one of an older
+    version.
+    """
+    crew = ClusterCrew(client, "", lambda sentence: None)
+    crew._meet(client.nthreads())
+    return [f"{worker.name}: {worker.left_out}." for worker in crew._workers.values() if worker.left_out]
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterJob:
     """A job to be done on some worker."""
@@ -222,9 +231,9 @@ class ClusterCrew:
         return self._stop > 0
 
     @property
-    def busy(self) -> int:
-        """The number of jobs that were sent."""
-        return len(self._at_work)
+    def sent(self) -> frozenset[str]:
+        """The keys of the jobs that workers have."""
+        return frozenset(sent.job.key for sent in self._at_work.values())
 
     @property
     def places(self) -> int:
@@ -312,7 +321,7 @@ class ClusterCrew:
             )
 
     def _leave_out(self, worker: ClusterWorker, reason: str) -> None:
-        worker.left_out = bounded(reason, _MOST_CHARACTERS)
+        worker.left_out = bounded(reason, _MOST_CHARACTERS).rstrip(".")
         self.tell(f"{worker.name} gets no jobs: {worker.left_out}.")
 
     # Jobs
@@ -403,13 +412,14 @@ class ClusterCrew:
                 on_outcome(ClusterOutcome(sent.job, reply.kind, value, worker, message))
 
     def _strike(self, job: ClusterJob, worker: ClusterWorker, what: str) -> None:
-        """Have a job done elsewhere, and leave a worker out to which this happens too often."""
+        """Have a job done elsewhere, and give no more to a worker to which this happens too often."""
         worker.strikes += 1
+        what = what.rstrip(".")
         self._avoid.setdefault(job.key, {})[worker.address] = f"{worker.name} {what}"
         self._again.append(job)
-        self.tell(f"{job.label}: {worker.name} {what}. Another worker does it.")
+        self.tell(f"{job.label}: {worker.name} {what}.")
         if worker.strikes == STRIKES:
-            self._leave_out(worker, f"that happened {STRIKES} times")
+            self._leave_out(worker, f"{STRIKES} jobs came to nothing there, the last since it {what}")
 
     def _drop(self, futures: list[Any]) -> None:
         for future in futures:

@@ -38,6 +38,8 @@ def looks_like(probe: FileProbe) -> tuple[str, str]:
     for beginning, name, hint in _BEGINNINGS:
         if probe.head.startswith(beginning):
             return name, hint
+    if b"\0" in probe.head and not probe.head.strip(b"\0 \t\r\n"):
+        return "zero bytes", "It was not written to its end: its disk was full, or its computer lost power."
     shape = shape_of_json(probe)
     if shape:
         return shape, ""

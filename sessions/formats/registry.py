@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
@@ -36,14 +36,18 @@ def formats() -> tuple[Format, ...]:
 
 @cache
 def _built_in() -> tuple[Format, ...]:
-    found: list[Format] = []
-    for module in pkgutil.iter_modules(folder.__path__):
-        if module.name.startswith("_"):  # what a format needs only once it reads a run
-            continue
-        loaded = importlib.import_module(f"{folder.__name__}.{module.name}")
-        if hasattr(loaded, "FORMAT"):
-            found.append(cast("Format", loaded.FORMAT))
-    return tuple(found)
+    return tuple(format for name in _modules() if (format := _in_module(name)) is not None)
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """Return the names of the modules with formats, and of some without."""
+    names = (module.name for module in pkgutil.iter_modules(folder.__path__))
+    return tuple(name for name in names if not name.startswith("_"))  # what a format needs once it reads a run
+
+
+def _in_module(name: str) -> Format | None:
+    return cast("Format | None", getattr(importlib.import_module(f"{folder.__name__}.{name}"), "FORMAT", None))
 
 
 @cache
@@ -74,6 +78,28 @@ def recognise(probe: FileProbe) -> Format:
     """Return the format with the highest confidence, or that of `read_as`. Raises `NoRunError` if there is none."""
     if _forced:
         return _forced[0]
+    identity = probe.identity
+    known = _recognised.get(identity) if identity is not None else None
+    if known is None:
+        known = _recognised_anew(probe), probe.is_wide
+        if identity is not None:
+            if len(_recognised) >= _MOST_RECOGNISED:
+                _recognised.clear()
+            _recognised[identity] = known
+    elif known[1]:
+        probe.widen()
+    return known[0]
+
+
+_recognised: dict[tuple[str, int, int], tuple[Format, bool]] = {}
+"""The formats of files, and whether it took more of their heads: a run of a list is opened again and again."""
+_MOST_RECOGNISED = 4096
+
+
+def _recognised_anew(probe: FileProbe) -> Format:
+    for format in _named_in(probe):
+        if _confidence(format, probe) >= 1:
+            return format
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
         sure, number = max(sureness, key=lambda pair: pair[0])
@@ -92,17 +118,25 @@ def recognise(probe: FileProbe) -> Format:
     raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=" ".join(hints))
 
 
+def _named_in(probe: FileProbe) -> Iterator[Format]:
+    """Yield the formats whose modules' names begin a string in the file, so that not all have to be imported.
+
+    Importing them all takes as long as drawing a screen.
+    """
+    text = f"{probe.text}{probe.tail.decode('ascii', 'replace')}".replace("-", "_").lower()
+    return filter(None, (_in_module(name) for name in _modules() if f'"{name}' in text))
+
+
 def _confidence(format: Format, probe: FileProbe) -> float:
     """Return the confidence of a format; one of another package that fails recognises nothing."""
-    if format in _built_in():
-        try:
-            return format.sniff(probe)
-        except RecursionError:  # nested deeper than any honest file
-            return 0.0
     try:
         return float(format.sniff(probe))
-    except Exception:  # another package's code; the other formats still read the file
+    except RecursionError:  # nested deeper than any honest file
         return 0.0
+    except Exception:
+        if type(format).__module__.startswith(f"{folder.__name__}."):
+            raise
+        return 0.0  # another package's code; the other formats still read the file
 
 
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:

@@ -188,7 +188,7 @@ class SweAgent(SingleRun):
         if isinstance(steps, list):
             keys = as_dict(steps[0]).keys() if steps else set()
             if len(_STEP_KEYS & keys) >= 2:
-                return 0.95
+                return 1.0 if keys >= _STEP_KEYS else 0.95
             return 0.6 if not steps or "history" in probe.object else 0.2
         attempts = objects(probe.object.get("attempts"))
         if attempts and "trajectory" in attempts[0]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Archive, Blob, SliceBlob
+from gistpoint.sessions.records.archives import Archive, Blob, FileBlob, SliceBlob
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.scanning import CutOffError, DamagedError, RawRecord, Scanner, TooLongError, members
 from gistpoint.sessions.records.values import as_dict, as_list
@@ -52,6 +52,22 @@ class FileProbe:
     def head(self) -> bytes:
         """The first bytes: a quarter of the limit, until `widen` is called."""
         return self.blob.read(0, limits.HEAD if self._wide else limits.HEAD // 4)
+
+    @property
+    def identity(self) -> tuple[str, int, int] | None:
+        """What a plain file is known by as long as nobody writes to it; None for anything else."""
+        if not isinstance(self.blob, FileBlob) or self.parts:
+            return None
+        try:
+            stat = self.blob.path.stat()
+        except OSError:
+            return None
+        return str(self.blob.path), stat.st_size, stat.st_mtime_ns
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether more of the head is read."""
+        return self._wide
 
     def widen(self) -> None:
         """Read more of the head from now on."""

@@ -135,13 +135,16 @@ class Scanner:
         if not self.peek():
             raise CutOffError(self.position)
         start = self.position
-        try:
-            found, end = _DECODER.raw_decode(self._text, self._at)
-            if end < len(self._text) or self._read >= self.end:
-                self._at = end
-                return found, start, self.position
-        except (ValueError, RecursionError):
-            pass
+        while True:
+            try:
+                found, end = _DECODER.raw_decode(self._text, self._at)
+                if end < len(self._text) or self._read >= self.end:
+                    self._at = end
+                    return found, start, self.position
+            except (ValueError, RecursionError):
+                pass
+            if len(self._text) - self._at >= limits.CHUNK or not self._more(start):
+                break
         self.skip()
         end = self.position
         loaded, damage = load_record(self.blob, start, end)

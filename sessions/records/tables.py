@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from gistpoint.sessions.records import limits
-from gistpoint.sessions.records.archives import Blob, BlobFile, BytesBlob, FileBlob, RunFileError
+from gistpoint.sessions.records.archives import Blob, BlobFile, BytesBlob, RunFileError
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, one_record
@@ -114,7 +114,7 @@ class Places:
 
     def of(self, probe: FileProbe) -> dict[str, tuple[int, int, int]]:
         """Return the number, start and end of the known rows of a file, to which `add` adds."""
-        key = _key_of(probe)
+        key = probe.identity
         if key is None:
             return {}
         known = self._files.setdefault(key, {})
@@ -140,7 +140,7 @@ class Places:
             return latest[2]
         if not probe.head.startswith(PARQUET):
             return _row_at(probe, *place)
-        key, wanted = _key_of(probe), place[0]
+        key, wanted = probe.identity, place[0]
         reading, self._reading = self._reading, None
         if key is None or reading is None or reading[0] != key or reading[2] >= wanted:
             found = rows_of(probe)
@@ -149,17 +149,6 @@ class Places:
         row = next((row for row in found if row.number == wanted), None)
         self._reading = None if key is None or row is None else (key, found, wanted)
         return row
-
-
-def _key_of(probe: FileProbe) -> _FileKey | None:
-    """Return what a plain file is known by as long as nobody writes to it."""
-    if not isinstance(probe.blob, FileBlob):
-        return None
-    try:
-        stat = probe.blob.path.stat()
-    except OSError:
-        return None
-    return str(probe.blob.path), stat.st_size, stat.st_mtime_ns
 
 
 def _row_at(probe: FileProbe, number: int, start: int, end: int) -> Row | None:

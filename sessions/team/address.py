@@ -10,9 +10,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from gistpoint.core.errors import UserError, did_you_mean
-
-FILE = "store.toml"
-"""The file in the config folder that names the chosen store; there is none if files alone are used."""
+from gistpoint.sessions.team import FILE
 
 _SCHEMES = ("postgresql", "postgres")
 _OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "service")

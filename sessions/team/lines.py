@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptEnded, AttemptStarted
-from gistpoint.sessions.heads import HEADS, BrokenHeadError, Head, read_head, sync_file
+from gistpoint.sessions.heads import ELSEWHERE, HEADS, BrokenHeadError, Head, read_head, sync_file
 from gistpoint.sessions.journal import JOURNAL, decoded, first_event, is_open, line_hash
 
 _TAIL = 1 << 16
@@ -130,7 +130,7 @@ def head_kept(folder: Path) -> Head | None:
 
 def is_attempt_id(name: str) -> bool:
     """Whether a name from a store can be that of the folder of an attempt, or of a branch of one."""
-    return bool(_ID.fullmatch(name)) and name != HEADS
+    return bool(_ID.fullmatch(name)) and name not in (HEADS, ELSEWHERE)
 
 
 def branch_of(name: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from gistpoint.sessions.heads import Head, HeadFile, head_path, sync_file, sync_folder
+from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, head_path, sync_file, sync_folder
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
 from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.alarms import Alarm
@@ -323,6 +323,9 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
             return 0
         if not seq and header_of(new[0].data) is None:
             return Alarm(attempt, 1, words="the store's first line begins no attempt. It was not fetched.")
+        if not seq:
+            (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
+            (folder.parent / ELSEWHERE / folder.name).touch()
         _append(path, new)
         if head_path(folder).exists():  # what was fetched was not written under the head that is kept here
             HeadFile(folder, Head(new[-1].seq, new[-1].sha256, new[-1].seq + 1)).close()

@@ -222,9 +222,11 @@ class Pusher:
         from gistpoint.sessions.team.mirror import push_attempt
 
         engine = self._reached()
-        for name, each in [*self._open.items()]:
-            if not each.due:
-                continue
+        due = [(name, each) for name, each in [*self._open.items()] if each.due]
+        if not due and self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
+            with reaching(str(self._address)), engine.connect():
+                pass
+        for name, each in due:
             if self._phase is not MirrorPhase.AWAY:
                 self._phase = MirrorPhase.SENDING
             closed, waiting = each.closed, each.waiting

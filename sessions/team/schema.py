@@ -78,7 +78,7 @@ attempts = Table(
     "attempts",
     metadata,
     Column("id", Text, primary_key=True),  # ATTEMPT, or ATTEMPT~MACHINE for the branch of a machine
-    Column("branch_of", Text, ForeignKey("attempts.id")),
+    Column("branch_of", Text),  # no foreign key: a machine may have a branch alone
     Column("task", Text, nullable=False),
     Column("actor", Text, nullable=False),
     Column("participant", Text, nullable=False),

@@ -18,7 +18,7 @@ from gistpoint.sessions.team.lines import branch_of, end_of
 from gistpoint.sessions.team.mirror import ends_there, local_attempts, to_push
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.schema import operations, tasks
-from gistpoint.sessions.team.tasks import local_tasks
+from gistpoint.sessions.team.tasks import has_answer, local_tasks
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -97,10 +97,11 @@ def _waiting(
     clock: TimeSource,
     there: dict[str, tuple[int, str]],
 ) -> tuple[Waiting, Waiting]:
-    mine = local_tasks(TaskStore(locations.tasks)).keys()
+    mine = local_tasks(TaskStore(locations.tasks))
+    whole = {id for id, task in mine.items() if has_answer(task)}
     theirs = set(connection.scalars(select(tasks.c.id)))
     if not store.rights.works:
-        return Waiting(), Waiting(tasks=len(theirs - mine))
+        return Waiting(), Waiting(tasks=len(theirs - mine.keys()))
     unsent = to_push(connection, local_attempts(locations.attempts))
     behind = []
     for name, (seq, _) in there.items():
@@ -116,6 +117,6 @@ def _waiting(
         kept = set(connection.scalars(select(operations.c.op).where(operations.c.folder == folder)))
         new, wanted = new + len(here - kept), wanted + len(kept - here)
     return (
-        Waiting(len(mine - theirs), len(unsent), sum(unsent.values()), new),
-        Waiting(len(theirs - mine), len(behind), sum(behind), wanted),
+        Waiting(len(whole - theirs), len(unsent), sum(unsent.values()), new),
+        Waiting(len(theirs - whole), len(behind), sum(behind), wanted),
     )

@@ -63,8 +63,8 @@ def share_tasks(
         there = {row.id: row for row in connection.execute(select(tasks))}
         kept = _baselines_there(connection) if sends else {}
     root = store.roots[0]
-    missing = [task for id, task in mine.items() if id not in there] if sends else []
-    wanted = sorted(there.keys() - mine.keys())
+    missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
+    wanted = sorted(id for id in there if id not in mine or (sends and not has_answer(mine[id])))
     for number, task in enumerate(missing):
         told(number, len(missing) + len(wanted), task.short_id)
         try:
@@ -100,6 +100,11 @@ def local_tasks(store: TaskStore) -> dict[str, Task]:
         for entry in store.tasks()
         if isinstance(entry, Task) and entry.folder.parent.absolute() == root.absolute()
     }
+
+
+def has_answer(task: Task) -> bool:
+    """Whether a task is whole; one that came without its answer is not sent on."""
+    return (task.folder / ANSWER_FILE).is_file()
 
 
 def fingerprints(task: Task) -> tuple[str, str]:
@@ -148,7 +153,7 @@ def _put(connection: Connection, task: Task, names: Sequence[str], *, secret: bo
 
 def _fetch(connection: Connection, id: str, public: str, answer: str, root: Path) -> None:
     """Unpack a task, verified, into a folder of its id. Raises `UserError`."""
-    if (root / id).exists():
+    if (root / id).exists() and not (answer and (root / id / TASK_FILE).is_file()):
         raise TeamStoreError("A folder of its id is here and can't be read.", hint="Delete it, and sync again.")
     with tempfile.TemporaryDirectory(prefix=".fetching-") as scratch:
         archives = []
@@ -159,7 +164,10 @@ def _fetch(connection: Connection, id: str, public: str, answer: str, root: Path
             task = unpack_task(archives[0], Path(place), *archives[1:])
             if task.id != id:
                 raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
-            task.folder.rename(root / id)
+            if (root / id).exists():  # its public half is here
+                (task.folder / "answer").rename(root / id / "answer")
+            else:
+                task.folder.rename(root / id)
 
 
 def _made(folder: Path) -> Path:
@@ -202,7 +210,7 @@ def _share_baselines(engine: Engine, mine: dict[str, Task], there: dict[tuple[st
         there = _baselines_there(connection)
     for id, name in there:
         task_here = mine.get(id)
-        if task_here is None or name in _baselines_here(task_here) or not (task_here.folder / ANSWER_FILE).is_file():
+        if task_here is None or name in _baselines_here(task_here) or not has_answer(task_here):
             continue
         with engine.begin() as connection:
             row = connection.scalar(select(baselines.c.data).where(baselines.c.task == id, baselines.c.name == name))
@@ -233,7 +241,8 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
     there = {row.id: row for row in connection.execute(select(tasks))}
     kept = _baselines_there(connection)
     for id in sorted(mine.keys() - there.keys()):
-        yield "missing there", Alarm(f"task {id[:12]}", words="the store has none.")
+        if has_answer(mine[id]):
+            yield "missing there", Alarm(f"task {id[:12]}", words="the store has none.")
     for id in sorted(there.keys() - mine.keys()):
         yield "missing here", Alarm(f"task {id[:12]}", words="it is on the store alone.")
     for id, row in sorted(there.items()):
@@ -243,6 +252,8 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
         if id not in mine:
             continue
         task = mine[id]
+        if not has_answer(task):
+            yield "missing here", Alarm(f"task {id[:12]}, answer", words="it is on the store alone.")
         for alarm in _compared(task, row.public_sha256, row.answer_sha256):
             yield "task differs", alarm
         if (tree := sha256_of(task.tree_path)) != task.tree_sha256:

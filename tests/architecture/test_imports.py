@@ -13,6 +13,8 @@ import networkx
 import pytest
 from project_files import ROOT, module_name, source_files
 
+from gistpoint.sessions.team.address import choose
+
 HEAVY = [
     "textual",
     "rich",
@@ -34,6 +36,8 @@ HEAVY = [
     "sqlalchemy",
     "psycopg",
     "alembic",
+    "distributed",
+    "dask",
 ]
 LOADED = """
 import json, sys
@@ -191,6 +195,17 @@ def test_what_needs_no_extra_loads_nothing_of_one(arguments: list[str], tmp_path
         f"assert main({arguments!r}) == 0"
     )
     assert "gistpoint.tui" in loaded
+    assert not loaded & OF_EXTRAS
+
+
+def test_a_store_that_is_chosen_is_loaded_by_the_thread_that_reaches_it(tmp_path: Path) -> None:
+    choose(tmp_path / "config", "postgresql:///team")
+    loaded = loaded_by(
+        f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}\n"
+        "import argparse\n"
+        "from gistpoint.tui.object_graph import build_services\n"
+        "assert build_services(argparse.Namespace()).mirror is not None"
+    )
     assert not loaded & OF_EXTRAS
 
 

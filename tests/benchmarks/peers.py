@@ -48,8 +48,10 @@ from large_runs import NAMES, large_runs
 
 COLUMNS, LINES = 160, 48
 VIEWED: tuple[str, ...] = ("first paint", "first step", "at the end", "step", "worst step", "peak MB")
-QUIET_S, LIMIT_S, OPENING_LIMIT_S = 0.12, 20.0, 90.0
-STEPS = {"obs11": 3}
+QUIET_S, LIMIT_S, OPENING_LIMIT_S = 0.12, 15.0, 90.0
+STEPS = {"obs11": 1}
+"""How many steps are gone if not eight; an inspector takes ten seconds for a step with such a result."""
+NOWHERE = "qqzzqq"
 TITLES = {"small": "small", "mid50": "50 MB", "big210": "210 MB", "obs11": "a result of 11 MB", "nine": "2 GB in nine"}
 EMPTY_APP = """
 from textual.app import App
@@ -201,20 +203,28 @@ def empty_app(environment: dict[str, str]) -> Figures:
 
 
 def looked_through(command: Sequence[str], pattern: str, path: Path, environment: dict[str, str]) -> Figures:
-    """Search for what is nowhere and for `pattern`."""
-    started = time.perf_counter()
-    subprocess.run([*command, "qqzzqq", str(path)], env=environment, stdout=subprocess.DEVNULL, check=False)
-    found = {"no hit": time.perf_counter() - started}
-    started, count, first = time.perf_counter(), 0, 0.0
-    with subprocess.Popen([*command, pattern, str(path)], env=environment, stdout=subprocess.PIPE, bufsize=0) as run:
-        assert run.stdout
-        while told := run.stdout.read(1 << 20):
-            first = first or time.perf_counter() - started
-            count += told.count(b"\n")
-        _, _, used = os.wait4(run.pid, 0)
-        run.returncode = 0
-    rate = count / (time.perf_counter() - started - first)
-    return found | {"first hit": first or MISSING, "hits/s": rate, "search MB": used.ru_maxrss / 1024}
+    """Search for what is nowhere and for `pattern`; in a folder for its first hit alone."""
+    found: Figures = {"search MB": 0.0}
+    for words in (NOWHERE, pattern):
+        started, count, first = time.perf_counter(), 0, 0.0
+        with subprocess.Popen([*command, words, str(path)], env=environment, stdout=subprocess.PIPE, bufsize=0) as run:
+            assert run.stdout
+            while told := run.stdout.read(1 << 20):
+                first = first or time.perf_counter() - started
+                count += told.count(b"\n")
+                if path.is_dir():
+                    run.kill()
+            _, _, used = os.wait4(run.pid, 0)
+            run.returncode = 0
+        taken = time.perf_counter() - started
+        found["search MB"] = max(found["search MB"], used.ru_maxrss / 1024)
+        if words == NOWHERE:
+            found["no hit"] = taken
+            continue
+        found["first hit"] = first or MISSING
+        if path.is_file():
+            found["hits/s"] = count / (taken - first)
+    return found
 
 
 @dataclass(frozen=True)
@@ -238,8 +248,8 @@ def first_text(path: Path) -> str:
 LINE = "  {:<14} {:>11} {:>16}  {}"
 
 
-def show(format: Format, row: str, rounds: list[dict[str, Figures]], starts: list[Figures]) -> None:
-    """Print a row of a format: each figure of ours, of the other program, and their ratio."""
+def show(format: Format, row: str, rounds: list[dict[str, Figures]], starts: list[dict[str, Figures]] | None) -> None:
+    """Print a row of a format: each figure of ours, of the other program, and their ratio; `starts` are small runs."""
     place = format.files[row]
     size = sum(file.stat().st_size for file in ([place] if place.is_file() else place.iterdir()))
     print(f"\n{TITLES[row]}, {format.name} ({size / 1e6:.1f} MB)")
@@ -250,14 +260,10 @@ def show(format: Format, row: str, rounds: list[dict[str, Figures]], starts: lis
     empty = statistics.median(paint for _, paint in paints)
     print(f"  first paint is {spread([ours / paint for ours, paint in paints])} x an empty app's, {empty:.2f} s")
     print(LINE.format("", "gistpoint", "ripgrep", ""))
-    for name in ("no hit", "first hit", "hits/s", "search MB"):
+    for name in rounds[0]["search"]:
         compare(name, "search", "rg", rounds)
-    beyond = [
-        (found["search"]["no hit"] - start["no hit"]) / found["rg"]["no hit"]
-        for found, start in zip(rounds, starts, strict=True)
-        if "rg" in found
-    ]
-    if beyond and starts is not None:
+    pairs = [(one, start["search"]["no hit"]) for one, start in zip(rounds, starts or [], strict=False) if "rg" in one]
+    if beyond := [(one["search"]["no hit"] - start) / one["rg"]["no hit"] for one, start in pairs]:
         print(f"  no hit, beyond start: {spread(beyond)} x ripgrep's time", flush=True)
 
 
@@ -320,8 +326,8 @@ def main() -> None:
         print("\r\x1b[K", end="", file=sys.stderr)
     print(f"Rounds: {options.rounds}. Seconds since the start, or since the key.")
     for format, row in cases:
-        small = measured.get((format.name, "small"), measured[format.name, row])
-        show(format, row, measured[format.name, row], [one["search"] for one in small])
+        starts = measured.get((format.name, "small")) if row != "small" else None
+        show(format, row, measured[format.name, row], starts)
 
 
 def measure(format: Format, row: str, options: argparse.Namespace, environment: dict[str, str]) -> dict[str, Figures]:

@@ -1,6 +1,6 @@
 """Times the program from its start to its first text, beside an empty Textual app and a bare interpreter.
 
-Of an attempt the frame is drawn at once; the brief comes with the clock, once the isolation was probed.
+Of an attempt and of a run the frame is drawn at once. The brief comes with the clock, once the isolation was probed.
 
 usage: python tests/benchmarks/startup.py [RUNS]
 """
@@ -19,6 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from e2e.terminal import Terminal
+
+from gistpoint.core.demo.tasks import recorded_runs
 
 EMPTY_APP = """
 from textual.app import App
@@ -50,6 +52,7 @@ def main(runs: int) -> None:
         program = [sys.executable, "-m", "gistpoint"]
         subprocess.run([*program, "demo"], env=environment, capture_output=True, check=True)
         bare, solve = [sys.executable, "-c", "pass"], [*program, "demo", "dear-tickets"]
+        review = [*program, "review", str(recorded_runs() / "dear-tickets.played.jsonl")]
         rows: dict[str, list[float]] = {}
         for _ in range(runs):
             rows.setdefault("bare interpreter", []).append(
@@ -62,6 +65,8 @@ def main(runs: int) -> None:
                 first_text([sys.executable, "-c", EMPTY_APP], "first text", environment)
             )
             rows.setdefault("home screen", []).append(first_text([*program, "demo"], "Tasks", environment))
+            rows.setdefault("review, its frame", []).append(first_text(review, "Course", environment))
+            rows.setdefault("review, first step", []).append(first_text(review, "step 1 of", environment))
             rows.setdefault("solve, its frame", []).append(first_text(solve, r"F2 Brief", environment))
             rows.setdefault("solve, at work", []).append(first_text(solve, r"tool uses left", environment))
         empty = rows["empty Textual app"]

@@ -46,7 +46,7 @@ class Ground(Screen[None]):
 
 def app_of(screen: Screen[object]) -> ReviewApp:
     """An app that shows one screen."""
-    return ReviewApp(Locations.of_user(), lambda: Ground(screen))
+    return ReviewApp(Locations.of_user(), lambda: lambda: Ground(screen))
 
 
 @dataclass
@@ -91,7 +91,7 @@ async def writing(
     screen = GistScreen(case.attempt, case.clock)
     app = app_of(screen)
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
-        await pilot.pause()
+        await until(pilot, lambda: app.is_open)
         try:
             yield Writing(app, pilot, case, screen)
         finally:
@@ -267,7 +267,9 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
     app = app_of(screen)
     async with app.run_test(size=(120, 40), notifications=True, tooltips=True) as pilot:
         driver = Writing(app, pilot, case, screen)  # type: ignore[arg-type]
-        await driver.until(lambda: "Execution fidelity" in driver.text() and "fidelity 1" in driver.text())
+        await driver.until(
+            lambda: app.is_open and "Execution fidelity" in driver.text() and "fidelity 1" in driver.text()
+        )
         await pilot.press("right_square_bracket")
         await driver.until(lambda: "●+" in driver.text())
         view = app.screen.query_one(ScoredGist)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from textual.binding import Binding
 
@@ -46,8 +46,7 @@ class KeyScope(StrEnum):
     """Keys of the views of code and text: bound by the widgets themselves, under the same ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One binding. `keys` holds alternatives, comma-separated, as Textual names them."""
 
     id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _FREE = (
     "up down left right pageup pagedown home end ctrl+up ctrl+down ctrl+left ctrl+right ctrl+home ctrl+end "
@@ -12,8 +12,7 @@ FREE = frozenset(_FREE.split())
 """Keys with which lists, texts and forms do what they do everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyWord:
+class KeyWord(NamedTuple):
     """What a key is about, wherever it is pressed; `keys` and `bindings` are names with blanks between."""
 
     keys: str

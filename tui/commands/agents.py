@@ -206,7 +206,7 @@ def _on_cluster(options: argparse.Namespace, found: AgentRun, ports: AgentPorts,
         runner = ClusterRunner(
             found, ports, crew, tools, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
         )
-        runner.work(tick=lambda: display.draw(runner.states))
+        runner.work(tick=lambda: display.draw(runner.states, crew.sent))
     return runner
 
 

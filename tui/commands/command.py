@@ -50,11 +50,16 @@ class CommandParser(argparse.ArgumentParser):
 
     def __getattr__(self, name: str) -> Any:
         """Set the parser up: only what that makes can be missing."""
-        named, self._named = self._named, None
-        if named is None:
+        if self._named is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        super().__init__(**{**named, "exit_on_error": False})  # errors come to `parse_known_args`, with their argument
+        self._set_up()
         return getattr(self, name)
+
+    def _set_up(self) -> None:
+        named, self._named = self._named, None
+        if named is not None:
+            # errors come to `parse_known_args`, with their argument
+            super().__init__(**{**named, "exit_on_error": False})
 
     def parse_known_args(self, *args: Any, **named: Any) -> Any:
         """Add the options and parse. A wrong call ends the program, with the usage of this command."""
@@ -74,6 +79,7 @@ class CommandParser(argparse.ArgumentParser):
         """Add the options, unless that is done."""
         load, self.load = self.load, None
         if load is not None:
+            self._set_up()  # it would take back the description
             if self.screen:
                 hold_collection()
             self.set_defaults(run=load()(self))

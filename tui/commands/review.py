@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -67,8 +67,9 @@ def review(options: argparse.Namespace) -> int:
     reviewer = options.reviewer or getpass.getuser()
     replaying = partial(_replay, options)
     judging = partial(_judge, options)
-    first = partial(first_screen, options.paths, locations, reviewer, options.blind, replaying, judging)
-    return ReviewApp(locations, first).run_to_exit_code()
+    names = named_runs(options.paths, locations)
+    load = partial(first_screen, names, locations, reviewer, options.blind, replaying, judging)
+    return ReviewApp(locations, load, names).run_to_exit_code()
 
 
 def _require_there(name: str) -> None:
@@ -105,27 +106,39 @@ def _judge(options: argparse.Namespace, task: Task) -> GistJudge:
     return _services(options).gist_judge_for(task)
 
 
+def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:
+    """Return what names mean: for an attempt or a run of an agent the folders of attempts."""
+    return tuple(found for path in paths for found in _stored(path, locations))
+
+
 def first_screen(
-    paths: list[str],
+    names: Sequence[str],
     locations: Locations,
     reviewer: str,
     blind: bool,
     replaying: Callable[[RunDocument], Replay] | None = None,
     judging: Judging | None = None,
-) -> Screen[None]:
-    """Return the screen of a run if only a file or an attempt was named, else the list."""
+) -> Callable[[], Screen[None]]:
+    """Import the screen of a run if only one is named, else that of the list; return what makes it.
+
+    Of a run the first steps are read ahead, unless that fails: its screen then tells why.
+    """
+    from gistpoint.tui.screens.review.opening import is_one_run
+    from gistpoint.tui.screens.review.screen import ReviewScreen
     from gistpoint.tui.screens.review.screens import Screens
     from gistpoint.tui.screens.review.settings import ReviewSettings
 
-    screens = Screens()
-    settings = ReviewSettings(locations, reviewer, screens, blind, replaying, judging)
-    if len(paths) == 1 and (Path(paths[0]) / "study.toml").is_file():
-        study = Path(paths[0]).absolute()
-        return screens.runs([str(study / "attempts")], replace(settings, blind=True, study=study))
-    paths = [found for path in paths for found in _stored(path, locations)]
-    if len(paths) == 1 and _is_one_run(paths[0]):
-        return screens.run(paths[0], settings)
-    return screens.runs(paths, settings)
+    settings = ReviewSettings(locations, reviewer, Screens(), blind, replaying, judging)
+    if is_one_run(names):
+        from gistpoint.tui.screens.review.loading import begin
+
+        return partial(ReviewScreen, names[0], settings, begun=begin(names[0]))
+    from gistpoint.tui.screens.review.runs import RunsScreen
+
+    if len(names) == 1 and (Path(names[0]) / "study.toml").is_file():
+        study = Path(names[0]).absolute()
+        return partial(RunsScreen, [str(study / "attempts")], replace(settings, blind=True, study=study))
+    return partial(RunsScreen, list(names), settings)
 
 
 def _stored(name: str, locations: Locations) -> list[str]:
@@ -142,18 +155,3 @@ def _stored(name: str, locations: Locations) -> list[str]:
 
     jobs = AgentRunStore(locations.runs).open(name).jobs.values()
     return [str(locations.attempts / state.attempt) for state in jobs if state.attempt] or [name]
-
-
-def _is_one_run(name: str) -> bool:
-    """Whether a name is certainly that of one run: a plain JSON or JSON lines file is opened as such at first."""
-    path = Path(name)
-    if "#" in name and not path.exists():
-        return True
-    if path.is_dir():
-        return (path / "journal.jsonl").is_file()
-    try:
-        with path.open("rb") as file:
-            start = file.read(512).lstrip(b"\xef\xbb\xbf \t\r\n")
-    except OSError:
-        return False
-    return start[:1] in (b"{", b"[")

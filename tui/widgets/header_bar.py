@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.widget import Widget
@@ -15,8 +15,7 @@ _LEAST = 12
 """Characters of the name that are kept beside the first field."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderField:
+class HeaderField(NamedTuple):
     """A named value; `style` is one of Textual's, such as `$text-success`."""
 
     name: str

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -30,8 +29,7 @@ _WRITTEN = {"slash": "/", "backslash": "\\", "at": "@", "minus": "-", "plus": "+
 """Keys whose characters Textual does not find, so that it offers them while they are letters of a field."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownKey:
+class ShownKey(NamedTuple):
     """A key as the line shows it; `tooltip` explains it under the mouse."""
 
     key: str

@@ -22,10 +22,11 @@ TAB = 4
 LONGEST_ROW = 4_000
 """Characters of a row if lines are not wrapped, which bounds the cost of drawing a row."""
 
-_WIDE = re.compile(
-    "[\u1100-\u115f\u2329\u232a\u231a-\u27bf\u2b1b-\u2b55\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe0f\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00016fe0-\U0003ffff]"
+_WIDE = (
+    "[\u1100-\u115f\u2329\u232a\u231a-\u27bf\u2b1b-\u2b55\u2e80-\ua4cf"
+    "\uac00-\ud7a3\uf900-\ufaff\ufe0f\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\U00016fe0-\U0003ffff]"
 )
-"""Characters that may take two cells."""
+"""Characters that may take two cells: a pattern, compiled for the first text that is not plain ASCII."""
 
 _EXACT = 20_000
 """Longer lines that are not plain ASCII are wrapped at a quarter of the width, without measuring each character."""
@@ -78,7 +79,7 @@ class TextLines:
             length = min(longest, self.length(index))
             if length * TAB > widest:
                 part = self.text[starts[index] : starts[index] + length]
-                wide = 0 if part.isascii() else len(_WIDE.findall(part))
+                wide = 0 if part.isascii() else len(re.findall(_WIDE, part))
                 widest = max(widest, length + wide + part.count("\t") * (TAB - 1))
         return widest
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -12,7 +12,9 @@ from textual.reactive import reactive
 
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.line_view import Span
-from gistpoint.tui.widgets.terminal_text import TerminalLine, terminal_lines
+
+if TYPE_CHECKING:
+    from gistpoint.tui.widgets.terminal_text import TerminalLine
 
 LEADS = "→"
 """The sign of a line that leads somewhere."""
@@ -158,5 +160,7 @@ class TextView(CodeView):
         if not self.terminal:
             self._looks = []
             return self._raw
+        from gistpoint.tui.widgets.terminal_text import terminal_lines
+
         self._looks = terminal_lines(self._raw)
         return "\n".join(line.text for line in self._looks)

@@ -12,6 +12,7 @@ from fakes import FakeClock
 from postgres_server import PostgresServer
 from team_machines import TeamMachine, ask
 
+from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.team.mirror import AttemptElsewhereError
@@ -62,7 +63,9 @@ def test_lines_are_sent_while_an_attempt_is_open_and_the_lease_is_given_back(
         two.resume(name, task, mirrored=True)
     opened.close()
     wait_for(lambda: not list((one.locations.data / "to-send").iterdir()))
+    assert [machine.attempts().unfinished(task.id, Enrolment()) != [] for machine in (one, two)] == [True, False]
     again = two.resume(name, task, mirrored=True)
+    assert [summary.elsewhere for summary in two.attempts().outlines()] == [False]
     again.attempt.call("submit_attempt", {"func_code": REPAIR})
     again.close()
     settled(two)
@@ -82,7 +85,8 @@ def test_synchronising_again_changes_nothing(one: TeamMachine, two: TeamMachine)
     assert (two.sync().tasks_fetched, two.sync()) == (1, StoreSync())
     assert [one.check(), two.check()] == [[], []]
     assert one.attempts().summary(next(one.attempts().summaries()).attempt_id).witnessed
-    assert next(two.attempts().summaries()).kept is None
+    (fetched,) = two.attempts().outlines()
+    assert (fetched.elsewhere, fetched.is_of(""), next(two.attempts().summaries()).kept) == (True, False, None)
 
 
 def test_the_store_is_away_for_an_hour(one: TeamMachine, server: PostgresServer) -> None:
@@ -128,16 +132,20 @@ def test_a_machine_that_lost_its_lease_goes_on_in_a_branch(
     one: TeamMachine, two: TeamMachine, server: PostgresServer
 ) -> None:
     task = one.task()
-    opened = one.start(task)
+    opened = one.start(task, mirrored=True)
     name, branch = name_of(opened), f"{name_of(opened)}~{one.name}"
-    one.sync()
-    end_lease(server)
+    settled(one)
     two.sync()
+    end_lease(server)
     elsewhere = two.resume(name, task, mirrored=True)
     settled(two)
     opened.attempt.call("read_file", {"file_path": "README.md"})  # while the other one holds the lease
+    pusher = one.pusher
+    assert pusher is not None
+    wait_for(lambda: pusher.state.branches == (branch,))
+    assert (str(pusher.state), pusher.state.alarms) == ("in a branch", ())
     opened.close()
-    assert one.sync().branches == (branch,)
+    wait_for(lambda: not list((one.locations.data / "to-send").iterdir()))
     elsewhere.attempt.call("submit_attempt", {"func_code": REPAIR})
     elsewhere.close()
     settled(two)

@@ -14,12 +14,14 @@ from builders import REPAIR
 from postgres_server import PostgresServer, running_server
 from team_machines import TeamMachine, as_role, ask, make_schema
 
+from gistpoint.core.errors import CancelledError
 from gistpoint.core.locations import Locations
+from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdict
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, choose
-from gistpoint.sessions.team.syncing import StoreSync
+from gistpoint.sessions.team.syncing import StoreSync, sync
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -128,6 +130,8 @@ def test_a_reader_sees_no_answer(one: TeamMachine, two: TeamMachine, server: Pos
     assert ask(server, "SELECT count(*) FROM public_blobs", "eve") == [(1,)]
     with two.store() as store:
         assert (store.rights, store.rights.works) == ("reader", False)
+    choose(two.locations.config, server.url)  # who becomes a worker gets the rest
+    assert (two.sync().tasks_fetched, two.check()) == (1, [])
 
 
 def test_a_worker_adds_and_changes_no_line(
@@ -150,6 +154,36 @@ def test_a_worker_adds_and_changes_no_line(
     choose(two.locations.config, server.url.replace("owner@", "nobody_here@"))
     with pytest.raises(TeamStoreError, match="may read nothing"):
         two.sync()
+
+
+def test_a_baseline_of_one_machine_reaches_the_others(one: TeamMachine, two: TeamMachine, shared: str) -> None:
+    two.sync()
+    (task,) = two.locations.tasks.iterdir()
+    (baseline,) = (task / "answer" / "baselines").iterdir()
+    other = baseline.with_name("other-none.json")
+    shutil.copy(baseline, other)
+    assert kinds(two) == ["missing there"]
+    two.sync()
+    one.sync()
+    (there,) = one.locations.tasks.iterdir()
+    assert (there / other.relative_to(task)).read_bytes() == other.read_bytes()
+    assert [one.check(), two.check()] == [[], []]
+
+
+def test_a_synchronisation_that_is_stopped_is_finished_by_the_next(
+    one: TeamMachine, two: TeamMachine, shared: str
+) -> None:
+    cancel = CancelToken()
+
+    def stop(progress: RunProgress) -> None:
+        if progress.step == "fetching attempts":
+            cancel.cancel()
+
+    with two.store() as store, pytest.raises(CancelledError):
+        sync(store, two.locations, two.clock, RunContext(cancel, stop))
+    assert kinds(two) == ["missing here"]  # the review; what was fetched before stays
+    two.sync()
+    assert two.check() == []
 
 
 def test_a_dump_is_restored_into_another_server(one: TeamMachine, server: PostgresServer, shared: str) -> None:
@@ -259,6 +293,11 @@ def test_the_commands_of_a_store(
     found = json.loads(told)
     assert (found["to_send"]["lines"], found["rights"], found["leases"]) == (0, "owner", {})
     assert run("check") == (0, run("check")[1])
+    ask(server, "UPDATE alembic_version SET version_num = '9999'")
+    for word in ("init", "status", "sync"):
+        code, told = run(word)
+        assert (code, "Install the newer gistpoint" in told) == (2, True), word
+    ask(server, "UPDATE alembic_version SET version_num = '0001'")
     ask(server, "UPDATE events SET line = line || ' ' WHERE seq = 1")
     code, told = run("check", "--json")
     assert (code, {row["kind"] for row in json.loads(told)["differences"]}) == (1, {"line differs", "broken chain"})

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from gistpoint.core.locations import Locations
-from gistpoint.tui.commands.review import first_screen
+from gistpoint.tui.commands.review import first_screen, named_runs
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import Judging, Replaying
@@ -78,9 +78,10 @@ async def reviewing(
 ) -> AsyncIterator[Reviewing]:
     """Run the app on some paths; it must not crash."""
     locations = Locations.of_user()
-    names = [str(path) for path in paths]
-    app = ReviewApp(locations, lambda: first_screen(names, locations, reviewer, blind, replaying, judging))
+    names = named_runs([str(path) for path in paths], locations)
+    app = ReviewApp(locations, lambda: first_screen(names, locations, reviewer, blind, replaying, judging), names)
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
+        await until(pilot, lambda: app.is_open)
         yield Reviewing(app, pilot)
     told = "\n".join("".join(traceback.format_exception(error)) for error in app.crashes)
     assert not app.crashes, told

@@ -17,6 +17,8 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.records.model import TextScope
 from gistpoint.tui.screens.review.ruler import GUTTER, Ruler
+from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.screen import ReviewScreen
 
 
 def listed(driver: Reviewing) -> list[int]:
@@ -155,10 +157,14 @@ async def test_what_a_harness_floods_a_run_with_is_hidden_at_first(tmp_path: Pat
     path.write_text(json.dumps({"version": 2, "status": "success", "eval": {"task": "t", "model": "m"},
                                 "samples": [sample]}), encoding="utf-8")  # fmt: skip
     async with reviewing(path) as driver:
-        await driver.until_read(0)
-        await driver.until(lambda: "6 hidden: o" in driver.text())
-        await driver.press("semicolon")
-        await driver.until(lambda: "words of the model" in driver.text())
+        assert driver.review.steps.cursor == 4, "it opens on the first step that is listed"
+        await driver.until(lambda: "6 hidden: o" in driver.text() and "words of the model" in driver.text())
+        assert ") Next run" not in driver.text(), "there is no list of runs"
         assert driver.review.steps.row_count == driver.review.steps.count - 6
         await driver.press("alt+h")
         assert driver.review.steps.row_count == driver.review.steps.count
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 1)
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        await driver.until_read(4)

@@ -52,6 +52,19 @@ async def test_the_next_run_is_shown_on_the_same_page_and_back(tmp_path: Path) -
         assert runs.table.chosen.name.endswith("b.traj.json"), "the row of the run that was open last"
 
 
+async def test_a_list_is_completed_once_the_run_above_it_was_read(tmp_path: Path) -> None:
+    three(tmp_path)
+    async with reviewing(tmp_path) as driver:
+        runs = driver.on(RunsScreen)
+        await driver.until(lambda: runs.table.count)
+        await driver.press("enter")
+        await driver.until_on(ReviewScreen)
+        await in_sight(driver, "a", 0)
+        await driver.until_surveyed()
+        assert not driver.review.loader.is_reading
+        await driver.until(lambda: all(row.header.step_count for row in runs.table.shown) and runs.table.count == 3)
+
+
 async def test_runs_open_at_the_milestone_that_was_asked_for(tmp_path: Path) -> None:
     three(tmp_path)
     async with reviewing(tmp_path) as driver:
@@ -142,3 +155,13 @@ async def test_escape_in_the_list_clears_the_filter_and_stays(tmp_path: Path) ->
         await driver.until(lambda: runs.table.count == 3)
         await driver.press("escape")
         await driver.until(lambda: "q closes it" in driver.text())
+
+
+async def test_the_place_of_a_run_stays_in_sight_beside_long_names(tmp_path: Path) -> None:
+    for number in range(2):
+        mini_run(tmp_path / f"{number}.json", TURNS, model="maker/model-of-a-long-name", task="library__library-11138")
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
+        await driver.press("enter")
+        await driver.until(lambda: "run 1 of 2" in driver.text().split("\n")[0])
+        assert "Submitted" in driver.text().split("\n")[0]

@@ -184,6 +184,7 @@ async def test_every_format_opens_and_every_step_can_be_shown(tmp_path: Path) ->
                 await driver.until(lambda driver=driver: driver.review.step is not None)
             await driver.until(lambda driver=driver, count=count: driver.review.steps.count == count)
             driver.review.steps.action_list(EVERY)
+            driver.review.steps.action_edge(-1)
             for index in range(count):
                 await driver.until(lambda driver=driver, index=index: driver.review.step.index == index)
                 await driver.press("right_square_bracket")

@@ -118,6 +118,7 @@ def test_a_file_that_nobody_knows_says_what_it_looks_like(tmp_path: Path, capsys
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
         ("words".encode("utf-16"), "UTF-16 text", "Convert it to UTF-8"),
         (b"\1\2\0\3", "binary data", "--as FORMAT"),
+        (b"\0" * 9, "zero bytes", "not written to its end"),
         (b"[1, 2]", "a JSON array", "--as FORMAT"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -166,7 +167,8 @@ def test_a_folder_tells_of_the_runs_that_it_has_no_reader_for(
     out, error = capsys.readouterr()
     assert "good.json" in out
     assert "messages of LangChain" in error
-    assert "notes.json" not in error
+    assert "notes.json is in no format that is known here" in error
+    assert "2 files not read" in error
 
 
 def test_a_format_can_be_forced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

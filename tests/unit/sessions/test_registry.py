@@ -153,7 +153,7 @@ def test_one_file_is_a_format_that_lists_searches_and_reviews_know(
 ) -> None:
     (tmp_path / "haiku.py").write_text(HAIKU)
     monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
-    for known in (registry.formats, registry._built_in):
+    for known in (registry.formats, registry._built_in, registry._modules):
         known.cache_clear()
     try:
         path = tmp_path / "pond"
@@ -168,6 +168,15 @@ def test_one_file_is_a_format_that_lists_searches_and_reviews_know(
         assert [hit.step for hit in search_document(document, Query("frog"))] == [1]
         assert read == [1]
     finally:
-        for known in (registry.formats, registry._built_in):
+        for known in (registry.formats, registry._built_in, registry._modules):
             known.cache_clear()
         sys.modules.pop(f"{folder.__name__}.haiku", None)
+
+
+def test_a_file_that_was_written_anew_is_recognised_anew(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    messages = [{"role": role, "content": "Hello."} for role in ("user", "assistant")]
+    path.write_text(json.dumps({"messages": messages}))
+    assert [open_run(path).format.name for _ in range(2)] == ["chat"] * 2
+    path.write_text(json.dumps({"messages": messages, "trajectory_format": "mini-swe-agent-1"}))
+    assert open_run(path).format.name == "mini-swe-agent"

@@ -17,6 +17,7 @@ def test_a_command_loads_its_options_only_when_it_is_called(capsys: pytest.Captu
     def options(name: str) -> Handler:
         def add(parser: argparse.ArgumentParser) -> Handler:
             loaded.append(name)
+            parser.description = f"Does {name} and returns a number."
             parser.add_argument("--count", type=int, default=1)
             return lambda options: int(options.count)
 
@@ -32,6 +33,9 @@ def test_a_command_loads_its_options_only_when_it_is_called(capsys: pytest.Captu
     assert loaded == []
     parsed = top.parse_args(["things", "count", "--count", "3"])
     assert (parsed.run(parsed), loaded) == (3, ["count"])
+    with pytest.raises(SystemExit):
+        top.parse_args(["things", "drop", "--help"])
+    assert "Does drop and returns a number." in capsys.readouterr().out
 
 
 def subcommands(parser: CommandParser, line: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

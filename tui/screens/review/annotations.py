@@ -196,7 +196,7 @@ class ReviewAnnotations:
             return
         self._changed(review)
         stopped = self._place_of(review.stopped)
-        if resumes and stopped is not None and not view.steps.cursor:
+        if resumes and stopped is not None and view.steps.cursor == view.loader.first:
             view.steps.set_count(max(view.steps.count, stopped + 1))
             view.steps.cursor = stopped
             view.say(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")

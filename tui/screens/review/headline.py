@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gistpoint.core.text import shortened
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import about, money
@@ -14,9 +15,15 @@ if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
 
 
-def run_words(document: RunDocument, header: Run, *, hides: bool) -> list[str]:
+_NARROW = 20
+"""Characters of the model's name in a small terminal."""
+
+
+def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) -> list[str]:
     """Return who made a run, how it ended, and the first thing that is missing of it."""
-    words = ["model hidden"] if hides else [solver_words(header), header.verdict or header.exit_status]
+    solver = solver_words(header)
+    solver = solver if wide else shortened(solver, _NARROW)
+    words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status]
     missing = document.warnings
     if missing:
         words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -21,6 +21,7 @@ from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import row_words
 from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_first
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -40,12 +41,16 @@ _BREATH_S = 0.001
 _FRAME_S = 0.05
 """The time left to the screen to draw the last step before all others are counted."""
 _REPORT_S = 0.5
+_AHEAD_S = 0.02
+"""The time that reading a run ahead of its screen takes, and that of one step."""
 _ROWS = 2_000
 _SLICE = 48
 _SHORTEST_ID = 12
 _OUR_ID = re.compile("[0-9a-f]{64}")
 _SMALL = 2_000_000
 """The size in bytes up to which a run's index is made at once."""
+_QUICKLY_COUNTED = 16_000_000
+"""The bytes that are counted sooner than their last step is drawn on its own."""
 
 
 class Rank(IntEnum):
@@ -82,8 +87,51 @@ def opener(name: str) -> Callable[[], RunDocument]:
     return opening
 
 
-@dataclass(frozen=True, slots=True)
-class RowFact:
+class BegunRun(NamedTuple):
+    """A run that is open, and its first steps."""
+
+    document: RunDocument
+    steps: Sequence[Step]
+
+
+def begin(name: str) -> BegunRun | None:
+    """Open a run ahead of its screen and read its first steps; None if it can't be opened: its screen tells why."""
+    with suppress(UserError):
+        document = opener(name)()
+        return BegunRun(document, _first_steps(document))
+    return None
+
+
+def _first_steps(document: RunDocument) -> list[Step]:
+    """Return the steps that a screen shows at first, as far as reading them takes no time."""
+    steps: list[Step] = []
+    until = time.monotonic() + _AHEAD_S
+    while len(steps) < _SLICE and document.ensure(len(steps)):
+        steps.append(document.step(len(steps)))
+        if time.monotonic() > until:
+            return steps
+    _index(document, 0)
+    return steps
+
+
+def _first_listed(steps: Sequence[Step], format: str) -> int:
+    """Return the first step that is not hidden at first, as far as these, the first ones, tell."""
+    families = [family_of(step, format) for step in steps]
+    hidden = hidden_at_first(format, len(steps), families.count(Family.HARNESS))
+    return next((number for number, family in enumerate(families) if family not in hidden), 0)
+
+
+def _index(document: RunDocument, first: int) -> bool:
+    """Index the run to a step and a little further, a small one whole; return whether there is that step."""
+    known = document.ensure(first)
+    if document.progress.total <= _SMALL:
+        document.build()
+    else:
+        document.ensure(first + _SLICE)
+    return known
+
+
+class RowFact(NamedTuple):
     """The content of a row of the step list."""
 
     kind: StepKind
@@ -166,8 +214,7 @@ class IndexGrew(Message):
         return isinstance(message, IndexGrew)
 
 
-@dataclass(frozen=True, slots=True)
-class KnownTask:
+class KnownTask(NamedTuple):
     """The task and the tree at the start of a run, None if not in the store, and the functions to be repaired."""
 
     tree: SourceTree | None = None
@@ -217,6 +264,8 @@ class RunLoader:
         self._jobs = Jobs(owner, "run loader", failed=self._fail)
         self.opened = self.failed = False
         """Whether the run is open; whether something could not be read."""
+        self.first = 0
+        """The step from which the run is shown; known once it is open."""
         self.document: RunDocument | None = None
         self.survey: Survey | None = None
         """Facts of every step; None until the index is complete."""
@@ -229,10 +278,22 @@ class RunLoader:
 
     # Called by the screen
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether steps of the run are still to be counted."""
+        return not self.failed and (self.document is None or not self.document.finished)
+
     def start(self, first: int = 0) -> None:
         """Open the run and read the step `first`."""
         self._jobs.do(lambda job: self._open(job, first), priority=Rank.OPEN)
         self.want(first)
+
+    def go_on(self, begun: BegunRun) -> Step | None:
+        """Take over a run that is open, in place of `start`; return its first step."""
+        self.document, self.opened = begun.document, True
+        self._take_first(begun.steps)
+        self._jobs.do(lambda job: self._index_first(job, begun.document), priority=Rank.ROWS)
+        return begun.steps[self.first] if begun.steps else None
 
     def stop(self) -> None:
         """End the thread after the current slice of work."""
@@ -310,17 +371,26 @@ class RunLoader:
 
     def _open(self, job: Job, first: int) -> None:
         self.document = document = self._opening()
-        small = document.progress.total <= _SMALL
-        known = document.ensure(first)
-        if small:
-            document.build()
-        else:
-            document.ensure(first + _SLICE)
+        if not first:
+            self._take_first(_first_steps(document))
+        known = _index(document, first)
         self.opened = True
         job.post(RunOpened(self))
         self._used_at = time.monotonic()
         if not known and first and self._looked_at == first:
             self.want(max(0, document.step_count - 1))
+        self._read_on()
+
+    def _take_first(self, steps: Sequence[Step]) -> None:
+        assert self.document is not None
+        self.first = _first_listed(steps, self.document.header.format)
+        for step in steps:
+            self._remember(step)
+
+    def _index_first(self, job: Job, document: RunDocument) -> None:
+        _index(document, 0)
+        self._report(job, at_once=True)
+        self.wait()
         self._read_on()
 
     def _read(self, job: Job, index: int) -> None:
@@ -357,7 +427,10 @@ class RunLoader:
 
     def _read_last(self, job: Job) -> None:
         document = self.document
-        step = document.last_step() if document is not None and not document.finished else None
+        if document is None or document.finished:
+            return
+        left = document.progress.total - document.progress.done
+        step = document.last_step() if left > _QUICKLY_COUNTED else None
         if step is not None:
             job.post(LastStepRead(self, step))
             time.sleep(_FRAME_S)

@@ -70,8 +70,6 @@ class OtherRuns:
 
     def end_words(self, by: int) -> str:
         """Say that there is no next or previous run."""
-        if self._view.run_name not in self.names or len(self.names) < 2:
-            return "There is no other run in the list: open several files or a folder."
         return f"This is the {'last' if by > 0 else 'first'} of {len(self.names):,} runs."
 
     @property

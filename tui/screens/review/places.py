@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -91,7 +90,7 @@ class PlacesScreen(Screen[None]):
             self._jobs.cancel()
             framed(self.table, "Places")
             return
-        wanted = replace(message.wanted, runs=tuple(self._runs))
+        wanted = message.wanted._replace(runs=tuple(self._runs))
         self._wanted = wanted
         framed(self.table, "Places …")
         self._jobs.do(lambda job: self._search(job, wanted), self._found, key="search")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.keys import shown_key
 from gistpoint.tui.review_pages import PAGES
+from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.pages import Pages
 
 if TYPE_CHECKING:
@@ -104,3 +105,9 @@ class RunPages(Pages):
                     self.note_for(name, widget.fill(content))
 
         context.loader.want_page(read, fill)
+
+    def toggle_wrap(self) -> None:
+        """Wrap the lines of the page in sight, or scroll them."""
+        views = self.made[self.current].walk_children(LineView, with_self=True)
+        if (view := next((view for view in views if view.size), None)) is not None:
+            view.action_toggle_wrap()

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # Reading
 
 _BATCH_S = 0.1
-_REST_S = 0.002
+_REST_S, _PAUSE_S = 0.002, 0.05
 _TOLD = 200
 """Files that were not read that are named."""
 
@@ -59,10 +59,17 @@ class RowBatch:
     listed: bool = True
 
 
-def read_rows(job: Job, paths: Sequence[str], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
+def read_rows(
+    job: Job,
+    paths: Sequence[str],
+    settings: ReviewSettings,
+    take: Callable[[RowBatch], object],
+    is_second: Callable[[], bool],
+) -> None:
     """Read a list in a job: all headers first, then the runs in full for the other columns, small runs first.
 
-    `take` gets the rows in batches on the UI thread. Raises `UserError`.
+    `take` gets the rows in batches on the UI thread. Nothing is read in full while `is_second`: two threads that read
+    take each other's time. Raises `UserError`.
     """
     every: list[RunRow] = []
     headers = (
@@ -74,7 +81,7 @@ def read_rows(job: Job, paths: Sequence[str], settings: ReviewSettings, take: Ca
         time.sleep(_REST_S)
     job.hand(take, RowBatch(()))
     book = ReviewStore(settings.reviews, SystemTime()).book
-    _fill(job, sorted((row for row in every), key=lambda row: row.listed.size), book, settings, take)
+    _fill(job, sorted((row for row in every), key=lambda row: row.listed.size), book, settings, take, is_second)
 
 
 def read_again(job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
@@ -92,11 +99,21 @@ def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
 
 
 def _fill(
-    job: Job, rows: Iterable[RunRow], book: ReviewBook, settings: ReviewSettings, take: Callable[[RowBatch], object]
+    job: Job,
+    rows: Iterable[RunRow],
+    book: ReviewBook,
+    settings: ReviewSettings,
+    take: Callable[[RowBatch], object],
+    is_second: Callable[[], bool] = lambda: False,
 ) -> None:
+    def rest(_: object) -> None:
+        while is_second():
+            job.cancel.check()
+            time.sleep(_PAUSE_S)
+
     title = cache(partial(_title, locations=settings.locations))
     known = (row for row in rows if row.listed.header is not None)
-    for batch in _batches((_filled(row, book, settings, job.cancel, title) for row in known), 2 * _BATCH_S):
+    for batch in _batches((_filled(row, book, settings, job.cancel, title, rest) for row in known), 2 * _BATCH_S):
         job.hand(take, RowBatch(batch))
 
 
@@ -116,11 +133,17 @@ def _title(task: str, ended: bool, *, locations: Locations) -> str:
 
 
 def _filled(
-    row: RunRow, book: ReviewBook, settings: ReviewSettings, cancel: CancelToken, title: Callable[[str, bool], str]
+    row: RunRow,
+    book: ReviewBook,
+    settings: ReviewSettings,
+    cancel: CancelToken,
+    title: Callable[[str, bool], str],
+    rest: Callable[[object], None],
 ) -> RunRow:
     try:
+        rest(row)
         document = open_run(row.name, known=row.listed.format)
-        document.build(cancel=cancel)
+        document.build(rest, cancel)
         key = annotated_key(document, book)
         header = settle(document, book, key).header
         review = book.review(key, settings.reviewer)
@@ -372,7 +395,12 @@ class RunsScreen(Screen[None]):
         """Read the list again."""
         paths, settings = self._paths, self._settings
         self._unread, self._profiles = {}, None
-        self._jobs.do(lambda job: read_rows(job, paths, settings, self.take), key="runs")
+        app = self.app
+
+        def is_second() -> bool:
+            return any(isinstance(screen, ReviewScreen) and screen.loader.is_reading for screen in app.screen_stack)
+
+        self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")
 
     def action_back(self) -> None:
         """Clear the query, then go back to where one came from; never out of the program."""

@@ -15,13 +15,14 @@ from textual.widgets import Input
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import Run, Step
-from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.base_app import WIDE
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.families import Family
+from gistpoint.tui.screens.review.further import look_further
 from gistpoint.tui.screens.review.gist_scoring import GistScoring
 from gistpoint.tui.screens.review.headline import run_fields, run_words
 from gistpoint.tui.screens.review.loading import (
+    BegunRun,
     IndexGrew,
     LastStepRead,
     RowsRead,
@@ -30,11 +31,8 @@ from gistpoint.tui.screens.review.loading import (
     RunRewritten,
     SeveralRunsError,
     StepRead,
-    check_format,
-    is_our_id,
     opener,
     short_task,
-    title_known,
 )
 from gistpoint.tui.screens.review.navigation import Navigation, Player
 from gistpoint.tui.screens.review.other_runs import OtherRuns, ReadyRuns
@@ -48,13 +46,13 @@ from gistpoint.tui.screens.review.step_view import StepPage
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
+    from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.tui.screens.review.annotations import ReviewAnnotations
 
 Answer = TypeVar("Answer")
@@ -71,25 +69,28 @@ class ReviewScreen(Screen[None]):
     SCOPES = (KeyScope.REVIEW,)
 
     def __init__(
-        self, name: str, settings: ReviewSettings, *, runs: tuple[str, ...] = (), found: FoundHits | None = None
+        self,
+        name: str,
+        settings: ReviewSettings,
+        *,
+        runs: tuple[str, ...] = (),
+        found: FoundHits | None = None,
+        begun: BegunRun | None = None,
     ) -> None:
         """`runs` are the names of the list it was chosen from; `found` are hits to continue from."""
         super().__init__()
         self.run_name, self.settings = name, settings
-        self.loader = self._new_loader(name)
-        self._ready = ReadyRuns(self._new_loader)
+        self.loader, self._ready = self._new_loader(name), ReadyRuns(self._new_loader)
         self.header: Run | None = None
         self._summed_up: RunDocument | None = None
         """The run whose header was read when it was complete."""
         self.task_title = ""
         """The title of the run's task, if it is known here."""
         self.step: Step | None = None
-        self.hides = settings.blind
-        self._found = found
+        self.hides, self._found, self._begun = settings.blind, found, begun
         self.navigation = Navigation(self, self)
         self.search = Search(self, runs, id="review-search-place")
-        self.replay = ReplayJob(self, self)
-        self.gist = GistScoring(self, self)
+        self.replay, self.gist = ReplayJob(self, self), GistScoring(self, self)
         self.annotations: ReviewAnnotations | None = None
         """The annotations of the run; None while they are being read."""
         self._early = ""
@@ -110,12 +111,19 @@ class ReviewScreen(Screen[None]):
         """Open the run."""
         self.steps.facts = self.loader.rows
         self.steps.focus()
-        self.loader.start()
+        if self._begun is None:
+            self.loader.start()
+        else:
+            self.steps.together.hold()  # until all panes know their sizes
+            self.step = self.loader.go_on(self._begun)
+            self.show_run()
+            self.show_step()
         self.set_interval(_FOLLOW_S, self.navigation.look_for_growth)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay steps and pages out in a row if there is room; the screen gets its class for the width later."""
         self.query_one(Splits).turn(vertical=event.size.width < WIDE)
+        self.call_later(self.call_later, self.steps.together.release)
 
     def on_unmount(self) -> None:
         """Stop everything that runs."""
@@ -175,13 +183,9 @@ class ReviewScreen(Screen[None]):
         document = self.loader.document
         assert document is not None
         self.header = document.header
-        self.steps.set_count(max(self.steps.count, document.step_count))
+        self.steps.open_run(max(self.steps.count, document.step_count), self.loader.first)
         self.draw()
-        self.gist.look_for_gist()
-        self.loader.do(self._title, self._titled, later=True)
-        if self.annotations is None:
-            self.loader.do(lambda: self._read_annotations(document), self._annotations_read, later=True)
-            self.loader.do(lambda: check_format(document), later=True)
+        look_further(self, self)
         if self._found is not None:
             self.search.go_on_from(self._found)
             self._found = None
@@ -248,9 +252,8 @@ class ReviewScreen(Screen[None]):
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):
-            self.app.push_screen(
-                self.settings.screens.runs([self.run_name], self.settings), lambda _: self.dismiss(None)
-            )
+            runs = self.settings.screens.runs([self.run_name], self.settings)
+            self.app.push_screen(runs, lambda _: self.dismiss(None))
             return
         if self.loader.document is None:
             self.header_bar.show(words=error.message)
@@ -325,22 +328,17 @@ class ReviewScreen(Screen[None]):
 
     # Drawing
 
-    def _title(self) -> str:
-        header = self.header
-        return title_known(header, self.loader.task) if header is not None and is_our_id(header.task) else ""
-
-    def _titled(self, title: str) -> None:
-        if title:
-            self.task_title = title
-            self.draw_title()
+    def titled(self, title: str) -> None:
+        """Show the title of the run's task; it is empty if not known."""
+        self.task_title = title
+        self.draw_title()
 
     def draw(self) -> None:
         """Show how much of the run is known."""
         document = self.loader.document
         if document is not None:
             survey = self.loader.survey
-            wide = self.has_class("-wide")
-            self.query_one(Ruler).show_run(document.step_count, survey, wide=wide, hides=self.hides)
+            self.query_one(Ruler).show_run(document.step_count, survey, wide=self.has_class("-wide"), hides=self.hides)
             self.steps.know(survey)
             self.draw_title()
 
@@ -358,7 +356,8 @@ class ReviewScreen(Screen[None]):
         if self.navigation.uncounted:
             self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
-        words = [f"step {self.steps.cursor + 1:,} of {total}", *run_words(document, header, hides=self.hides)]
+        known = run_words(document, header, hides=self.hides, wide=self.has_class("-wide"))
+        words = [f"step {self.steps.cursor + 1:,} of {total}", *known]
         fields = run_fields(header, self.review, self.others.place, hides=self.hides, sums=not document.summed_up)
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
@@ -371,10 +370,8 @@ class ReviewScreen(Screen[None]):
         words = self.annotations.words(index)
         self.step_page.say(words)
         words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
-        if survey is not None:
-            words += survey.words(index)
-        words = [*filter(None, [*words, self.replay.words(index)])]
-        self.pages.note_for("step", "  ".join(words or [self.annotations.hint]))
+        words += [*(survey.words(index) if survey is not None else ()), self.replay.words(index)]
+        self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.annotations.hint]))
 
     def say(self, words: str) -> None:
         """Show a line above the keys; without words there is none."""
@@ -400,22 +397,23 @@ class ReviewScreen(Screen[None]):
         within = self.focused is not None and self.pages in self.focused.ancestors
         self.pages.bring("step")
         self.fill_page()
-        if within:
-            self.set_focus(self.step_page)
+        self.set_focus(self.step_page if within else self.focused)
 
     def fill_page(self, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for this step, or always with `anew`."""
         step, document = self.step, self.loader.document
         if step is not None and document is not None:
-            context = PageContext(document, step.index, self.hides, self.loader, self.replay, self.gist)
-            self.pages.load(context, anew=anew)
+            self.pages.load(
+                PageContext(document, step.index, self.hides, self.loader, self.replay, self.gist), anew=anew
+            )
 
     def action_wrap(self) -> None:
         """Wrap the lines of the page in sight, or scroll them."""
-        page = self.pages.made[self.pages.current]
-        shown = (view for view in page.walk_children(LineView, with_self=True) if view.size)
-        if (view := next(shown, None)) is not None:
-            view.action_toggle_wrap()
+        self.pages.toggle_wrap()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to go to the next run where there is a list of runs."""
+        return len(self.others.names) > 1 if action == "run" else super().check_action(action, parameters)
 
     # Going through the run
 
@@ -496,14 +494,8 @@ class ReviewScreen(Screen[None]):
 
     # Annotations
 
-    def _read_annotations(self, document: RunDocument) -> ReviewAnnotations:
-        from gistpoint.tui.screens.review.annotations import ReviewAnnotations
-
-        annotations = ReviewAnnotations(self, self.review_changed)
-        annotations.read(document)
-        return annotations
-
-    def _annotations_read(self, annotations: ReviewAnnotations) -> None:
+    def annotations_read(self, annotations: ReviewAnnotations) -> None:
+        """Take what reviewers have said of the run."""
         self.annotations = annotations
         annotations.judge_by_key(self._early)
         annotations.begin(resumes=self.search.hit is None and not self.navigation.opens_at)

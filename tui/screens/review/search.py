@@ -34,6 +34,11 @@ KEPT = 20_000
 """The number of hits that are kept; more are only counted."""
 _TYPING_S = 0.12
 _BATCH_S = 0.1
+_SLICE_S = 0.008
+_REST_S = 0.001
+"""After each slice a search rests, so that the keyboard need not wait for the interpreter's lock again and again."""
+_DRAWN_S = 0.03
+"""Its rest after it handed over hits, in which they are drawn."""
 SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
     ("everywhere", tuple(TextScope)),
     ("thoughts", (TextScope.THOUGHT,)),
@@ -281,11 +286,12 @@ class Search(Container):
     def _found(self, batch: SearchBatch) -> None:
         if self.wanted is None:  # dropped while this was on its way
             return
-        self.hits.extend(batch.hits)
         self.count = batch.count
-        self._view.step_page.walks_hits = bool(self.hits)
-        self.show_hits()
-        self._light()
+        if batch.hits:
+            self.hits.extend(batch.hits)
+            self._view.step_page.walks_hits = True
+            self.show_hits()
+            self._light()
         if self._goes_to_first and self.hits:
             self._goes_to_first = False
             self._go_to_nearest()
@@ -376,15 +382,20 @@ def collected(job: Job, hits: Iterator[Hit], take: Callable[[SearchBatch], objec
     """Hand over hits in batches on the UI thread, the first at once, and return the last batch."""
     batch: list[Hit] = []
     count, handed = 0, time.monotonic()
+    rested = handed
     for hit in hits:
-        job.cancel.check()
         count += 1
         if count <= KEPT:
             batch.append(hit)
-        if count == 1 or time.monotonic() - handed > _BATCH_S:
+        now = time.monotonic()
+        if count == 1 or now - handed > _BATCH_S:
             job.hand(take, SearchBatch(batch, count, finished=False))
+            time.sleep(_DRAWN_S if batch else _REST_S)
             batch, handed = [], time.monotonic()
-            time.sleep(0.001)
+        if now - rested > _SLICE_S:
+            job.cancel.check()
+            time.sleep(_REST_S)
+            rested = time.monotonic()
     return SearchBatch(batch, count, finished=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.records.model import TextScope
@@ -25,8 +25,7 @@ Judging = Callable[["Task"], "GistJudging"]
 """Makes the judge of a task's gists; called in a thread. Raises `UserError` if nothing isolates their code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A query and the parts to search; `runs` are names of runs, empty for the open one."""
 
     pattern: str
@@ -35,8 +34,7 @@ class Wanted:
     runs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FoundHits:
+class FoundHits(NamedTuple):
     """The hits of a search, and the one to show when another run is opened."""
 
     wanted: Wanted

@@ -173,6 +173,11 @@ class StepList(RecordList):
         self._arrange()
         super().set_count(count, cursor=cursor)
 
+    def open_run(self, count: int, first: int) -> None:
+        """Show the steps that are known of a run that was just opened, from its `first` one, unless one was chosen."""
+        self.set_count(count)
+        self.cursor = self.cursor or first
+
     def begin_anew(self, facts: Mapping[int, RowFact]) -> None:
         """Show another run, from its first step."""
         self.facts, self.survey, self._listed = facts, None, None
@@ -183,10 +188,12 @@ class StepList(RecordList):
 
     def know(self, survey: Survey | None) -> None:
         """Take what is known of the steps, and hide the families that are hidden."""
-        self.survey, before = survey, self.row_count
+        self.survey, before, listed = survey, self.row_count, self._listed
         self.set_count(self.count)
         if self.row_count != before:
             self.show_cursor()
+        if listed is None and self._extra == 0 and self.row_count > 1:  # the run begins later, as it turns out
+            self.cursor = self.index_at(1)
 
     @property
     def hidden(self) -> frozenset[Family]:

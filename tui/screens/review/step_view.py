@@ -6,9 +6,9 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -48,8 +48,7 @@ _SHORT = 1_500
 """In characters: code that is coloured at once, within a millisecond or two, so that the step is drawn once."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepPart:
+class StepPart(NamedTuple):
     """A text of the step and its place: `offset` in the whole text, `length` of the shown part."""
 
     scope: TextScope
@@ -61,8 +60,7 @@ class StepPart:
     """Characters of the part in its heading: the tool's name, which searches and ranges count."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLines:
+class CodeLines(NamedTuple):
     """Lines of the whole text (from 0, the last one exclusive) that are code."""
 
     first: int
@@ -70,8 +68,7 @@ class CodeLines:
     language: str
 
 
-@dataclass(frozen=True, slots=True)
-class StepText:
+class StepText(NamedTuple):
     """The whole text, the lines (from 0) that are headings or code, and the parts in order."""
 
     text: str
