@@ -140,7 +140,7 @@ class JobTable:
         if self._live is None or now - self._drawn_at < _DRAW_S:
             return
         self._drawn_at = now
-        self._live.update(self._table(states, frozenset(sent), *self._live.console.size), refresh=True)
+        self._live.update(self._table(states, *self._live.console.size, sent), refresh=True)
 
     def _times(self, ended: int, jobs: int) -> str:
         """Return how long it takes so far, and how long it will at the pace of the jobs that ended."""
@@ -148,7 +148,7 @@ class JobTable:
         left = f", about {duration(round(1000 * passed / done * (jobs - ended)))} left" if done and jobs > ended else ""
         return f"{duration(round(1000 * passed))}{left}."
 
-    def _table(self, states: Mapping[str, AttemptState], sent: frozenset[str], width: int, height: int) -> Table:
+    def _table(self, states: Mapping[str, AttemptState], width: int, height: int, sent: Collection[str] = ()) -> Table:
         from rich import box
         from rich.table import Table
         from rich.text import Text

@@ -408,6 +408,11 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
         say("two", "enrol", "shop-of-many", "--code", "P08")
     say("two", "sync", "shop-of-many")
     assert json.JSONDecoder().raw_decode(say("one", "progress", "shop", "--json"))[0]["people"]["enrolled"] == 2
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "two"))
+    assert main(["store", "check"]) == 0
+    sql(server, "UPDATE study_op SET line = line || ' ' WHERE study = 'shop-of-many' AND number = 2")
+    assert main(["store", "check"]) == 1
+    assert "study differs: study shop-of-many: Line 2 of " in capsys.readouterr().out
 
 
 def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:
