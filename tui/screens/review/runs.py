@@ -404,7 +404,7 @@ class RunsScreen(Screen[None]):
         app = self.app
 
         def is_second() -> bool:
-            return any(isinstance(screen, ReviewScreen) and screen.loader.is_reading for screen in app.screen_stack)
+            return any(isinstance(screen, ReviewScreen) and screen.loader.comes_first for screen in app.screen_stack)
 
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")
 
