@@ -70,6 +70,7 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     """Return every difference between the files here and the store; nothing is changed."""
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")  # while others add lines
         for kind, alarm in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, alarm))
         found += _attempts(connection, locations.attempts, store.machine, run)
