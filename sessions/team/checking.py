@@ -91,7 +91,7 @@ def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Itera
         note = read_note(root)
         if note is None or str(note.address) != str(store.address):
             continue
-        copy = store_of(FolderStore(root, store.machine, clock), note, locations)
+        copy = store_of(FolderStore(root, store.machine, clock), note)
         try:
             for words in copy.differences():
                 yield StoreDifference("study differs", Alarm(f"study {root.name}", words=words))
