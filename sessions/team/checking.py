@@ -70,6 +70,7 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     """Return every difference between the files here and the store; nothing is changed."""
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")  # while others add lines
         for kind, alarm in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, alarm))
         found += _attempts(connection, locations.attempts, store.machine, run)
@@ -90,7 +91,7 @@ def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Itera
         note = read_note(root)
         if note is None or str(note.address) != str(store.address):
             continue
-        copy = store_of(FolderStore(root, store.machine, clock), note, locations)
+        copy = store_of(FolderStore(root, store.machine, clock), note)
         try:
             for words in copy.differences():
                 yield StoreDifference("study differs", Alarm(f"study {root.name}", words=words))
