@@ -142,6 +142,6 @@ def copy_at(
 ) -> TeamStudyStore:
     """Return what a machine has of a study, brought up to date."""
     files = FolderStore(root / machine, machine, clock or FakeClock())
-    store = TeamStudyStore(files, study, address, root / f"{machine}-attempts", patience_s=PATIENCE_S)
+    store = TeamStudyStore(files, study, address, patience_s=PATIENCE_S)
     store.reload()
     return store

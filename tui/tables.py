@@ -133,8 +133,6 @@ def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
         near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
         raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
     number = number_of(wanted)
-    if way == ":" and (own_word := column.words.get(wanted.lower())) is not None:
-        return lambda row: own_word(row) is not bool(sign)
     if way == ":" or (way == "=" and (column.value is None or number is None)):
         return lambda row: column.holds(row, wanted.lower()) is not bool(sign)
     if column.value is None:

@@ -15,7 +15,6 @@ from gistpoint.sessions.records.archives import SliceBlob
 from gistpoint.sessions.records.model import Actor, Step, StepKind, TextScope
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.annotations.reviews import ReviewBook
     from gistpoint.sessions.runs.document import RunDocument
 
 _LONGEST_ID = 120
@@ -35,23 +34,9 @@ def run_key(document: RunDocument) -> str:
     system prompt), and of the records so far. A run of a file with several has its percent-encoded id after a `#`.
     """
     key = ""
-    for key in _keys(document):  # noqa: B007  # the last one
+    for key in keys_since_it_began(document):  # noqa: B007  # the last one
         pass
     return key
-
-
-def annotated_key(document: RunDocument, book: ReviewBook) -> str:
-    """Return the key under which a run has annotations, the most telling one; the beginning of its key if it has none.
-
-    They may have been written when the run had fewer records, or when keys said nothing of those after the first reply.
-    """
-    keys = _keys(document)
-    found = next(keys)
-    alike = book.runs_like(found)
-    if alike - {found}:
-        for key in keys:
-            found = key if key in alike else found
-    return found
 
 
 def beginning_of(key: str) -> str:
@@ -70,8 +55,8 @@ def _own(native: str) -> str:
     return quote(short, safe="", errors="surrogatepass")
 
 
-def _keys(document: RunDocument) -> Iterator[str]:
-    """Yield the keys that a run has had since it was begun."""
+def keys_since_it_began(document: RunDocument) -> Iterator[str]:
+    """Yield the keys that a run has had, from the beginning that others may share to the one of all its records."""
     from gistpoint.sessions.runs.opening import join_name  # who keys an attempt opens no run
 
     header = document.header

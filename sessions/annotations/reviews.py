@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.operations import Operation, Text, standing
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, keys_since_it_began
 from gistpoint.sessions.annotations.side_files import Book, Codec, CommentData
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.document import RunDocument
 
 
 class ReviewOperationKind(StrEnum):
@@ -191,6 +195,20 @@ class ReviewBook(Book[ReviewOperation, Review]):
     def reviews(self) -> Iterator[Review]:
         """Yield every review, by run and reviewer."""
         return self.states()
+
+
+def annotated_key(document: RunDocument, book: ReviewBook) -> str:
+    """Return the key under which a run has annotations, the most telling one; the beginning of its key if it has none.
+
+    They may have been written when the run had fewer records, or when keys said nothing of those after the first reply.
+    """
+    keys = keys_since_it_began(document)
+    found = next(keys)
+    alike = book.runs_like(found)
+    if alike - {found}:
+        for key in keys:
+            found = key if key in alike else found
+    return found
 
 
 def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Review:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gistpoint.sessions.annotations.keys import annotated_key, attempt_key
+from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer
 from gistpoint.sessions.annotations.reviews import (
     ExcludeReason,
@@ -12,6 +12,7 @@ from gistpoint.sessions.annotations.reviews import (
     ReviewOperation,
     RunVerdict,
     RunVerdictGiven,
+    annotated_key,
 )
 
 if TYPE_CHECKING:

@@ -97,8 +97,9 @@ _MOST_RECOGNISED = 4096
 
 
 def _recognised_anew(probe: FileProbe) -> Format:
-    for format in _named_in(probe):
+    for format in _guessed(probe):
         if _confidence(format, probe) >= 1:
+            _sure[format.name] = format
             return format
     for known, certain in ((_built_in, CERTAIN), (_built_in, CERTAIN), (formats, 0.0)):
         sureness = [(_confidence(format, probe), number) for number, format in enumerate(known())]
@@ -116,6 +117,17 @@ def _recognised_anew(probe: FileProbe) -> Format:
     hints += map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])
     where = probe.name or "The file"
     raise NoRunError(f"{where} is in no format that is known here: it looks like {shape}.", hint=" ".join(hints))
+
+
+_sure: dict[str, Format] = {}
+"""The formats that were certain of a file."""
+
+
+def _guessed(probe: FileProbe) -> Iterator[Format]:
+    """Yield the formats to ask before all are imported; none then, as asking all takes less than looking for names."""
+    if not _built_in.cache_info().currsize:
+        yield from tuple(_sure.values())
+        yield from _named_in(probe)
 
 
 def _named_in(probe: FileProbe) -> Iterator[Format]:

@@ -208,14 +208,18 @@ class FolderStore:
 
     def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
         """Append an operation of now, synced to the disk, to the file of a participant, or of the organiser."""
+        operation = self.operation(name, subject, kind, data)
+        self.append([operation])
+        return operation
+
+    def operation(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
+        """Return an operation of now, which is written nowhere yet."""
         writer = self.writer(name)
         members = msgspec.to_builtins(data) if data is not None else {}
         for about in Fact.__struct_fields__:
             members.pop(about, None)
         now = self.log.next_ms(writer)
-        operation = summed(StudyOperation(str(uuid.uuid4()), writer, now, subject, kind.value, members))
-        self.append([operation])
-        return operation
+        return summed(StudyOperation(str(uuid.uuid4()), writer, now, subject, kind.value, members))
 
     @property
     def published(self) -> Path:

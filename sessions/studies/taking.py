@@ -255,6 +255,9 @@ class Participation:
                     f"{self.code} has begun this task in another window or on another machine.",
                     hint="Go on there, or ask the organiser to return it.",
                 )
+            now = self.next()
+            if not isinstance(now, ReadyStep) or now.assignment.id != step.assignment.id:
+                raise StudyError("The task can't begin: something else comes first now.")
             self._record(StudyOperationKind.BEGUN, Begun(assignment=step.assignment.id, attempt=identity))
 
         self.folder.exclusively(begin)

@@ -13,6 +13,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sessions.journal import JOURNAL, is_open
+from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, operation_differences
@@ -20,6 +21,8 @@ from gistpoint.sessions.team.connecting import reaching
 from gistpoint.sessions.team.lines import BrokenChainError, JournalLine, branch_of, chained, head_kept, safe_lines
 from gistpoint.sessions.team.mirror import local_attempts
 from gistpoint.sessions.team.opened import TeamStore
+from gistpoint.sessions.team.study_note import STUDIES, read_note
+from gistpoint.sessions.team.study_sharing import store_of
 from gistpoint.sessions.team.tasks import task_differences
 
 if TYPE_CHECKING:
@@ -31,6 +34,11 @@ _LINES = text(
     "SELECT attempt, seq, line, sha256, encode(sha256(line), 'hex') AS found FROM events "
     "WHERE attempt = ANY(:ids) ORDER BY attempt, seq"
 )
+_ARCHIVES = text(
+    "SELECT id, archive_sha256 FROM studies WHERE archive_sha256 <> '' AND archive_sha256 IS DISTINCT FROM ("
+    "SELECT encode(sha256(string_agg(data, ''::bytea ORDER BY piece)), 'hex') FROM blobs "
+    "WHERE sha256 = archive_sha256) ORDER BY id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +46,8 @@ class StoreDifference:
     """One difference: its kind, and what differs."""
 
     kind: str
-    """`missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`, `task differs`
-    or `operation differs`."""
+    """`missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`, `task differs`,
+    `operation differs` or `study differs`."""
     alarm: Alarm
 
     def __str__(self) -> str:
@@ -62,13 +70,33 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     """Return every difference between the files here and the store; nothing is changed."""
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
+        connection.execution_options(isolation_level="REPEATABLE READ")  # while others add lines
         for kind, alarm in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, alarm))
         found += _attempts(connection, locations.attempts, store.machine, run)
         for folder, each in annotation_stores(locations, clock).items():
             run.check()
             found += [StoreDifference(kind, alarm) for kind, alarm in operation_differences(connection, folder, each)]
+        for row in connection.execute(_ARCHIVES):
+            words = f"the blob {row.archive_sha256[:12]} is damaged."
+            found.append(StoreDifference("blob damaged", Alarm(f"study {row.id}", words=words)))
+    run.check()
+    found += _studies(store, locations, clock)
     return found
+
+
+def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
+    """Compare the studies that were fetched from this store; `gistpoint study audit` compares one anywhere."""
+    for root in sorted((locations.data / STUDIES).glob("*/")):
+        note = read_note(root)
+        if note is None or str(note.address) != str(store.address):
+            continue
+        copy = store_of(FolderStore(root, store.machine, clock), note)
+        try:
+            for words in copy.differences():
+                yield StoreDifference("study differs", Alarm(f"study {root.name}", words=words))
+        finally:
+            copy.close()
 
 
 def _attempts(connection: Connection, root: Path, machine: str, run: RunContext) -> Iterator[StoreDifference]:

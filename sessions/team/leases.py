@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 LEASE_S = 60
 """How long a machine may add lines without renewing its lease."""
-RENEW_S = 20.0
-"""How often it renews it."""
 
 _FREE = "(attempts.holder = :machine OR attempts.lease_until < clock_timestamp())"
 _CLAIM = text(

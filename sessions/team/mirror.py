@@ -56,7 +56,7 @@ _ADD = text(
     "FROM held, unnest(CAST(:seqs AS integer[]), CAST(:lines AS bytea[]), CAST(:hashes AS text[])) "
     "AS l(seq, line, sha256)"
 )
-_ROW = text("SELECT seq, head FROM attempts WHERE id = :id")
+_LOCKED = text("SELECT seq, head FROM attempts WHERE id = :id FOR UPDATE")
 _HASHES = text(
     "SELECT seq, encode(sha256(line), 'hex') AS sha256, machine FROM events WHERE attempt = :id ORDER BY seq"
 )
@@ -142,13 +142,13 @@ def _placed(engine: Engine, folder: Path, machine: str, *, hold: bool) -> Pushed
     parent: str | None = branch_of(folder.name)[0] or None
     for target in _targets(folder.name, machine):
         with engine.begin() as connection:
+            row = connection.execute(_LOCKED, {"id": target}).first()  # nobody adds lines while they are compared
             there = connection.execute(_HASHES, {"id": target}).all()
             pairs = zip(lines, there, strict=False)
-            other = next(((line, row) for line, row in pairs if (row.seq, row.sha256) != (line.seq, line.sha256)), None)
+            other = next(((here, one) for here, one in pairs if (one.seq, one.sha256) != (here.seq, here.sha256)), None)
             if other is None:
                 if not hold and len(there) >= len(lines):
                     return Pushed(target, START.after(lines))
-                row = connection.execute(_ROW, {"id": target}).first()
                 if row is not None and (row.seq, row.head) != (len(there), there[-1].sha256 if there else ""):
                     return Pushed(target, alarm=_miscounted(target, len(there)))
                 lease = claim(connection, target, machine, {**header, "branch_of": parent})
@@ -157,8 +157,8 @@ def _placed(engine: Engine, folder: Path, machine: str, *, hold: bool) -> Pushed
                 if len(there) >= len(lines):
                     return Pushed(target, START.after(lines))
             elif target == folder.name and (other[0].seq < since or other[1].machine == machine):
-                here, row = other
-                return Pushed(target, alarm=Alarm(f"attempt {target}", here.seq, here.sha256, row.sha256))
+                here, one = other
+                return Pushed(target, alarm=Alarm(f"attempt {target}", here.seq, here.sha256, one.sha256))
             parent = folder.name
     raise AssertionError("The names of branches never end.")
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 TO_SEND = "to-send"
 """The folder, in the data folder, of the names of attempts with lines that may not be on the store."""
 RENEW_S = 20.0
+"""How often a lease is renewed, of which `leases.LEASE_S` tells how long it holds."""
 _GATHER_S = 0.05
 """Lines that are written so close to one another are sent together."""
 _SOON_S = 1.0

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from sqlalchemy.exc import IntegrityError
 
-from gistpoint.core.operations import Operation
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import Erased, StudyError, StudyOperation, StudyOperationKind, TakenBack
 from gistpoint.sessions.heads import sync_file, sync_folder
@@ -26,6 +25,8 @@ from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.writers import name_in, writer_of
 from gistpoint.sessions.team.study_tables import LogLine, StudyTables
 
+DOUBTS = ".in-doubt"
+"""The folder of notes in a study's folder, by uuid: operations that hold only once the store has them."""
 _LOOK = "`gistpoint study audit` names all that differs; find out which was changed."
 
 
@@ -102,6 +103,8 @@ class LineExchange:
         Raises `StudyError` for a line that is another one there, and, where a beginning has to be the `first` of its
         assignment, for one that is not.
         """
+        if not first:
+            self.take_back()
         log, heads, gone = self.files.log, self.tables.heads(), self.erased()
         self.tables.drop_writers(LOG, [writer for writer in heads if is_of(writer, gone)])
         for path in log.files():
@@ -131,23 +134,25 @@ class LineExchange:
         if differing is not None:
             raise self._alarm(writer, differing)
 
-    def take_back(self, attempts: Path) -> None:
-        """Take back plans and beginnings of this machine that the store never got, as far as nobody acted on them.
+    def take_back(self) -> None:
+        """Take back the plans and beginnings that are in doubt, as far as the store does not have them.
 
-        `attempts` is this machine's folder of attempts.
+        Nobody acted on them: who recorded them was told that they do not hold.
         """
-        log, heads, ledger = self.files.log, self.tables.heads(), Ledger(self.files.operations())
-        begun = {assignment for who in ledger.people.values() for assignment in who.begun}
-        gone = {one.text("target") for one in ledger.operations if one.kind == StudyOperationKind.DELETE}
-        for path in log.files():
-            writer = writer_of(path)
-            if not self._is_own(writer):
-                continue
-            unsent = [found.operation for found in self.lines_of(path)[heads.get(writer, 0) :]]
-            for one in unsent:
-                if one is not None and one.op not in gone and _is_idle(one, begun, attempts):
-                    back = TakenBack(target=one.op)
-                    self.files.record(name_in(writer), one.subject, StudyOperationKind.DELETE, back)
+        doubts, heads = list(doubted(self.files.root)), self.tables.heads()
+        unsent = {
+            found.operation.op: found.operation
+            for path in (self.files.log.files() if doubts else ())
+            for found in self.lines_of(path)[heads.get(writer_of(path), 0) :]
+            if found.operation is not None
+        }
+        for doubt in doubts:
+            one = unsent.get(doubt.name)
+            if one is not None:
+                writing = FolderStore(self.files.root, self.files.machine, self.files.clock)  # this may be a thread
+                back = TakenBack(target=one.op)
+                writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
+            doubt.unlink(missing_ok=True)
 
     def lines_of(self, path: Path) -> list[LogLine]:
         """Return the whole lines of a file."""
@@ -184,14 +189,20 @@ class LineExchange:
                 yield f"Line {number} of {writer} is missing here."
 
 
-def _is_idle(operation: Operation, begun: Collection[str], attempts: Path) -> bool:
-    """Whether an operation is a plan of which nothing is begun, or a beginning without an attempt."""
-    if operation.kind == StudyOperationKind.BEGUN:
-        return not (attempts / operation.text("attempt")).is_dir()
-    given = operation.data.get("assignments")
-    if operation.kind != StudyOperationKind.PLANNED or not isinstance(given, list):
-        return False
-    return not any(isinstance(part, list) and part and part[0] in begun for part in given)
+def doubt(root: Path, operation: StudyOperation) -> Path:
+    """Note, before an operation is written to its file, that it holds only once the store has it; return the note."""
+    note = root / DOUBTS / operation.op
+    note.parent.mkdir(exist_ok=True)
+    note.touch()
+    sync_folder(note.parent)
+    return note
+
+
+def doubted(root: Path) -> Iterator[Path]:
+    """Yield the notes of operations of which nobody knows whether the store has them; each is named by the uuid."""
+    folder = root / DOUBTS
+    if folder.is_dir():
+        yield from sorted(folder.iterdir())
 
 
 def is_of(writer: str, people: Collection[str]) -> bool:

@@ -50,7 +50,7 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
     if note.fetched:
         with suppress(UnreachableError):
             note = _refreshed(root, note)
-    study = StudyFolder(root, locations, clock, lambda files: store_of(files, note, locations))
+    study = StudyFolder(root, locations, clock, lambda files: store_of(files, note))
     if study.study.id != note.study:
         raise StudyError(
             f"study.toml has the id {study.study.id!r}, and the folder is shared as {note.study!r}.",
@@ -60,9 +60,9 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
     return study
 
 
-def store_of(files: FolderStore, note: TeamNote, locations: Locations) -> TeamStudyStore:
+def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
     """Return the store of which a folder is a copy."""
-    return TeamStudyStore(files, note.study, note.address, locations.attempts)
+    return TeamStudyStore(files, note.study, note.address)
 
 
 def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:

@@ -27,7 +27,7 @@ from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 from gistpoint.sessions.team.connecting import engine_of, reaching
 from gistpoint.sessions.team.study_journals import JournalExchange
-from gistpoint.sessions.team.study_lines import LineExchange, locked
+from gistpoint.sessions.team.study_lines import DOUBTS, LineExchange, doubt, doubted, locked
 from gistpoint.sessions.team.study_tables import StudyTables
 
 if TYPE_CHECKING:
@@ -56,17 +56,24 @@ class _Held:
     tables: StudyTables
     thread: int
     recorded: list[StudyOperation] = field(default_factory=list)
+    doubts: list[Path] = field(default_factory=list)
+    """The notes that these operations may not hold."""
+
+    def settle(self) -> None:
+        """Take the notes away: the store has the operations, or their files have not."""
+        for note in self.doubts:
+            note.unlink(missing_ok=True)
 
 
 class TeamStudyStore:
     """The store of a team's study; see `StudyStore`."""
 
     def __init__(
-        self, files: FolderStore, study: str, address: StoreAddress, attempts: Path, *, patience_s: float = PATIENCE_S
+        self, files: FolderStore, study: str, address: StoreAddress, *, patience_s: float = PATIENCE_S
     ) -> None:
-        """`files` is this machine's copy of the folder, `attempts` its folder of attempts; nothing is connected yet."""
+        """`files` is this machine's copy of the folder; nothing is connected yet."""
         self.files, self.study, self.address = files, study, address
-        self._attempts, self._patience_s = attempts, patience_s
+        self._patience_s = patience_s
         self._away = ""
         self._made: Engine | None = None
         self._held: _Held | None = None
@@ -131,6 +138,9 @@ class TeamStudyStore:
         try:
             with self._tables() as tables:
                 self._lines(tables).fetch()
+            if any(doubted(self.files.root)):
+                with self.files.alone(writing=False), self._tables() as tables:
+                    self._lines(tables).take_back()
         except UserError as error:  # also another line under a number: nothing is planned or begun until it is settled
             self._away = error.message
             self.files.reload()
@@ -174,13 +184,15 @@ class TeamStudyStore:
 
     def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
         """Append an operation of now to the file of a participant, or of the organiser, and send it."""
-        operation = self.files.record(name, subject, kind, data)
+        operation = self.files.operation(name, subject, kind, data)
         held = self._held
-        if held is not None and self._is_held():
-            held.recorded.append(operation)
-            self._lines(held.tables).send(first=True)
-        else:
-            self._send_soon()
+        if held is None or not self._is_held():
+            self.append([operation])
+            return operation
+        held.doubts.append(doubt(self.files.root, operation))
+        self.files.append([operation])
+        held.recorded.append(operation)
+        self._lines(held.tables).send(first=True)
         return operation
 
     def publish(self, folder: Path) -> Publication:
@@ -292,9 +304,9 @@ class TeamStudyStore:
         try:
             lines = self._lines(tables)
             lines.fetch()
+            lines.take_back()
             self.files.reload()
             self._sweep_here()
-            lines.take_back(self._attempts)
             lines.send()
             self._held = held
             result = act()
@@ -312,6 +324,7 @@ class TeamStudyStore:
                 self._undo(held)
                 raise _MadeAnewError from error
             raise  # it may have been done: the next call finds out
+        held.settle()
         self._away = ""
         return result
 
@@ -327,6 +340,7 @@ class TeamStudyStore:
                 if os.pread(file, len(line), max(0, size - len(line))) == line:
                     os.ftruncate(file, size - len(line))
                     sync_file(file)
+                    (self.files.root / DOUBTS / operation.op).unlink(missing_ok=True)
         self.files.reload()
 
     # Comparing

@@ -15,8 +15,8 @@ paint" is the first letter on the screen and "first step" the second line of the
 start; of a folder ours shows its list first, and Enter is pressed as soon as it has a row. "at the end" is also since
 the start: the last step is asked for as soon as the first one is shown, and is there when its number and the number of
 steps are. A step has settled with the last byte before 0.12 s of silence. The runs are looked through as whole
-commands; "beyond start" is what
-one takes more than on the small run, and "hits/s" the lines printed a second from the first one on.
+commands; "beyond start" is what one takes more than on the small run, and "hits/s" the lines printed a second from the
+first one on.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobStatu
 from gistpoint.sessions.journal import read_journal
 from gistpoint.tui.cli import main
 
-pytestmark = pytest.mark.xdist_group("cluster")  # the machines of the cluster are started once
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]  # the machines are started once
 JOBS = 20
 
 
@@ -198,22 +198,22 @@ def test_interrupted_runs_and_lost_schedulers_lose_nothing(task: Task, home: Pat
     with scheduler(home / "slow") as slow:
         for name in ("one", "two"):
             slow.add(odd="slow", home=home / name)
-        child = started(words(task, slow.address, JOBS // 2))
+        child = started(words(task, slow.address))
         ended = wait_for_ended(1)
         child.send_signal(signal.SIGINT)
         _, told = child.communicate(timeout=LIMIT_S)
         assert child.returncode == 130, told
         assert "stopped at your request" in told
         kept = wait_for_ended(ended)
-        assert kept < JOBS // 2
-        child = started(words(task, slow.address, JOBS // 2))
-        assert wait_for_ended(kept + 1) < JOBS // 2
+        assert kept < JOBS
+        child = started(words(task, slow.address))
+        assert wait_for_ended(kept + 1) < JOBS
     _, told = child.communicate(timeout=LIMIT_S)
     assert child.returncode == 1, told
     assert f"The Dask scheduler at {slow.address} does not answer any more. What was done is kept." in told
     before = {key: state.attempt for key, state in the_run().jobs.items() if state.attempt}
-    assert main(words(task, machines.address, JOBS // 2)) == 0
-    require_each_done_once(JOBS // 2)
+    assert main(words(task, machines.address)) == 0
+    require_each_done_once()
     assert before.items() <= {key: state.attempt for key, state in the_run().jobs.items()}.items()
 
 

@@ -30,17 +30,17 @@ NO_3D = "--disable-3d-apis"
 KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Rather not say", ("Enter",)),
     ("needs an answer", ("1", "F9")),
-    ("Give up", ("Enter", "Enter")),
+    ("More about it, in your own words", ("Enter", "Enter")),
     ("Not now", ("Enter",)),
     ("Read what is asked", ("F9",)),
     ("Between two tasks", ("F9",)),
     (": the rules", ("F9",)),
+    ("tool uses left", ("Control+g",)),
     ("You have 6 tool uses", ("Enter",)),
     ("After task", ("F9",)),
     ("some questions", ("F9",)),
     ("(needed)", ("Space", "F9")),
     ("Your code was", ()),
-    ("F3 Files", ("Control+g",)),
 )
 """What a person presses, by words on the screen, the first that is there."""
 LOOK_S = 0.5

@@ -218,8 +218,9 @@ def sync(options: argparse.Namespace) -> int:
 def check_options(parser: argparse.ArgumentParser) -> Handler:
     """Add the options of `gistpoint store check`."""
     parser.description = (
-        "Compares every line, task and annotation here with the store by their hashes, and names each difference. "
-        "Nothing is changed; the exit code is 1 if there is one."
+        "Compares every line, task, annotation and fetched study here with the store by their hashes, and names each "
+        "difference. Nothing is changed, but lines of a study that were not sent yet are. The exit code is 1 if there "
+        "is a difference."
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
     return check

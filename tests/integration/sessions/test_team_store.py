@@ -64,6 +64,7 @@ CHANGES = (
     ("UPDATE operations SET line = replace(encode(line, 'escape'), 'ada', 'eve')::bytea", ["operation differs"]),
     ("UPDATE operations SET line = 'no JSON'", ["operation differs"]),
     ("DELETE FROM events; DELETE FROM attempts", ["missing there"]),
+    ("INSERT INTO studies (id, files_sha256, archive_sha256) VALUES ('s', '', 'x')", ["blob damaged"]),
 )
 """Statements that damage the store, and what is found then."""
 
@@ -72,7 +73,7 @@ def test_every_change_of_the_database_is_found(one: TeamMachine, server: Postgre
     for statement, expected in CHANGES:
         ask(server, statement)
         assert kinds(one) == expected, statement
-        ask(server, "TRUNCATE attempts, tasks, blobs, operations CASCADE")
+        ask(server, "TRUNCATE attempts, tasks, blobs, operations, studies CASCADE")
         one.sync()
         assert one.check() == []
 

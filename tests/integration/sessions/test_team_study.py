@@ -250,6 +250,25 @@ def test_a_commit_whose_answer_is_lost_is_looked_for(study: TeamStudy, kind: str
         assert len(person.finished) == 2
 
 
+@pytest.mark.parametrize("kind", ["planned", "begun"])
+def test_what_never_reached_the_server_gives_way_to_another_machine(study: TeamStudy, kind: str) -> None:
+    part = study.part("machine-1", "P01")
+    step = until(part, PlanStep if kind == "planned" else ReadyStep)
+    with at_the_commit(part, lambda connection: study.server.kill()), pytest.raises(UnreachableError):
+        part.step() if kind == "planned" else part.begin(step)
+    study.server.start()
+    take_part(study.part("machine-3", "P02"))
+    other = study.part("machine-2", "P01")
+    other.begin(until(other, ReadyStep)).opened.close()
+    part.come()
+    assert isinstance(part.step(), RefusedStep)
+    for folder in study.folders():
+        assert wrong(folder) == []
+        person = folder.ledger.person("P01")
+        assert len(person.facts.all(Planned)) == 1
+        assert [len(facts) for facts in person.begun.values()] == [1]
+
+
 def test_who_was_erased_does_not_come_back_from_a_machine_that_was_off(study: TeamStudy) -> None:
     part = study.part("machine-1", "P01")
     taken = part.begin(until(part, ReadyStep))
@@ -389,6 +408,11 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
         say("two", "enrol", "shop-of-many", "--code", "P08")
     say("two", "sync", "shop-of-many")
     assert json.JSONDecoder().raw_decode(say("one", "progress", "shop", "--json"))[0]["people"]["enrolled"] == 2
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "two"))
+    assert main(["store", "check"]) == 0
+    sql(server, "UPDATE study_op SET line = line || ' ' WHERE study = 'shop-of-many' AND number = 2")
+    assert main(["store", "check"]) == 1
+    assert "study differs: study shop-of-many: Line 2 of " in capsys.readouterr().out
 
 
 def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:

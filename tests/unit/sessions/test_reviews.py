@@ -18,7 +18,7 @@ from recorded_runs import Made, make_all
 from gistpoint.core.errors import SettingsError
 from gistpoint.core.estimates import cohen_kappa
 from gistpoint.sessions.annotations.agreement import agreement
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, annotated_key, run_key
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, run_key
 from gistpoint.sessions.annotations.labels import DEFAULT, LabelsError, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import (
@@ -29,6 +29,7 @@ from gistpoint.sessions.annotations.reviews import (
     ReviewOperation,
     ReviewOperationKind,
     RunVerdict,
+    annotated_key,
 )
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
 from gistpoint.sessions.annotations.side_files import read_side_file

@@ -13,10 +13,10 @@ from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, annotated_key, key_of, place_of, run_key
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, key_of, place_of, run_key
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
-from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict
+from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict, annotated_key
 from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.annotations.verdict_words import VerdictWord, read_verdict_words
 from gistpoint.sessions.records.model import Step

@@ -279,9 +279,12 @@ class RunLoader:
     # Called by the screen
 
     @property
-    def is_reading(self) -> bool:
-        """Whether steps of the run are still to be counted."""
-        return not self.failed and (self.document is None or not self.document.finished)
+    def comes_first(self) -> bool:
+        """Whether the run is being opened, counted or walked through, so that other runs have to wait."""
+        if self.failed:
+            return False
+        counting = self.document is None or not self.document.finished
+        return counting or time.monotonic() < self._used_at + _QUIET_S
 
     def start(self, first: int = 0) -> None:
         """Open the run and read the step `first`."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from statistics import median
+from typing import TYPE_CHECKING
 
-from gistpoint.core.attempts.state import AttemptResult, solved_words
+from gistpoint.core.attempts.results import AttemptResult, solved_words
 from gistpoint.core.text import plural
-from gistpoint.sessions.annotations.reviews import Review
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed
 from gistpoint.sessions.runs.rendering import about, money
 from gistpoint.tui.screens.review.loading import short_task, solver_words
 from gistpoint.tui.tables import Column, Summary
-from gistpoint.tui.view_models import TO_BE_READ
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviews import Review
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,8 @@ def _verdict(row: RunRow) -> str:
 
 
 def _outcome(header: Run) -> str:
-    sign = {"solved": "✔ ", "unsolved": "✘ "}.get(header.verdict, "")
-    words = TO_BE_READ if header.verdict == AttemptResult.TO_BE_READ else header.verdict
-    return f"{sign}{about(header, 'verdict')}{words}" if words else header.exit_status
+    sign = {"solved": "✔ ", AttemptResult.TO_BE_READ: "? ", "unsolved": "✘ "}.get(header.verdict, "")
+    return f"{sign}{about(header, 'verdict')}{header.verdict}" if header.verdict else header.exit_status
 
 
 def _ending(row: RunRow) -> str:
@@ -123,6 +123,8 @@ def _measure(
     """
 
     def summary(rows: Sequence[RunRow]) -> Summary:
+        from statistics import median  # no list needs it before it is grouped
+
         known = [(found, about(row.header, field)) for row in rows if (found := number(row)) is not None]
         values = [value for value, _ in known]
         level = sum(values) if total else median(values or [0])
@@ -141,6 +143,7 @@ def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunR
     """Return the summary of a column of words: the word of all rows, or how many there are."""
 
     def summary(rows: Sequence[RunRow]) -> Summary:
+
         words = {shown(row) for row in rows} - {""}
         return float(len(words)), next(iter(words)) if len(words) == 1 else plural(len(words), kind) if words else ""
 

@@ -16,15 +16,10 @@ from textual.getters import query_one
 from textual.screen import Screen
 from textual.widgets import Input
 
-from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken
 from gistpoint.core.text import plural
-from gistpoint.sessions.annotations.keys import annotated_key
-from gistpoint.sessions.annotations.reviewer import ReviewStore
-from gistpoint.sessions.annotations.reviews import ReviewBook
-from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
@@ -42,6 +37,7 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviews import ReviewBook
     from gistpoint.tui.screens.review.profiles import KnownProfiles
 
 # Reading
@@ -81,14 +77,21 @@ def read_rows(
         job.hand(take, RowBatch(batch, listed=False))
         time.sleep(_REST_S)
     job.hand(take, RowBatch(()))
-    book = ReviewStore(settings.reviews, SystemTime()).book
+    book = _book(settings)
     _fill(job, sorted((row for row in every), key=lambda row: row.listed.size), book, settings, take, is_second)
 
 
 def read_again(job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]) -> None:
     """Read in a job those runs again of which the reviewer has said something since they were read."""
-    book = ReviewStore(settings.reviews, SystemTime()).book
+    book = _book(settings)
     _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, take)
+
+
+def _book(settings: ReviewSettings) -> ReviewBook:
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.sessions.annotations.reviewer import ReviewStore
+
+    return ReviewStore(settings.reviews, SystemTime()).book
 
 
 def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
@@ -141,6 +144,9 @@ def _filled(
     title: Callable[[str, bool], str],
     rest: Callable[[object], None],
 ) -> RunRow:
+    from gistpoint.sessions.annotations.reviews import annotated_key
+    from gistpoint.sessions.annotations.settling import settle
+
     try:
         rest(row)
         document = open_run(row.name, known=row.listed.format)
@@ -436,7 +442,7 @@ class RunsScreen(Screen[None]):
         app = self.app
 
         def is_second() -> bool:
-            return any(isinstance(screen, ReviewScreen) and screen.loader.is_reading for screen in app.screen_stack)
+            return any(isinstance(screen, ReviewScreen) and screen.loader.comes_first for screen in app.screen_stack)
 
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")
 
