@@ -24,7 +24,6 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.others import Others, OthersWatch
 from gistpoint.tui.screens.review.loading import known_task, title_known
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, fault_of, solved
 from gistpoint.tui.screens.review.screen import ReviewScreen
@@ -38,6 +37,7 @@ from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
+    from gistpoint.tui.others import Others, OthersWatch
     from gistpoint.tui.screens.review.profiles import KnownProfiles
 
 # Reading
@@ -166,6 +166,9 @@ def _filled(
 
 
 def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.sessions.annotations.reviewer import ReviewStore
+
     for review in ReviewStore(folder, SystemTime()).book.states():
         if review.verdict is not None:
             yield review.run, review.reviewer, review.verdict.said
@@ -207,11 +210,7 @@ class RunsScreen(Screen[None]):
         self._wrong: QueryError | None = None
         """Why the query in the filter is not one."""
         self._jobs, self._jobs_beside = Jobs(self, "run list"), Jobs(self, "others' reviews")
-        self._watch = (
-            None
-            if settings.live is None
-            else OthersWatch(settings.live, partial(_verdicts, settings.reviews), settings.reviewer)
-        )
+        self._watch: OthersWatch | None = None
         self._others: Others | None = None
         """What others of the team do, if a store is chosen."""
 
@@ -227,7 +226,11 @@ class RunsScreen(Screen[None]):
         self.words.display = False
         self.table.focus()
         self.action_reload()
-        if self._watch is not None:
+        if self._settings.live is not None:
+            from gistpoint.tui.others import OthersWatch
+
+            reading = partial(_verdicts, self._settings.reviews)
+            self._watch = OthersWatch(self._settings.live, reading, self._settings.reviewer)
             self._watch.begin(self._jobs_beside, self._take_others)
 
     def on_screen_resume(self) -> None:
