@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 from postgres_server import PostgresServer
-from screens.review.reviewing import TURNS, mini_run, reviewing
+from screens.review.reviewing import TURNS, command, mini_run, reviewing
 from sqlalchemy import text
 from team_machines import TeamMachine
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.sessions.annotations.keys import beginning_of, run_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
+from gistpoint.sessions.runs.opening import open_run
 from gistpoint.sessions.team.address import choose
 from gistpoint.sessions.team.live import LiveAnnotations
 from gistpoint.tui.screens.review.runs import RunsScreen
@@ -100,18 +102,18 @@ async def test_the_list_shows_who_reads_a_run_and_how_verdicts_agree(
 ) -> None:
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     for name in ("a", "b"):
-        mini_run(tmp_path / "runs" / f"{name}.traj.json", [*TURNS], model=name, task=name)
+        mini_run(tmp_path / "runs" / f"{name}.traj.json", [command(f"cat {name}", name), *TURNS], model=name)
     choose(Locations.of_user().config, server.url)
     async with reviewing(tmp_path / "runs", size=(160, 48)) as driver:
         screen = await driver.until_on(RunsScreen)
-        await driver.until(lambda: all(row.review is not None for row in screen._rows.values()) and screen._rows)
-        keys = [row.review.run for row in screen.table.shown if row.review is not None]
-        second.shared.reading(keys[1])
+        await driver.until(lambda: len(screen.table.shown) == 2 and all(row.review for row in screen.table.shown))
+        keys = [run_key(open_run(row.name)) for row in screen.table.shown]
+        second.shared.reading(beginning_of(keys[1]))
         await driver.until(lambda: "second" in driver.text())
         second.reviewer.verdict(keys[0], RunVerdict.ACCEPT)
         await driver.press("enter")
         await driver.until_read(0)
-        second.shared.reading(keys[0])
+        second.shared.reading(beginning_of(keys[0]))
         await driver.until(lambda: "also read by second" in driver.text())
         await driver.press("Y")
         await driver.until(lambda: driver.review.review is not None and driver.review.review.verdict)

@@ -13,7 +13,7 @@ from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, key_of, place_of, run_key
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, key_of, place_of, run_key
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict, annotated_key
@@ -200,7 +200,7 @@ class ReviewAnnotations:
             return
         self._changed(review)
         if self._live is not None:
-            self._live.reading(self._key)
+            self._live.reading(beginning_of(self._key))
             view.steps.set_interval(_LOOK_S, self._look_for_others)
         stopped = self._place_of(review.stopped)
         if resumes and stopped is not None and view.steps.cursor == view.loader.first:
@@ -212,7 +212,7 @@ class ReviewAnnotations:
 
     def _look_for_others(self) -> None:
         """Show who else reads the run."""
-        others = self._live.state.readers.get(self._key, ()) if self._live is not None else ()
+        others = self._live.state.readers.get(beginning_of(self._key), ()) if self._live is not None else ()
         if others != self.others_reading and self.review is not None:
             self.others_reading = others
             self._changed(self.review)

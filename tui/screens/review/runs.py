@@ -245,12 +245,14 @@ class RunsScreen(Screen[None]):
 
     def _take_others(self, others: Others) -> None:
         """Show who else reads which run, and how the reviewers agree."""
+        from gistpoint.sessions.annotations.keys import beginning_of
+
         self._others = others
-        changed = {
-            name: replace(row, readers=readers)
-            for name, row in self._rows.items()
-            if row.review is not None and (readers := others.readers.get(row.review.run, ())) != row.readers
-        }
+        changed = {}
+        for name, row in self._rows.items():
+            readers = others.readers.get(beginning_of(row.review.run), ()) if row.review is not None else ()
+            if readers != row.readers:
+                changed[name] = replace(row, readers=readers)
         if changed:
             self._rows |= changed
             self.table.show(self._rows.values())
