@@ -233,13 +233,17 @@ class GistpointApp(BaseApp):
             return
         import getpass
 
+        from gistpoint.tui.object_graph import live_annotations
         from gistpoint.tui.screens.review.screens import Screens
         from gistpoint.tui.screens.review.settings import ReviewSettings
 
         folder = self.services.attempts.folder(attempt_id)
         replaying = partial(self.services.replay_of, name=attempt_id)
         judging, screens = self.services.gist_judge_for, Screens()
-        settings = ReviewSettings(self.locations, getpass.getuser(), screens, replaying=replaying, judging=judging)
+        live = live_annotations(self.locations, "reviews", getpass.getuser())
+        settings = ReviewSettings(
+            self.locations, getpass.getuser(), screens, replaying=replaying, judging=judging, live=live
+        )
         self.push_screen(screens.run(str(folder), settings))
         if problem:
             self.push_screen(MessageDialog("This attempt can only be read", problem))

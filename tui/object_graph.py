@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
     from gistpoint.core.kinds.gist.runs import EntrypointRunner
     from gistpoint.core.kinds.repair.equivalence import EquivalenceTester
+    from gistpoint.core.locations import Locations
     from gistpoint.core.ports import Runner
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.backends.base import Backend
+    from gistpoint.sessions.team.live import LiveAnnotations
     from gistpoint.tui.services import Services
 
 
@@ -186,6 +188,18 @@ def build_services(
         consent=consent,
         mirror=mirror,
     )
+
+
+def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:
+    """Return what shares the annotations of a folder with the chosen store; None if files alone are used."""
+    from gistpoint.sessions.team import FILE as STORE_FILE
+
+    if not (locations.config / STORE_FILE).exists():
+        return None
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.sessions.team.live import LiveAnnotations
+
+    return LiveAnnotations(locations, SystemTime(), folder, reviewer)
 
 
 def build_runner(

@@ -87,6 +87,41 @@ def agreement(book: ReviewBook, first: str, second: str) -> Agreements:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class AgreementWithOthers:
+    """One person's verdicts beside those of everybody else on the same subjects, a pair for each other person."""
+
+    pairs: int
+    agreed: int
+    kappa: float | None
+    """None if it is undefined, as with a single verdict for all."""
+
+    def __str__(self) -> str:
+        """Return it in words, empty if nobody else has judged the same."""
+        if not self.pairs:
+            return ""
+        kappa = f", κ {self.kappa:.2f}" if self.kappa is not None else ""
+        return f"agree {self.agreed} of {self.pairs}{kappa}"
+
+
+def agreement_with_others(verdicts: Iterable[tuple[str, str, str]], person: str) -> AgreementWithOthers:
+    """Compare a person with all others; `verdicts` are subjects, people and their verdicts.
+
+    Only subjects that the person has judged count, so that nobody learns what others said of a subject before.
+    """
+    given: dict[str, dict[str, str]] = {}
+    for subject, who, verdict in verdicts:
+        given.setdefault(subject, {})[who] = verdict
+    pairs = [
+        (said[person], other)
+        for said in given.values()
+        if person in said
+        for who, other in sorted(said.items())
+        if who != person
+    ]
+    return AgreementWithOthers(len(pairs), sum(one == other for one, other in pairs), cohen_kappa(pairs))
+
+
 def _judged(review: Review) -> set[StepKey]:
     steps = {given.step for given in review.labels} | {comment.step for comment in review.comments}
     return set(review.seen) | {step for step in steps if step is not None}

@@ -28,6 +28,7 @@ _LATE = 1_000
 _KNOWN = text("SELECT op, encode(sha256(line), 'hex') AS sha256 FROM operations WHERE folder = :folder")
 _LINES = text("SELECT op, line FROM operations WHERE folder = :folder AND op = ANY(:ops)")
 _NEW = text("SELECT op, line, number FROM operations WHERE folder = :folder AND number > :number ORDER BY number")
+_LAST = text("SELECT coalesce(max(number), 0) FROM operations WHERE folder = :folder")
 _ADD = text(
     "INSERT INTO operations (folder, op, reviewer, utc_ms, subject, kind, line) "
     "SELECT :folder, * FROM unnest(CAST(:ops AS text[]), CAST(:reviewers AS text[]), CAST(:times AS bigint[]), "
@@ -98,6 +99,12 @@ def send(engine: Engine, folder: str, store: Annotations, operations: list[Any])
                     "lines": [line_of(store, operation) for operation in some],
                 },
             )
+
+
+def last_arrival(engine: Engine, folder: str) -> int:
+    """Return the number of the last operation that arrived."""
+    with engine.begin() as connection:
+        return int(connection.scalar(_LAST, {"folder": folder}) or 0)
 
 
 def fetch_new(engine: Engine, folder: str, store: Annotations, number: int = 0) -> Exchanged:

@@ -55,12 +55,12 @@ async def in_browser(window: BrowserWindow, seen: list[str]) -> None:
         words, keys = next(((words, keys) for words, keys in KEYS if words in text), ("", ()))
         if words == "Your code was":
             return
-        if not words or text == before:  # it is being drawn, or a key is on its way
-            before = "" if before else text
+        if text == before:  # it is being drawn, or a key is on its way
+            before = ""
             continue
         before = text
-        seen.append(words)
-        await window.press(*keys)
+        seen.append(words or "something else")
+        await window.press(*(keys if words else ("Escape",)))
 
 
 async def guests(crowd: Crowd, pictures: Path) -> list[str]:

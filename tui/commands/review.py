@@ -16,7 +16,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.arguments import add_read_as, heed_read_as
 from gistpoint.tui.commands.command import Handler
 from gistpoint.tui.commands.output import require_terminal
-from gistpoint.tui.object_graph import add_isolation
+from gistpoint.tui.object_graph import add_isolation, live_annotations
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -128,7 +128,8 @@ def first_screen(
     from gistpoint.tui.screens.review.screens import Screens
     from gistpoint.tui.screens.review.settings import ReviewSettings
 
-    settings = ReviewSettings(locations, reviewer, Screens(), blind, replaying, judging)
+    live = live_annotations(locations, "reviews", reviewer)
+    settings = ReviewSettings(locations, reviewer, Screens(), blind, replaying, judging, live=live)
     if is_one_run(names):
         from gistpoint.tui.screens.review.loading import begin
 
@@ -137,7 +138,7 @@ def first_screen(
 
     if len(names) == 1 and (Path(names[0]) / "study.toml").is_file():
         study = Path(names[0]).absolute()
-        return partial(RunsScreen, [str(study / "attempts")], replace(settings, blind=True, study=study))
+        return partial(RunsScreen, [str(study / "attempts")], replace(settings, blind=True, study=study, live=None))
     return partial(RunsScreen, list(names), settings)
 
 

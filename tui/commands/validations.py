@@ -19,7 +19,7 @@ from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
-from gistpoint.tui.object_graph import add_isolation, build_services
+from gistpoint.tui.object_graph import add_isolation, build_services, live_annotations
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
@@ -52,7 +52,10 @@ def validate(options: argparse.Namespace) -> int:
     if not tasks.tasks:
         _print_problems(tasks.problems)
         raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")
-    desk = ValidationSession.of(services, tasks, options.reviewer or getpass.getuser())
+    reviewer = options.reviewer or getpass.getuser()
+    desk = ValidationSession.of(
+        services, tasks, reviewer, live_annotations(services.locations, "validations", reviewer)
+    )
     return ValidateApp(desk).run_to_exit_code()
 
 

@@ -13,7 +13,7 @@ from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.annotations.keys import StepKey, TextRange, key_of, place_of, run_key
+from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, key_of, place_of, run_key
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict, annotated_key
@@ -33,6 +33,7 @@ _WORDS = {
     RunVerdict.EXCLUDE: "Exclude, for the reasons below",
     RunVerdict.NEEDS_SECOND_REVIEWER: "Needs a second reviewer",
 }
+_LOOK_S = 2.0
 _REASONS = {
     ExcludeReason.EXPOSURE: "The solver had seen the answer",
     ExcludeReason.AID: "The solver had help that is not allowed",
@@ -163,6 +164,9 @@ class ReviewAnnotations:
         self._words: tuple[VerdictWord, ...] = ()
         self.review: Review | None = None
         """The annotations; None while they are being read."""
+        self._live = view.settings.live
+        self.others_reading: tuple[str, ...] = ()
+        """Who else of the team reads the run now."""
         self.seen: set[int] = set()
         """The steps that were seen."""
 
@@ -195,6 +199,9 @@ class ReviewAnnotations:
         if review is None:
             return
         self._changed(review)
+        if self._live is not None:
+            self._live.reading(beginning_of(self._key))
+            view.steps.set_interval(_LOOK_S, self._look_for_others)
         stopped = self._place_of(review.stopped)
         if resumes and stopped is not None and view.steps.cursor == view.loader.first:
             view.steps.set_count(max(view.steps.count, stopped + 1))
@@ -202,6 +209,13 @@ class ReviewAnnotations:
             view.say(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")
         elif view.step is not None:
             self.step_seen(view.step)
+
+    def _look_for_others(self) -> None:
+        """Show who else reads the run."""
+        others = self._live.state.readers.get(beginning_of(self._key), ()) if self._live is not None else ()
+        if others != self.others_reading and self.review is not None:
+            self.others_reading = others
+            self._changed(self.review)
 
     def find_again(self) -> None:
         """Find the annotated steps again, once the place of each step is known."""

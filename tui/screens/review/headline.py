@@ -12,7 +12,7 @@ from gistpoint.tui.screens.review.loading import solver_words
 from gistpoint.tui.widgets.header_bar import HeaderField
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.annotations.reviews import Review
+    from gistpoint.tui.screens.review.annotations import ReviewAnnotations
 
 
 _NARROW = 20
@@ -30,15 +30,20 @@ def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) ->
     return [word for word in words if word]
 
 
-def run_fields(header: Run, said: Review | None, place: str, *, hides: bool, sums: bool = False) -> list[HeaderField]:
-    """Return the `place` of a run in the list, the reviewer's verdict and number of labels, cost, tokens and format.
+def run_fields(
+    header: Run, annotations: ReviewAnnotations | None, place: str, *, hides: bool, sums: bool = False
+) -> list[HeaderField]:
+    """Return the `place` of a run in the list, who else reads it, the reviewer's verdict and number of labels, cost,
+    tokens and format.
 
     `sums` says that the header is not complete yet.
     """
+    said = annotations.review if annotations is not None else None
     verdict = said.verdict.said.partition(":")[0] if said is not None and said.verdict is not None else ""
     tokens, mark = (header.tokens.prompt or 0) + (header.tokens.completion or 0), about(header, "tokens")
     return [
         HeaderField("run", place),
+        HeaderField("also read by", ", ".join(annotations.others_reading) if annotations is not None else ""),
         HeaderField("verdict", verdict),
         HeaderField("labels", str(len(said.labels)) if said is not None and said.labels else ""),
         HeaderField("cost", about(header, "cost") + money(header.cost) if header.cost and not hides else ""),

@@ -32,6 +32,8 @@ class RunRow:
     """The title of its task, if the task is known here."""
     warning: str = ""
     """What is damaged or missing of its file, first of all."""
+    readers: tuple[str, ...] = ()
+    """Who else of the team reads it now."""
 
     @property
     def name(self) -> str:
@@ -233,6 +235,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         summary=_share_seen,
     ),
     Column("mine", _mine, width=10, rank=6, summary=_judged),
+    Column("reads", lambda r: " ".join(r.readers), width=8, rank=6),
     Column("labels", _labels, lambda r: len(r.review.labels) if r.review is not None else 0, width=12),
     Column("format", lambda r: r.header.format, width=14, style=lambda r: _MUTED),
     Column(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -37,6 +37,7 @@ from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
+    from gistpoint.tui.others import Others, OthersWatch
     from gistpoint.tui.screens.review.profiles import KnownProfiles
 
 # Reading
@@ -164,6 +165,15 @@ def _filled(
     return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning)
 
 
+def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.sessions.annotations.reviewer import ReviewStore
+
+    for review in ReviewStore(folder, SystemTime()).book.states():
+        if review.verdict is not None:
+            yield review.run, review.reviewer, review.verdict.said
+
+
 class RunTable(Table[RunRow]):
     """One row per run; picked ones are marked."""
 
@@ -199,7 +209,10 @@ class RunsScreen(Screen[None]):
         self._listed = False
         self._wrong: QueryError | None = None
         """Why the query in the filter is not one."""
-        self._jobs = Jobs(self, "run list")
+        self._jobs, self._jobs_beside = Jobs(self, "run list"), Jobs(self, "others' reviews")
+        self._watch: OthersWatch | None = None
+        self._others: Others | None = None
+        """What others of the team do, if a store is chosen."""
 
     def compose(self) -> ComposeResult:
         """Lay out header, rows and filter."""
@@ -213,10 +226,37 @@ class RunsScreen(Screen[None]):
         self.words.display = False
         self.table.focus()
         self.action_reload()
+        if self._settings.live is not None:
+            from gistpoint.tui.others import OthersWatch
+
+            reading = partial(_verdicts, self._settings.reviews)
+            self._watch = OthersWatch(self._settings.live, reading, self._settings.reviewer)
+            self._watch.begin(self._jobs_beside, self._take_others)
+
+    def on_screen_resume(self) -> None:
+        """Tell the team that no run is read now."""
+        if self._settings.live is not None:
+            self._settings.live.reading("")
 
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
+        self._jobs_beside.stop()
+
+    def _take_others(self, others: Others) -> None:
+        """Show who else reads which run, and how the reviewers agree."""
+        from gistpoint.sessions.annotations.keys import beginning_of
+
+        self._others = others
+        changed = {}
+        for name, row in self._rows.items():
+            readers = others.readers.get(beginning_of(row.review.run), ()) if row.review is not None else ()
+            if readers != row.readers:
+                changed[name] = replace(row, readers=readers)
+        if changed:
+            self._rows |= changed
+            self.table.show(self._rows.values())
+        self.draw_title()
 
     def take(self, batch: RowBatch) -> None:
         """Show new or updated rows."""
@@ -245,6 +285,7 @@ class RunsScreen(Screen[None]):
             f"{damaged:,} damaged" if damaged else "",
         ]
         note = ", ".join(filter(None, notes)) + (": i" if unread or damaged else "")
+        note = "  ".join(filter(None, [self._others.words if self._others is not None else "", note]))
         framed(table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), note)
         words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
@@ -280,6 +321,8 @@ class RunsScreen(Screen[None]):
 
     def _reviewed(self, _answer: object = None) -> None:
         """Read the runs again of which something was said."""
+        if self._watch is not None:
+            self._watch.changed()
         if self._jobs.busy:
             self.action_reload()
             return

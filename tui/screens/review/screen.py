@@ -358,7 +358,7 @@ class ReviewScreen(Screen[None]):
             return
         known = run_words(document, header, hides=self.hides, wide=self.has_class("-wide"))
         words = [f"step {self.steps.cursor + 1:,} of {total}", *known]
-        fields = run_fields(header, self.review, self.others.place, hides=self.hides, sums=not document.summed_up)
+        fields = run_fields(header, self.annotations, self.others.place, hides=self.hides, sums=not document.summed_up)
         name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.sessions.runs.searching import Hit
+    from gistpoint.sessions.team.live import LiveAnnotations
 
 Replaying = Callable[["RunDocument"], "Replay"]
 """Makes a replay of a run; called in a thread. Raises `UserError` if its task or the isolation is missing."""
@@ -72,6 +73,8 @@ class ReviewSettings:
     judging: Judging | None = None
     study: Path | None = None
     """The folder of the study whose attempts are reviewed; what is said stays in it."""
+    live: LiveAnnotations | None = None
+    """Shares reviews with a team's store while they are made, if one is chosen."""
 
     @property
     def reviews(self) -> Path:

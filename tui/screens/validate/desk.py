@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from gistpoint.core.callgraph import CallGraph
 from gistpoint.core.errors import TaskError
@@ -23,6 +24,9 @@ from gistpoint.sessions.tasks import TaskSet
 from gistpoint.tui.screens.validate.bench import RunEnded
 from gistpoint.tui.screens.validate.queue import QueueRow
 from gistpoint.tui.services import Services
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.team.live import LiveAnnotations
 
 _DOSSIERS = 8
 """The number of tasks whose trees stay open."""
@@ -44,6 +48,10 @@ class ValidationSession:
     tasks: TaskSet
     validator: Validator
     drafts: Drafts
+    live: LiveAnnotations | None = None
+    """Shares validations with a team's store while they are made, if one is chosen."""
+    readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Who else of the team reads a task now, by its id."""
     glance_rates: Mapping[str, float] = field(default_factory=dict)
     """By the ids of the tasks that somebody has read blind."""
     _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,20 +61,35 @@ class ValidationSession:
     _verdicts: dict[str, dict[str, GistVerdict]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, services: Services, tasks: TaskSet, name: str) -> ValidationSession:
+    def of(
+        cls, services: Services, tasks: TaskSet, name: str, live: LiveAnnotations | None = None
+    ) -> ValidationSession:
         """Read the verdicts and comments so far. Raises `ValidationError` for an invalid name."""
         folder = services.locations.validations
         validator = Validator(ValidationStore(folder, services.clock), name)
         rates = task_rates(GlanceStore(services.locations.glances, services.clock).book)
-        return cls(services, tasks, validator, Drafts(folder / "drafts", validator.name), rates)
+        return cls(services, tasks, validator, Drafts(folder / "drafts", validator.name), live, glance_rates=rates)
 
     def rows(self) -> list[QueueRow]:
         """Return the queue."""
         rates, functions = self.glance_rates, self._functions
         return [
-            QueueRow(task, self.validator.validation(task.id), rates.get(task.id), functions.get(task.id, ()))
+            QueueRow(
+                task,
+                self.validator.validation(task.id),
+                rates.get(task.id),
+                functions.get(task.id, ()),
+                self.readers.get(task.id, ()),
+            )
             for task in self.tasks.tasks
         ]
+
+    def verdicts_of_all(self) -> Iterator[tuple[str, str, str]]:
+        """Yield every validator's verdicts: the task, who gave it, and what it is."""
+        store = self.validator.store
+        for said in ValidationStore(store.folder, self.services.clock).book.states():
+            if said.verdict is not None:
+                yield said.task, said.reviewer, said.verdict.verdict.words
 
     # Tasks; each of these three is called in one thread
 

@@ -25,6 +25,8 @@ class QueueRow:
     """The share of blind readings in which the fault was seen; None if nobody has read it."""
     functions: tuple[str, ...] = ()
     """The functions of the answer as `path::qualname`, once it was read; none for a gist."""
+    readers: tuple[str, ...] = ()
+    """Who else of the team reads it now."""
 
     @property
     def verdict(self) -> TaskVerdict | None:
@@ -98,6 +100,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         style=lambda r: "$text-accent",
         rank=4,
     ),
+    Column("readers", lambda r: "".join(f"({name}) " for name in r.readers).strip(), style=lambda r: MUTED, rank=8),
     Column("task", lambda r: title_of(r.task), text=lambda r: f"{title_of(r.task)} {r.task.id}", rank=5),
     Column(
         "glance_rate",

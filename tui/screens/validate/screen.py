@@ -26,6 +26,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationOperation
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.others import Others, OthersWatch
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.bench import EvidenceRun, RunEnded, RunMoved, TrialQueue
@@ -70,7 +71,10 @@ class ValidateScreen(Screen[None]):
         """The task that is shown."""
         self._opening = Jobs(self, "opening")
         self._measuring = Jobs(self, "measuring")
-        self._naming = Jobs(self, "naming")
+        self._naming, self._beside = Jobs(self, "naming"), Jobs(self, "others' validations")
+        self._watch: OthersWatch | None = None
+        self._others: Others | None = None
+        """What others of the team do, if a store is chosen."""
         self._folded = False
         """Whether the line above the keys has a second one."""
 
@@ -97,6 +101,9 @@ class ValidateScreen(Screen[None]):
         if problems:
             self.say(f"! {problems[0]}" + (f" (+{len(problems) - 1})" if len(problems) > 1 else ""))
         self._naming.do(lambda job: self.desk.read_functions(job.cancel.check), lambda _: self._redraw_queue())
+        if self.desk.live is not None:
+            self._watch = OthersWatch(self.desk.live, self.desk.verdicts_of_all, self.desk.validator.name)
+            self._watch.begin(self._beside, self._take_others)
         if not rows:
             self.say("There is no task in this set.")
         elif not self.queue.cursor:
@@ -108,6 +115,9 @@ class ValidateScreen(Screen[None]):
         self._opening.stop()
         self._measuring.stop()
         self._naming.stop()
+        self._beside.stop()
+        if self.desk.live is not None:
+            self.desk.live.reading("")
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for another width."""
@@ -162,6 +172,8 @@ class ValidateScreen(Screen[None]):
         if row is None or row.task.id != dossier.task.id:
             return
         self.dossier = dossier
+        if self.desk.live is not None:
+            self.desk.live.reading(dossier.task.id)
         self.pages.display = True
         await self.pages.open(dossier)
         if self._tries(lambda: self.desk.validator.seen(dossier.task.id)):
@@ -238,6 +250,11 @@ class ValidateScreen(Screen[None]):
         self.words.display = bool(self.words.value)
         self.queue.focus()
 
+    def _take_others(self, others: Others) -> None:
+        """Show who else reads which task, and how the validators agree."""
+        self._others, self.desk.readers = others, others.readers
+        self._redraw_queue()
+
     def _redraw_queue(self) -> None:
         """Show the verdicts so far in the queue."""
         self.queue.renew(self.desk.rows())
@@ -249,7 +266,8 @@ class ValidateScreen(Screen[None]):
         accepted = sum(row.verdict is TaskVerdict.ACCEPT for row in judged)
         place = f"{self.queue.cursor + 1 if self.queue.rows else 0} of {len(self.queue.rows)}"
         shown = f", {len(rows)} in all" if len(rows) != len(self.queue.rows) else ""
-        framed(self.queue, "Tasks", f"{place}{shown}")
+        others = f"{self._others.words}  " if self._others is not None and self._others.words else ""
+        framed(self.queue, "Tasks", f"{others}{place}{shown}")
         self.header.show(
             name=row.name if row is not None else "Validation",
             words=f"{place}{shown}   {len(judged)} judged, {accepted} accepted",
@@ -297,6 +315,8 @@ class ValidateScreen(Screen[None]):
             self._changed(f"Taken back: {_annotation_words(what)}." if what else "You have said nothing yet.")
 
     def _changed(self, words: str) -> None:
+        if self._watch is not None:
+            self._watch.changed()
         self._redraw_queue()
         self.pages.refill()
         self.say(words)

@@ -1,0 +1,143 @@
+"""Annotations shared while people make them: a thread sends mine, fetches the others', and tells who reads what.
+
+It reads and writes the files of annotations as any other process does. SQLAlchemy is imported by the thread alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import TimeSource
+from gistpoint.sessions.team.address import TeamStoreError
+from gistpoint.sessions.team.pusher import pause_s
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.team.annotations import Annotations
+    from gistpoint.sessions.team.opened import TeamStore
+
+EVERY_S = 4.0
+_LAST_S = 2.0
+"""How long the program's end waits for the store to be told that one reads no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """What is known of the others now."""
+
+    readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Who else reads, by the run or task they read."""
+    fetched: int = 0
+    """Operations of others that came in since the beginning."""
+    problem: str = ""
+    """Why nothing is shared now, in a sentence."""
+
+
+class LiveAnnotations:
+    """One person's annotations of a kind, shared with a team while the program runs."""
+
+    def __init__(self, locations: Locations, clock: TimeSource, folder: str, reviewer: str) -> None:
+        """`folder` is `reviews` or `validations`; the thread starts with the first `reading`."""
+        self.state = LiveState()
+        self._locations, self._clock, self._folder, self._reviewer = locations, clock, folder, reviewer
+        self._subject = ""
+        self._wake, self._stop = Event(), Event()
+        self._thread: Thread | None = None
+        self._store: TeamStore | None = None
+        self._annotations: Annotations | None = None
+        self._sent: set[str] = set()
+        """Operations that the store has."""
+        self._number = 0
+        """The last arrival on the store that was seen."""
+        self._sizes: dict[str, int] = {}
+        """Those of the files, when they were read."""
+
+    def reading(self, subject: str) -> None:
+        """Tell the others what is read now: the key of a run, the id of a task, or nothing."""
+        self._subject = subject
+        self._wake.set()
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="live annotations", daemon=True)
+            self._thread.start()
+            atexit.register(self.close)
+
+    def close(self) -> None:
+        """Stop; wait a moment for what is under way."""
+        if self._thread is None:
+            return
+        self._subject = ""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join(_LAST_S)
+        atexit.unregister(self.close)
+
+    def _run(self) -> None:
+        failures = 0
+        while True:
+            last = self._stop.is_set()
+            self._wake.clear()
+            try:
+                self._round()
+                failures = 0
+            except Exception as error:  # what a person does never ends because of the store
+                failures += 1
+                words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+                self.state = LiveState({}, self.state.fetched, words)
+            if last:
+                break
+            self._wake.wait(pause_s(failures) if failures else EVERY_S)
+        if self._store is not None:
+            self._store.close()
+
+    def _round(self) -> None:
+        from gistpoint.sessions.team.annotations import annotation_stores, exchange, fetch_new, last_arrival, send
+        from gistpoint.sessions.team.connecting import reaching, require_extra
+        from gistpoint.sessions.team.opened import open_store
+        from gistpoint.sessions.team.presence import readers, tell
+
+        if self._store is None:
+            require_extra()
+            store = open_store(self._locations, self._clock)
+            if not store.rights.works:
+                store.close()
+                raise TeamStoreError("Your rights on the store are a reader's: annotations stay here.")
+            self._store = store
+        engine, machine = self._store.engine, self._store.machine
+        with reaching(self._store.address):
+            with engine.begin() as connection:
+                tell(connection, self._folder, self._reviewer, machine, self._subject)
+                others = readers(connection, self._folder, self._reviewer, machine)
+            if self._annotations is None:
+                annotations = annotation_stores(self._locations, self._clock)[self._folder]
+                number = last_arrival(engine, self._folder)
+                fetched = exchange(engine, self._folder, annotations).fetched
+                self._annotations, self._number, self._sizes = annotations, number, _sizes(annotations)
+                self._sent = {operation.op for operation in annotations.book.operations}
+            else:
+                mine = self._unsent(self._annotations)
+                send(engine, self._folder, self._annotations, mine)
+                self._sent.update(operation.op for operation in mine)
+                found = fetch_new(engine, self._folder, self._annotations, self._number)
+                fetched, self._number = found.fetched, found.number
+                if fetched:
+                    self._sent.update(operation.op for operation in self._annotations.book.operations)
+        self.state = LiveState(others, self.state.fetched + fetched)
+
+    def _unsent(self, annotations: Annotations) -> list[Any]:
+        """Return what was written here since the last round, by this program or another one."""
+        sizes = _sizes(annotations)
+        if sizes == self._sizes:
+            return []
+        self._sizes = sizes
+        annotations.reload()
+        return [operation for operation in annotations.book.operations if operation.op not in self._sent]
+
+
+def _sizes(annotations: Annotations) -> dict[str, int]:
+    folder = annotations.folder
+    return {path.name: path.stat().st_size for path in folder.glob("*.jsonl")} if folder.is_dir() else {}

@@ -1,0 +1,57 @@
+"""What the others of a team read and how their verdicts agree with mine, looked up beside the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gistpoint.sessions.annotations.agreement import agreement_with_others
+from gistpoint.tui.jobs import Jobs
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.team.live import LiveAnnotations, LiveState
+
+Verdicts = Iterable[tuple[str, str, str]]
+"""Subjects, people and what they said of them."""
+_LOOK_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What the others of a team do now."""
+
+    readers: Mapping[str, tuple[str, ...]]
+    """Who else reads, by the run or task they read."""
+    words: str
+    """How the verdicts agree, and whether nothing is shared now; empty if there is nothing to say."""
+
+
+class OthersWatch:
+    """Looks every two seconds; the verdicts are read again only if some of others came in, or `changed` was called."""
+
+    def __init__(self, live: LiveAnnotations, read: Callable[[], Verdicts], person: str) -> None:
+        """`read` reads the verdicts of all people from the files; it is called in a job."""
+        self._live, self._read, self._person = live, read, person
+        self._state: LiveState | None = None
+        self._agreement = ""
+        self._stale = True
+
+    def begin(self, jobs: Jobs, take: Callable[[Others], object]) -> None:
+        """Look from now on; `take` gets what there is on the UI thread whenever it differs."""
+        jobs.repeat(_LOOK_S, lambda _job: self._look(), lambda others: others is not None and take(others))
+
+    def changed(self) -> None:
+        """Compare the verdicts again, as the person gave or took back one."""
+        self._stale = True
+
+    def _look(self) -> Others | None:
+        state, before = self._live.state, self._state
+        if state == before and not self._stale:
+            return None
+        self._state = state
+        if self._stale or before is None or state.fetched != before.fetched:
+            self._stale = False
+            self._agreement = str(agreement_with_others(self._read(), self._person))
+        away = "team's store away" if state.problem else ""
+        return Others(state.readers, "  ".join(filter(None, [self._agreement, away])))
