@@ -57,6 +57,7 @@ class AttemptSummary:
     """The reviewers' ruling on its pass, see `annotations.settling`."""
     head: str = ""
     """The hash of the journal's last line."""
+    calls: int = 0
     kept: Head | None = None
     """The head that was kept outside of the journal; None for a journal from another machine or folder."""
     open: bool = False
@@ -338,6 +339,7 @@ class AttemptStore:
             outline.state,
             outline.problem,
             ruled,
+            calls=outline.calls,
             open=opened,
             elsewhere=name in elsewhere,
         )
@@ -385,6 +387,7 @@ def _summary(folder: Path) -> AttemptSummary:
         state=state,
         problem=problem,
         head=content.head,
+        calls=len(state.calls),
         kept=content.kept,
     )
 

@@ -15,13 +15,13 @@ from msgspec import structs
 
 from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Ending, Pause, Submission
+from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Ending, Handover, Pause, Submission
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 
 OUTLINES = "outlines"
 """The file, next to the folders of the attempts."""
-_FORMAT = 1
+_FORMAT = 2
 
 Versions = tuple[tuple[int, int, int], ...]
 """Which versions of an attempt's files are on the disk: inode, size, and when they were changed."""
@@ -42,6 +42,8 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
     ending: Ending | None
     processes: int
     events: int
+    calls: int
+    handovers: tuple[Handover, ...]
 
     @classmethod
     def of(cls, state: AttemptState, versions: Versions, started_utc_ms: int, problem: str) -> Outline:
@@ -60,6 +62,8 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
             state.ending,
             state.processes,
             state.events,
+            len(state.calls),
+            state.handovers,
         )
 
     @property
@@ -76,6 +80,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
             of_kind=blank_state(self.header.mode),
             processes=self.processes,
             events=self.events,
+            handovers=self.handovers,
         )
 
 

@@ -55,7 +55,7 @@ class ParticipantApp(BaseApp):
 
     def _assigned(self) -> list[AssignedTask]:
         latest: dict[str, AttemptSummary] = {}
-        for summary in self.services.attempts.summaries():  # the newest first
+        for summary in self.services.attempts.outlines():  # the newest first
             if summary.participant == self.code and (summary.actor == PERSON or summary.problem):
                 latest.setdefault(summary.task_id, summary)
         tasks = [self.services.tasks.find(id) for id in self._ids]

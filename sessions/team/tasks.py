@@ -61,7 +61,6 @@ def share_tasks(
     mine = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
-        kept = _baselines_there(connection) if sends else {}
     root = store.roots[0]
     missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
     wanted = sorted(id for id in there if id not in mine or (sends and not has_answer(mine[id])))
@@ -88,7 +87,7 @@ def share_tasks(
         else:
             found.fetched += 1
     if sends:
-        found.alarms += _share_baselines(engine, local_tasks(store), kept)
+        found.alarms += _share_baselines(engine, local_tasks(store))
     return found
 
 
@@ -183,38 +182,45 @@ def _compared(task: Task, public_sha256: str, answer_sha256: str) -> Iterator[Al
         yield Alarm(f"task {task.short_id}, {ANSWER_FILE}", 0, answer, answer_sha256)
 
 
-def _baselines_there(connection: Connection) -> dict[tuple[str, str], str]:
-    asked = text("SELECT task, name, encode(sha256(data), 'hex') AS sha256 FROM baselines")
-    return {(row.task, row.name): row.sha256 for row in connection.execute(asked)}
+def _baselines_there(connection: Connection) -> dict[str, dict[str, str]]:
+    """Return the hashes of the baselines that the store has, by task and name; each task is there, if without any."""
+    asked = text(
+        "SELECT id, name, encode(sha256(data), 'hex') AS sha256 FROM tasks LEFT JOIN baselines ON task = id ORDER BY id"
+    )
+    found: dict[str, dict[str, str]] = {}
+    for row in connection.execute(asked):
+        of_task = found.setdefault(row.id, {})
+        if row.name is not None:
+            of_task[row.name] = row.sha256
+    return found
 
 
 def _baselines_here(task: Task) -> dict[str, Path]:
     return {path.name: path for path in sorted((task.folder / _BASELINES).glob("*.json"))}
 
 
-def _share_baselines(engine: Engine, mine: dict[str, Task], there: dict[tuple[str, str], str]) -> list[Alarm]:
-    """Unite the baselines of tasks; one that was measured anew on one side stays as it is on both."""
+def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Alarm]:
+    """Unite the baselines of tasks on both sides; one that was measured anew on one side stays as it is on both."""
     alarms = []
-    for task in mine.values():
-        for name, path in _baselines_here(task).items():
-            data = path.read_bytes()
-            sha256 = hashlib.sha256(data).hexdigest()
-            known = there.get((task.id, name))
-            if known is None:
-                with engine.begin() as connection:
-                    values = {"task": task.id, "name": name, "data": data}
-                    connection.execute(insert(baselines).values(values).on_conflict_do_nothing())
-            elif known != sha256:
-                alarms.append(Alarm(f"task {task.short_id}, {_BASELINES}/{name}", 0, sha256, known))
     with engine.begin() as connection:
         there = _baselines_there(connection)
-    for id, name in there:
-        task_here = mine.get(id)
-        if task_here is None or name in _baselines_here(task_here) or not has_answer(task_here):
+    for id, theirs in there.items():
+        if (task := mine.get(id)) is None:
             continue
-        with engine.begin() as connection:
-            row = connection.scalar(select(baselines.c.data).where(baselines.c.task == id, baselines.c.name == name))
-        alarms += _add_baseline(task_here, name, bytes(row or b""))
+        here = _baselines_here(task)
+        for name, path in here.items():
+            data = path.read_bytes()
+            sha256 = hashlib.sha256(data).hexdigest()
+            if name not in theirs:
+                with engine.begin() as connection:
+                    values = {"task": id, "name": name, "data": data}
+                    connection.execute(insert(baselines).values(values).on_conflict_do_nothing())
+            elif theirs[name] != sha256:
+                alarms.append(Alarm(f"task {task.short_id}, {_BASELINES}/{name}", 0, sha256, theirs[name]))
+        for name in sorted(theirs.keys() - here.keys()) if has_answer(task) else ():
+            with engine.begin() as connection:
+                asked = select(baselines.c.data).where(baselines.c.task == id, baselines.c.name == name)
+                alarms += _add_baseline(task, name, bytes(connection.scalar(asked) or b""))
     return alarms
 
 
@@ -258,7 +264,7 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
             yield "task differs", alarm
         if (tree := sha256_of(task.tree_path)) != task.tree_sha256:
             yield "task differs", Alarm(f"task {task.short_id}, workspace/tree.tar", 0, tree, task.tree_sha256)
-        yield from _baseline_differences(task, {name: sha256 for (of, name), sha256 in kept.items() if of == id})
+        yield from _baseline_differences(task, kept.get(id, {}))
 
 
 def _baseline_differences(task: Task, there: dict[str, str]) -> Iterator[tuple[str, Alarm]]:

@@ -50,10 +50,11 @@ def list_options(parser: argparse.ArgumentParser) -> Handler:
 
 def listing(options: argparse.Namespace) -> int:
     """Print the attempts, the newest first."""
-    summaries = list(attempt_store().summaries())
+    store = attempt_store()
     if options.json:
-        print_json("gistpoint.attempts/1", attempt_rows(summaries))
+        print_json("gistpoint.attempts/1", attempt_rows(list(store.summaries())))
         return DONE
+    summaries = list(store.outlines())
     if not summaries:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
@@ -316,7 +317,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
         Column("participant", lambda attempt: attempt.participant or "–"),
         Column("started", lambda attempt: stamp(attempt.started_utc_ms)),
         Column("active", lambda attempt: duration(attempt.state.clock.active)),
-        Column("calls", lambda attempt: str(len(attempt.state.calls))),
+        Column("calls", lambda attempt: str(attempt.calls)),
         Column("last", lambda attempt: _score(attempt.state.last)),
         Column("best", lambda attempt: _score(attempt.state.best)),
         Column("outcome", _outcome_in_list),

@@ -168,7 +168,7 @@ def delete(options: argparse.Namespace) -> int:
     """Delete one of the user's tasks, after a question."""
     store, attempts = _store(), attempt_store()
     task = store.find(options.task)
-    tried = [summary for summary in attempts.summaries() if summary.task_id == task.id]
+    tried = [summary for summary in attempts.outlines() if summary.task_id == task.id]
     if opened := next((summary.attempt_id for summary in tried if summary.open), ""):
         raise AttemptError(f"Attempt {opened} of this task is open.", hint="Close it first.")
     if tried:

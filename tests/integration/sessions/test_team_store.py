@@ -171,6 +171,20 @@ def test_a_baseline_of_one_machine_reaches_the_others(one: TeamMachine, two: Tea
     assert [one.check(), two.check()] == [[], []]
 
 
+def test_a_task_that_can_not_be_sent_does_not_keep_the_others_back(one: TeamMachine, shared: str) -> None:
+    from builders import build_task
+
+    task = build_task(one.locations.tasks, library="other")
+    whole = (task.folder / "task.toml").read_bytes()
+    (task.folder / "task.toml").write_bytes(whole.replace(b'name = "other"', b'name = "changed"'))
+    found = one.sync()
+    (alarm,) = found.alarms
+    assert alarm.what == f"task {task.short_id}"
+    (task.folder / "task.toml").write_bytes(whole)
+    assert one.sync() == StoreSync(tasks_sent=1)
+    assert one.check() == []
+
+
 def test_a_synchronisation_that_is_stopped_is_finished_by_the_next(
     one: TeamMachine, two: TeamMachine, shared: str
 ) -> None:

@@ -19,6 +19,7 @@ def shown(summary: AttemptSummary) -> tuple[object, ...]:
     return (
         (summary.attempt_id, summary.task_id, summary.mode, summary.role, summary.started_utc_ms, summary.problem),
         (summary.actor, summary.participant, summary.result, summary.open, state.header.model),
+        (summary.calls, state.drivers, state.mixed),
         (state.budgets, state.remaining, state.clock, state.pause, state.ending, state.of_kind.unit),
         [(s.score, s.solved, s.counts, s.status, s.suspicious) for s in state.counted_submissions],
     )
