@@ -12,6 +12,7 @@ from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyO
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.team.address import chosen_address
+from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import STUDIES, read_note
 
 FOLDER_HELP = "the study's folder, or its name on the team's store"
@@ -30,6 +31,7 @@ def open_study(name: str) -> StudyFolder:
     note = read_note(root)
     if note is None:
         return StudyFolder(root, locations, SystemTime())
+    require_extra()
     from gistpoint.sessions.team.study_sharing import open_team_study
 
     study = open_team_study(root, note, locations, SystemTime())
@@ -49,6 +51,7 @@ def _folder_of(name: str, locations: Locations) -> Path:
     address = chosen_address(locations.config)
     if address is None:
         return typed
+    require_extra()
     from gistpoint.sessions.team.study_sharing import fetch
 
     fetch(name, address, locations)
@@ -70,6 +73,7 @@ def share_again(study: StudyFolder) -> bool:
     note = read_note(study.root)
     if note is None:
         return False
+    require_extra()
     from gistpoint.sessions.team.study_sharing import share
 
     share(study, note.address)

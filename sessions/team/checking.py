@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
@@ -18,7 +18,16 @@ from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, operation_differences
 from gistpoint.sessions.team.connecting import reaching
-from gistpoint.sessions.team.lines import BrokenChainError, JournalLine, branch_of, chained, head_kept, safe_lines
+from gistpoint.sessions.team.lines import (
+    BrokenChainError,
+    JournalLine,
+    branch_of,
+    chained,
+    head_kept,
+    header_of,
+    is_of,
+    safe_lines,
+)
 from gistpoint.sessions.team.mirror import local_attempts
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.study_note import STUDIES, read_note
@@ -26,10 +35,10 @@ from gistpoint.sessions.team.study_sharing import store_of
 from gistpoint.sessions.team.tasks import task_differences
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
 _AT_ONCE = 50
-_COUNTED = text("SELECT id, branch_of, seq, head FROM attempts ORDER BY id")
+_COUNTED = text("SELECT id, seq, head, task, actor, participant, started_utc_ms FROM attempts ORDER BY id")
 _LINES = text(
     "SELECT attempt, seq, line, sha256, encode(sha256(line), 'hex') AS found FROM events "
     "WHERE attempt = ANY(:ids) ORDER BY attempt, seq"
@@ -113,6 +122,19 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
         for name in some:
             counted = (rows[name].seq, rows[name].head) if name in rows else None
             yield from _attempt(name, mine.get(name), there[name], counted, machine)
+            if name in rows and there[name]:
+                yield from _told(name, rows[name], there[name])
+
+
+def _told(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
+    """Look at what the store tells of an attempt beside its lines."""
+    what, first = f"attempt {name}", there[0].data
+    if not is_of(first, name):
+        yield StoreDifference("line differs", Alarm(what, 1, words="the store's first line begins another attempt."))
+    told = {"task": row.task, "actor": row.actor, "participant": row.participant, "started_utc_ms": row.started_utc_ms}
+    if header_of(first) != told:
+        words = "what the store tells of it (task, solver, start) is not what its lines say."
+        yield StoreDifference("line differs", Alarm(what, words=words))
 
 
 def _attempt(

@@ -153,6 +153,13 @@ def header_of(line: bytes) -> dict[str, object] | None:
     }
 
 
+def is_of(line: bytes, name: str) -> bool:
+    """Whether a first line begins the attempt of a name, or that of which the name is a branch."""
+    event = decoded(line)
+    begun = event.data if event is not None else None
+    return isinstance(begun, AttemptStarted) and begun.attempt_id in (name, branch_of(name)[0])
+
+
 def ends(line: bytes) -> bool:
     """Whether a line ends its attempt."""
     if AttemptEnded.type.encode() not in line:

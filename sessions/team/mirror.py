@@ -35,6 +35,7 @@ from gistpoint.sessions.team.lines import (
     head_kept,
     header_of,
     is_attempt_id,
+    is_of,
     is_shared,
     lines_after,
     safe_lines,
@@ -321,8 +322,8 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
             return Alarm(attempt, error.at, words=f"{words} It was not fetched.")
         if not new:
             return 0
-        if not seq and header_of(new[0].data) is None:
-            return Alarm(attempt, 1, words="the store's first line begins no attempt. It was not fetched.")
+        if not seq and not is_of(new[0].data, folder.name):
+            return Alarm(attempt, 1, words="the store's first line does not begin this attempt. It was not fetched.")
         if not seq:
             (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
             (folder.parent / ELSEWHERE / folder.name).touch()

@@ -219,10 +219,10 @@ class Pusher:
 
     def _round(self) -> None:
         """Send what every open attempt has, and renew the leases that are due."""
+        engine = self._reached()
         from gistpoint.sessions.team.connecting import reaching
         from gistpoint.sessions.team.mirror import push_attempt
 
-        engine = self._reached()
         due = [(name, each) for name, each in [*self._open.items()] if each.due]
         if not due and self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
             with reaching(str(self._address)), engine.connect():

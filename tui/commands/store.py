@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
-from gistpoint.core.text import plural
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.team.address import (
     TeamStoreError,
     UnreachableError,
@@ -168,7 +168,8 @@ def status(options: argparse.Namespace) -> int:
     )
     for one in found.machines:
         if _is_wrong(one.skew_ms):
-            print(f"The clock of {one.id} was {one.skew_ms / 1000:+.0f} s wrong. Leases go by the server's clock.")
+            who, seconds = visible_line(one.id), one.skew_ms / 1000
+            print(f"The clock of {who} was {seconds:+.0f} s wrong. Leases go by the server's clock.")
     return DONE
 
 

@@ -10,6 +10,7 @@ from gistpoint.core.study.operations import StudyError
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.sessions.team.address import chosen_address
+from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import read_note
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
@@ -34,6 +35,7 @@ def share_options(parser: argparse.ArgumentParser) -> Handler:
 
 def sharing(options: argparse.Namespace) -> int:
     """Put a study on the team's store."""
+    require_extra()
     from gistpoint.sessions.team.study_sharing import share
 
     study = open_study(options.dir)

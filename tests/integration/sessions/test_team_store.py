@@ -64,6 +64,7 @@ CHANGES = (
     ("UPDATE operations SET line = replace(encode(line, 'escape'), 'ada', 'eve')::bytea", ["operation differs"]),
     ("UPDATE operations SET line = 'no JSON'", ["operation differs"]),
     ("DELETE FROM events; DELETE FROM attempts", ["missing there"]),
+    ("UPDATE attempts SET participant = 'eve'", ["line differs"]),
     ("INSERT INTO studies (id, files_sha256, archive_sha256) VALUES ('s', '', 'x')", ["blob damaged"]),
 )
 """Statements that damage the store, and what is found then."""
@@ -217,6 +218,18 @@ def test_a_dump_is_restored_into_another_server(one: TeamMachine, server: Postgr
     server.run("pg_restore", *socket, "--clean", "--if-exists", "-d", "team", str(dump))
     assert one.check() == []
     assert one.sync() == StoreSync()
+
+
+def test_an_attempt_under_another_name_is_told_and_not_fetched(
+    one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str
+) -> None:
+    other = shared[:-1] + ("0" if shared[-1] != "0" else "1")
+    ask(server, f"INSERT INTO attempts SELECT '{other}', NULL, task, actor, participant, started_utc_ms, ended, seq, "
+        "head, holder, lease_until, fence FROM attempts")  # fmt: skip
+    ask(server, f"INSERT INTO events SELECT '{other}', seq, line, sha256, machine FROM events")
+    assert sorted(kinds(one)) == ["line differs", "missing here"]
+    assert ["does not begin this attempt" in str(alarm) for alarm in two.sync().alarms] == [True]
+    assert not (two.locations.attempts / other / "journal.jsonl").exists()
 
 
 def test_a_hostile_task_is_not_fetched(one: TeamMachine, two: TeamMachine, server: PostgresServer, shared: str) -> None:
