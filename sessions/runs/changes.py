@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gistpoint.core.code.index import index_source
@@ -18,6 +18,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tools.declaration import ArgumentKind, Replacement
 from gistpoint.core.trees import SourceTree
+from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import FileEdit, Json, RunCall, Step, StepKind
 from gistpoint.sessions.runs.commands import (
     edited_paths,
@@ -115,12 +116,13 @@ Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
-    """Return the changes of a step in order; none if its tool refused.
+    """Return the changes of a step in order; none of calls that failed or were refused.
 
     `target` is the function that a `submit_attempt` without a path replaces.
     """
     if has_failed(step):
         return ()
+    step = _without_failed(step)
     replacement = step.state.get("replacement")
     if isinstance(replacement, dict):
         path, name, code = (replacement.get(key) for key in ("path", "qualname", "code"))
@@ -149,6 +151,18 @@ def has_failed(step: Step) -> bool:
     if "refused" in step.flags:
         return True
     return bool(step.results) and all(result.is_error is True for result in step.results)
+
+
+def _without_failed(step: Step) -> Step:
+    """Return a step without the calls whose own results say that they failed, and without their edits."""
+    made = tuple(call for call in step.calls if not ((found := step.result_of(call)) and found.is_error is True))
+    if len(made) == len(step.calls):
+        return step
+    kept = edits_of(made)
+    dropped = [edit for call in step.calls if call not in made for edit in edits_of((call,)) if edit not in kept]
+    edits = tuple(edit for edit in step.edits if edit not in dropped)
+    kind = kind_of(made) if step.kind is StepKind.EDIT and not edits else step.kind
+    return replace(step, calls=made, edits=edits, kind=kind)
 
 
 def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,33 @@ def test_edits_of_every_tool_come_to_the_same_file(tmp_path: Path, tree: SourceT
     assert "".join(map(unified, last.diff)) == diff_of(RIGHT)
 
 
-def test_what_an_early_swe_agent_edited_in_its_window(tmp_path: Path, tree: SourceTree) -> None:
-    import json
+def test_a_call_that_failed_changes_nothing_whatever_became_of_those_beside_it(tmp_path: Path) -> None:
+    def use(identity: str, tool: str, **given: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": identity, "name": tool, "input": given}
 
+    def result(identity: str, *, failed: bool) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": identity, "content": "told", "is_error": failed}
+
+    def record(kind: str, *content: dict[str, Any]) -> str:
+        message = {"id": "m1", "role": kind, "content": content}
+        return json.dumps({"type": kind, "uuid": f"u-{kind}", "sessionId": "s1", "message": message})
+
+    path = tmp_path / "run.jsonl"
+    edits = (
+        use("t1", "Edit", file_path="a.py", old_string="1", new_string="2"),
+        use("t2", "Write", file_path="b.py", content="x = 3\n"),
+    )
+    lines = record("assistant", use("t0", "Bash", command="ls"), *edits)
+    answers = [result("t0", failed=False), result("t1", failed=True)]
+    path.write_text("\n".join([lines, record("user", *answers, result("t2", failed=False))]), encoding="utf-8")
+    (state,) = states(path, None)
+    assert [diff.path for diff in state.diff] == ["b.py"]
+    path.write_text("\n".join([lines, record("user", *answers, result("t2", failed=True))]), encoding="utf-8")
+    (state,) = states(path, None)
+    assert (state.diff, state.problems) == ((), ())
+
+
+def test_what_an_early_swe_agent_edited_in_its_window(tmp_path: Path, tree: SourceTree) -> None:
     def step(action: str, observation: str) -> dict[str, Any]:
         return {"action": action, "observation": observation, "response": "", "state": "{}", "thought": ""}
 
