@@ -154,6 +154,8 @@ class Profile:
     reverted: Counted
     wasted: int
     """Steps that failed, repeat a call, read again what did not change, or take an edit back."""
+    tried: int
+    """Steps in which the solver called something, or failed before a call."""
     test_runs: tuple[TestRunCounts, ...]
     more_test_runs: int
     """Test runs beyond the first `MOST_TEST_RUNS`."""
@@ -229,7 +231,7 @@ class Profiler:
                 StepMark.REVERT,
             )
         }
-        self._wasted = 0
+        self._wasted = self._tried = 0
         self._test_runs: list[TestRunCounts] = []
         self._more_test_runs = 0
         self._condensed = Counted()
@@ -277,7 +279,9 @@ class Profiler:
             self._counted[mark].add(step.index)
         found.failed = int(StepMark.ERROR in marks)
         found.wasted = int(bool(marks - {StepMark.SUBMISSION, StepMark.ERROR}))
-        self._wasted += bool(marks - {StepMark.SUBMISSION})
+        wasted = bool(marks - {StepMark.SUBMISSION})
+        self._wasted += wasted
+        self._tried += wasted or any(found.work)
 
     def _add_test_run(self, step: Step) -> None:
         if len(self._test_runs) < MOST_TEST_RUNS:
@@ -315,6 +319,7 @@ class Profiler:
             reread=self._counted[StepMark.REREAD],
             reverted=self._counted[StepMark.REVERT],
             wasted=self._wasted,
+            tried=self._tried,
             test_runs=tuple(self._test_runs),
             more_test_runs=self._more_test_runs,
             condensed=self._condensed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,12 @@ def test_runs_part_ways_at_the_first_step_of_another_kind_or_about_another_file(
     )  # fmt: skip
     assert ways([look], [(StepKind.VIEW, "b.py")]) == (0, [("read /testbed/a.py", (0,)), ("read b.py", (1,))])
     assert ways([look, edit], [look]) == (1, [("edit a.py", (0,)), ("ended", (1,))])
+
+
+def test_waste_is_a_share_of_the_steps_that_called_something_or_failed_before() -> None:
+    refused = Step(0, Actor.AGENT, StepKind.ERROR, ByteRange("", 0, 1), text="API error", flags=frozenset({"error"}))
+    found = profile(refused, replace(refused, index=1), step(2, StepKind.VIEW))
+    assert (found.wasted, found.tried, found.worked) == (2, 3, 1)
 
 
 def test_what_is_not_known_is_said_and_nothing_is_drawn_for_it() -> None:
