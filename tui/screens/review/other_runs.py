@@ -88,9 +88,9 @@ class OtherRuns:
         return linked_name(self._view.run_name, link)
 
     def follow_link(self) -> None:
-        """Open the run that the step started, or that continues this one."""
+        """Open the run that the step started."""
         view = self._view
-        links = (view.step.links if view.step else ()) or (view.header.links if view.header else ())
+        links = view.step.links if view.step else ()
         names = list(dict.fromkeys(name for link in links if (name := self._name(link)) is not None))
         if names:
             self._pick("Open", names, view.open_run)
