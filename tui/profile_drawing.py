@@ -257,8 +257,8 @@ def _waste(profile: Profile) -> str:
     found = [f"{counted.count:,} {words}" for counted, words in parts if counted.count]
     if not found:
         return "none: nothing failed, was repeated, read again or taken back"
-    share = profile.wasted * 100 // max(1, profile.tried)
-    return f"{profile.wasted:,} of {profile.tried:,} ({share} %): " + ", ".join(found)
+    share = profile.wasted * 100 // max(1, profile.worked)
+    return f"{profile.wasted:,} of {profile.worked:,} ({share} %): " + ", ".join(found)
 
 
 def _steps(counted: Counted) -> str:

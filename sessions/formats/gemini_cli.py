@@ -157,8 +157,7 @@ def _message_step(
     results = (*parts.results, *(result for _, answers in made for result in answers))
     thoughts = [_thought(item) for item in objects(message.get("thoughts"))]
     tools = objects(message.get("toolCalls"))
-    went_well = [item for item in tools if as_str(item.get("status")) not in _FAILED]
-    shown = [shown_diff(item.get("resultDisplay")) for item in went_well]
+    shown = [shown_diff(item.get("resultDisplay")) for item in tools if item.get("status") not in _FAILED]
     ended = [at for at in (when(item.get("timestamp")) for item in tools) if at is not None]
     failed = any(result.is_error or result.returncode for result in results)
     derived = {"kind"} | ({"results.returncode"} if any(r.returncode is not None for r in results) else set())

@@ -21,7 +21,7 @@ _NO_VALUE: tuple[int, str, Json] = (sys.maxsize, "", None)
 _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 
 
-class Layout:
+class Indentation:
     """The lines of an indented array; `indent` is the white space before a record, `keys` that before its keys."""
 
     def __init__(self, indent: str, keys: str, names: Sequence[str]) -> None:
@@ -41,8 +41,8 @@ class PlainRecords:
     The text up to `end` is read a chunk at a time; a record longer than a chunk is in doubt.
     """
 
-    def __init__(self, blob: Blob, at: int, end: int, layout: Layout) -> None:
-        self._blob, self._end, self._layout = blob, end, layout
+    def __init__(self, blob: Blob, at: int, end: int, indentation: Indentation) -> None:
+        self._blob, self._end, self._layout = blob, end, indentation
         self.at = at
         """The line break before the first record that was not found yet."""
 
@@ -57,41 +57,41 @@ class PlainRecords:
             self.at = found[-1][1] + 1
 
 
-def _places(text: bytes, at: int, layout: Layout) -> list[Place]:
+def _places(text: bytes, at: int, indentation: Indentation) -> list[Place]:
     """Return the whole records in the text at offset `at`; none if it does not begin with one or a line is in doubt."""
     import stringzilla  # pyright: ignore[reportMissingImports]
 
-    cut = text.rfind(layout.border)
-    if cut < 0 or not text.startswith(layout.open):
+    cut = text.rfind(indentation.border)
+    if cut < 0 or not text.startswith(indentation.open):
         return []
-    text = text[: cut + len(layout.close)]
-    pieces = stringzilla.Str(text)[:cut].split(layout.border)
-    lines = stringzilla.count(text, layout.line) - stringzilla.count(text, layout.deeper)
-    if lines != 2 * len(pieces) or stringzilla.find(text, layout.end) >= 0:
+    text = text[: cut + len(indentation.close)]
+    pieces = stringzilla.Str(text)[:cut].split(indentation.border)
+    lines = stringzilla.count(text, indentation.line) - stringzilla.count(text, indentation.deeper)
+    if lines != 2 * len(pieces) or stringzilla.find(text, indentation.end) >= 0:
         return []
-    values = iter(_light_values(text, layout))
+    values = iter(_light_values(text, indentation))
     place, name, value = next(values, _NO_VALUE)
     found: list[Place] = []
     start = 0
     for piece in pieces:
-        if text[start + len(layout.open)] in b"}]":
+        if text[start + len(indentation.open)] in b"}]":
             break
-        closing = start + len(piece) + (len(layout.open) if found else 0)
+        closing = start + len(piece) + (len(indentation.open) if found else 0)
         fields = dict[str, Json]()
         while place < closing:
             fields[name] = value
             place, name, value = next(values, _NO_VALUE)
-        found.append((at + start + len(layout.line), at + closing + len(layout.close), fields))
-        start = closing + len(layout.close) + 1
+        found.append((at + start + len(indentation.line), at + closing + len(indentation.close), fields))
+        start = closing + len(indentation.close) + 1
     return found
 
 
-def _light_values(text: bytes, layout: Layout) -> list[tuple[int, str, Json]]:
+def _light_values(text: bytes, indentation: Indentation) -> list[tuple[int, str, Json]]:
     """Return the place, name and value of each light key, in order."""
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     find, found = stringzilla.find, list[tuple[int, str, Json]]()
-    for name, key in layout.keys:
+    for name, key in indentation.keys:
         at = find(text, key)
         while at >= 0:
             value = _VALUE.match(text, at + len(key))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
-from gistpoint.sessions.records.indented import Layout, PlainRecords
+from gistpoint.sessions.records.indented import Indentation, PlainRecords
 from gistpoint.sessions.records.loading import IN_TEXT, load_record
 from gistpoint.sessions.records.model import Json
 
@@ -293,16 +293,16 @@ class Scanner:
         less. One match covers the border of two records: the brace that closes the first, the bracket that opens the
         second, and a light key on its first line.
         """
-        layout = Layout(indent, keys, light.names)
+        lines = Indentation(indent, keys, light.names)
         names = "|".join(re.escape(name) for name in light.names)
         key = rf'{keys}"({names})": ?(?:"([^"\\\n]*)"|(-?\d{{1,18}}))'
         pattern = re.compile(
-            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^ \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{layout.outer}(\]))"
+            rf"\n(?:{indent}(\}},\r?\n{indent}(?=\{{))?([^ \t\r\n])(?:(?<=\{{)\r?\n{key})?|{key}|{lines.outer}(\]))"
         )
         self.seek(self._base + self._text.index("\n", self._at))
         following = f",\n{indent}{{"
         while True:
-            plain = PlainRecords(self.blob, self.position, self.end, layout)
+            plain = PlainRecords(self.blob, self.position, self.end, lines)
             for start, end, fields in plain:
                 yield RawRecord(start, end, fields)
             self.seek(plain.at)

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from gistpoint.core.code.index import index_source
@@ -116,28 +116,58 @@ Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
-    """Return the changes of a step in order; none of calls that failed or were refused.
+    """Return the changes of a step in order; none of a call that failed or was refused.
 
     `target` is the function that a `submit_attempt` without a path replaces.
     """
     if has_failed(step):
         return ()
-    step = _without_failed(step)
     replacement = step.state.get("replacement")
     if isinstance(replacement, dict):
         path, name, code = (replacement.get(key) for key in ("path", "qualname", "code"))
         if isinstance(path, str) and isinstance(name, str) and isinstance(code, str):
             return (Redefined(path, name, code) if name else Written(path, code),)
     found: list[Change] = []
-    for call in step.calls:
+    made, failed = _made_and_failed(step)
+    for call in made:
         found += _by_window(call, step) if call.tool in _OF_WINDOW else _of_call(call, target)
     listed = [change.path for change in found if not isinstance(change, Untold)]
-    found += [_of_edit(edit, step) for edit in step.edits if not any(same_path(edit.path, path) for path in listed)]
+    edits = edits_made(step)
+    found += [_of_edit(edit) for edit in edits if not any(same_path(edit.path, path) for path in listed)]
     known = [change.path for change in found if not isinstance(change, Untold)]
     found += _recorded(step, known)
-    if not found and step.kind is StepKind.EDIT and not _was_refused_by_window(step):
-        return (Untold(""),)
-    return tuple(found)
+    if found or step.kind is not StepKind.EDIT or _was_refused_by_window(step):
+        return tuple(found)
+    return () if failed and kind_of(made) is not StepKind.EDIT else (Untold(""),)
+
+
+def edits_made(step: Step) -> tuple[FileEdit, ...]:
+    """Return the edits of a step without those of calls that failed or were refused."""
+    made, failed = _made_and_failed(step)
+    edits, kept = list(step.edits), edits_of(made)
+    for edit in edits_of(failed):
+        if edits.count(edit) > kept.count(edit):
+            edits.remove(edit)
+    return tuple(edits)
+
+
+def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ...]]:
+    """Return the calls of a step, and apart from them those that failed or were refused by their own results.
+
+    Results that name no call are those of the calls in order, if there are as many.
+    """
+    by_place = len(step.calls) == len(step.results) and not any(result.call_id for result in step.results)
+    failed = [
+        step.results[place].is_error is True if by_place else _has_failed_itself(call, step)
+        for place, call in enumerate(step.calls)
+    ]
+    pairs = list(zip(step.calls, failed, strict=True))
+    return tuple(call for call, bad in pairs if not bad), tuple(call for call, bad in pairs if bad)
+
+
+def _has_failed_itself(call: RunCall, step: Step) -> bool:
+    own = [result.is_error is True for result in step.results if call.id and result.call_id == call.id]
+    return bool(own) and all(own)
 
 
 def _was_refused_by_window(step: Step) -> bool:
@@ -151,18 +181,6 @@ def has_failed(step: Step) -> bool:
     if "refused" in step.flags:
         return True
     return bool(step.results) and all(result.is_error is True for result in step.results)
-
-
-def _without_failed(step: Step) -> Step:
-    """Return a step without the calls whose own results say that they failed, and without their edits."""
-    made = tuple(call for call in step.calls if not ((found := step.result_of(call)) and found.is_error is True))
-    if len(made) == len(step.calls):
-        return step
-    kept = edits_of(made)
-    dropped = [edit for call in step.calls if call not in made for edit in edits_of((call,)) if edit not in kept]
-    edits = tuple(edit for edit in step.edits if edit not in dropped)
-    kind = kind_of(made) if step.kind is StepKind.EDIT and not edits else step.kind
-    return replace(step, calls=made, edits=edits, kind=kind)
 
 
 def _of_call(call: RunCall, target: FunctionRef | None) -> Iterator[Change]:
@@ -269,7 +287,7 @@ def _replaced_by(path: str, arguments: dict[str, Json]) -> Iterator[Change]:
             return
 
 
-def _of_edit(edit: FileEdit, step: Step) -> Change:
+def _of_edit(edit: FileEdit) -> Change:
     if edit.new is None:
         return Untold(edit.path)
     return Written(edit.path, edit.new) if edit.old is None else Replaced(edit.path, edit.old, edit.new)

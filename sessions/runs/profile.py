@@ -153,9 +153,7 @@ class Profile:
     reread: Counted
     reverted: Counted
     wasted: int
-    """Steps that failed, repeat a call, read again what did not change, or take an edit back."""
-    tried: int
-    """Steps in which the solver called something, or failed before a call."""
+    """Steps that called something and failed, repeat a call, read again what did not change, or take an edit back."""
     test_runs: tuple[TestRunCounts, ...]
     more_test_runs: int
     """Test runs beyond the first `MOST_TEST_RUNS`."""
@@ -231,7 +229,7 @@ class Profiler:
                 StepMark.REVERT,
             )
         }
-        self._wasted = self._tried = 0
+        self._wasted = 0
         self._test_runs: list[TestRunCounts] = []
         self._more_test_runs = 0
         self._condensed = Counted()
@@ -257,7 +255,7 @@ class Profiler:
             share.seconds += seconds
             if len(self._moves) < MOST_MOVES:
                 self._moves.append(SolverMove(step.index, work, _path(step, work)))
-        self._count(step, marked, found, solver=solver)
+        self._count(step, marked, found, work, solver=solver)
         if StepMark.TEST_RUN in marked.marks and solver:
             self._add_test_run(step)
         if step.kind is StepKind.CONTEXT:
@@ -266,7 +264,7 @@ class Profiler:
             found.context = self._last_context = step.tokens.prompt
         self._add(found)
 
-    def _count(self, step: Step, marked: StepMarks, found: Bin, *, solver: bool) -> None:
+    def _count(self, step: Step, marked: StepMarks, found: Bin, work: Work | None, *, solver: bool) -> None:
         for item in marked.marked:
             if item.goal is not None:
                 self._firsts[item.goal, item.mark] = step.index
@@ -275,13 +273,13 @@ class Profiler:
         if not solver:
             return
         marks = marked.marks & self._counted.keys()
+        if work is None:
+            marks -= {StepMark.ERROR}  # nothing was called: an error of the program or its provider
         for mark in marks:
             self._counted[mark].add(step.index)
         found.failed = int(StepMark.ERROR in marks)
         found.wasted = int(bool(marks - {StepMark.SUBMISSION, StepMark.ERROR}))
-        wasted = bool(marks - {StepMark.SUBMISSION})
-        self._wasted += wasted
-        self._tried += wasted or any(found.work)
+        self._wasted += work is not None and bool(marks - {StepMark.SUBMISSION})
 
     def _add_test_run(self, step: Step) -> None:
         if len(self._test_runs) < MOST_TEST_RUNS:
@@ -319,7 +317,6 @@ class Profiler:
             reread=self._counted[StepMark.REREAD],
             reverted=self._counted[StepMark.REVERT],
             wasted=self._wasted,
-            tried=self._tried,
             test_runs=tuple(self._test_runs),
             more_test_runs=self._more_test_runs,
             condensed=self._condensed,

@@ -15,6 +15,9 @@ from gistpoint.sessions.team import FILE
 _SCHEMES = ("postgresql", "postgres")
 _OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "service")
 _LOOPBACK = ("", "localhost", "127.0.0.1", "::1")
+"""Hosts on this machine; none at all is the local socket."""
+_REDIRECTIONS = ("PGSERVICE", "PGHOSTADDR")
+"""What the environment may name in place of an address's host."""
 _VERIFIED = "verify-full"
 _SHAPE = "It looks like postgresql://USER@HOST/DATABASE."
 
@@ -40,8 +43,11 @@ class StoreAddress:
 
     @property
     def local(self) -> bool:
-        """Whether what is sent never leaves this machine."""
-        return self.host.lower() in _LOOPBACK or self.host.startswith("/")
+        """Whether what is sent surely never leaves this machine, whatever libpq's environment names."""
+        host = (self.host or os.environ.get("PGHOST", "")).lower()
+        if "service" in self.options or any(map(os.environ.get, _REDIRECTIONS)) or "," in host:
+            return False
+        return host in _LOOPBACK or host.startswith("/")
 
     @property
     def parameters(self) -> dict[str, str]:

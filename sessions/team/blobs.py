@@ -49,13 +49,6 @@ def get_blob(connection: Connection, sha256: str, into: Path, *, public: bool = 
         )
 
 
-def drop_blob(connection: Connection, sha256: str) -> None:
-    """Delete a blob that nothing names any more."""
-    from gistpoint.sessions.team.schema import blobs
-
-    connection.execute(blobs.delete().where(blobs.c.sha256 == sha256))
-
-
 def _pieces(file: Path) -> Iterator[bytes]:
     from gistpoint.sessions.team.schema import PIECE
 

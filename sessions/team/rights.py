@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 WORKER, READER = "gistpoint_worker", "gistpoint_reader"
 
 _FOR_READERS = "alembic_version, machines, tasks, attempts, reading, studies, public_blobs, public_operations"
-_ONLY_ADDED_TO = "tasks, baselines, events, operations"
+_ONLY_ADDED_TO = "blobs, tasks, baselines, events, operations"
+_VIEWS = "public_blobs, public_operations"
 _GRANTS = {
     WORKER: (
         f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {WORKER}",
         f"REVOKE UPDATE, DELETE ON {_ONLY_ADDED_TO} FROM {WORKER}",
+        f"REVOKE INSERT, UPDATE, DELETE ON {_VIEWS} FROM {WORKER}",  # what a view lets through needs no other right
         f"REVOKE DELETE ON attempts FROM {WORKER}",
         f"REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {WORKER}",
     ),

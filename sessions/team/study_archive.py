@@ -28,19 +28,20 @@ def files_of(study: StudyFolder) -> dict[str, Path]:
 
     Raises `StudyError` for a task that other machines would not have.
     """
-    root, tasks = study.root, study.root / study.study.tasks
+    root, tasks = study.root.resolve(), (study.root / study.study.tasks).resolve()
     found = {FILE: root / FILE}
     places = [root / TEXTS, root / HELP, tasks]
-    for identity, folder in study.read.folders.items():
+    for identity, named in study.read.folders.items():
+        folder = named.resolve()
         if folder.is_relative_to(root):
             places.append(folder)
-        elif not (study.comes_with_program(folder) or tasks.is_dir() or tasks.name.endswith(ARCHIVE)):
+        elif not (study.comes_with_program(named) or tasks.is_dir() or tasks.name.endswith(ARCHIVE)):
             raise StudyError(
                 f"Task {identity[:12]} is not in the study's folder, so that other machines would not have it.",
                 hint="Put its archive (`gistpoint task export`) into a folder `tasks` beside study.toml.",
             )
     for place in places:
-        if not place.is_relative_to(root) or ".." in place.parts:
+        if not place.is_relative_to(root):
             raise StudyError(
                 f"study.toml: the key 'tasks' names {study.study.tasks!r}, which is outside of the study's folder.",
                 hint="Copy the tasks into the folder.",

@@ -20,7 +20,7 @@ from gistpoint.core.study.reading import read_study
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
-from gistpoint.sessions.team.blobs import drop_blob, get_blob, put_blob
+from gistpoint.sessions.team.blobs import get_blob, put_blob
 from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, revision_of
 from gistpoint.sessions.team.schema import studies
 from gistpoint.sessions.team.study_archive import files_of, files_sha256, pack, unpack
@@ -82,14 +82,12 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
             here = {fact.op for fact in study.ledger.study.all(StudyOpened)}
             copied = known and not (there and here and there.isdisjoint(here))
             _require_same(study, note, address, known=known, copied=copied)
-        values = {"files_sha256": found, "archive_sha256": put_blob(connection, archive, secret=True)}
-        if row is None:
-            connection.execute(studies.insert().values(id=study.study.id, **values))
-        elif row.files_sha256 != found:
-            connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
-            drop_blob(connection, row.archive_sha256)
-        elif row.archive_sha256 != values["archive_sha256"]:  # packed by another version
-            drop_blob(connection, values["archive_sha256"])
+        if row is None or row.files_sha256 != found:
+            values = {"files_sha256": found, "archive_sha256": put_blob(connection, archive, secret=True)}
+            if row is None:
+                connection.execute(studies.insert().values(id=study.study.id, **values))
+            else:
+                connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
     write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
     return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
 

@@ -147,6 +147,10 @@ def test_a_worker_adds_and_changes_no_line(
         "UPDATE events SET line = ''",
         "DELETE FROM events",
         "DELETE FROM operations",
+        "DELETE FROM public_operations",
+        "DELETE FROM public_blobs",
+        "UPDATE blobs SET data = ''",
+        "DELETE FROM blobs",
         "DROP TABLE tasks",
     ):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -10,7 +10,6 @@ from recorded_runs.coding_agents import GEMINI, gemini_messages, gemini_stream, 
 
 from gistpoint.sessions.formats.google_parts import google_parts
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
-from gistpoint.sessions.runs.changes import changes_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import linked_name, open_run
 
@@ -38,13 +37,6 @@ def test_a_message_is_a_step_with_its_calls(tmp_path: Path) -> None:
     assert "+return 2" in turn.diff
     assert (turn.tokens, last.text) == (Tokens(100, 10, 40, 2), "Mended.")
     assert (document.header.id, document.header.tokens.prompt) == ("gs-1", 200)
-
-
-def test_a_tool_that_was_cancelled_left_no_change(tmp_path: Path) -> None:
-    first, turn, *_ = gemini_messages()
-    calls = [{**call, "status": "cancelled"} for call in turn["toolCalls"]]
-    *_, step = log(tmp_path, first, {**turn, "toolCalls": calls}).steps()
-    assert (step.diff, changes_of(step)) == (None, ())
 
 
 def test_an_object_and_a_log_tell_the_same(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,12 +108,6 @@ def test_runs_part_ways_at_the_first_step_of_another_kind_or_about_another_file(
     assert ways([look, edit], [look]) == (1, [("edit a.py", (0,)), ("ended", (1,))])
 
 
-def test_waste_is_a_share_of_the_steps_that_called_something_or_failed_before() -> None:
-    refused = Step(0, Actor.AGENT, StepKind.ERROR, ByteRange("", 0, 1), text="API error", flags=frozenset({"error"}))
-    found = profile(refused, replace(refused, index=1), step(2, StepKind.VIEW))
-    assert (found.wasted, found.tried, found.worked) == (2, 3, 1)
-
-
 def test_what_is_not_known_is_said_and_nothing_is_drawn_for_it() -> None:
     found = profile(step(0, StepKind.VIEW, "a.py"), step(1, StepKind.TEST))
     lines = [line.text for line in drawn(Run("x"), found, 80)]
@@ -122,6 +115,23 @@ def test_what_is_not_known_is_said_and_nothing_is_drawn_for_it() -> None:
     assert [words.split()[0] for words in said] == ["when", "counts", "how", "cost", "time"]
     assert " ".join(" ".join(lines).partition("unknown")[2].split()) == "; ".join(said)
     assert not any(line.startswith(("context", "found", "failed", "right")) for line in lines)
+
+
+def test_an_error_that_is_no_call_is_no_failed_call() -> None:
+    refused = Step(1, Actor.AGENT, StepKind.ERROR, ByteRange("", 0, 1), flags=frozenset({"error"}))
+    found = profile(step(0, StepKind.EXECUTE, code=1), refused)
+    assert (found.failing.steps, found.wasted, found.worked) == ([0], 1, 1)
+    assert any("1 of 1 (100 %): 1 failed" in line.text for line in drawn(Run("x"), found, 80))
+
+
+def test_a_failed_edit_is_not_the_first_edit() -> None:
+    def edit(index: int, *, failed: bool) -> Step:
+        asked = RunCall("e", "Write", "", {"file_path": "a.py", "content": "x"})
+        looked = RunCall("l", "Bash", "", {"command": "ls"})
+        results = (Result("l", "a.py"), Result("e", ".", is_error=failed))
+        return Step(index, Actor.AGENT, StepKind.EDIT, ByteRange("", 0, 1), calls=(looked, asked), results=results)
+
+    assert profile(edit(0, failed=True), edit(1, failed=False)).first_edit == 1
 
 
 def test_every_format_has_a_profile_of_all_its_steps(tmp_path: Path) -> None:

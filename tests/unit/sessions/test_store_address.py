@@ -1,0 +1,59 @@
+"""The address of a team's store: it never holds a password, and TLS is left out only within this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from gistpoint.sessions.team.address import TeamStoreError, parse_address
+
+
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [
+        ("postgresql:///team", None),
+        ("postgresql://localhost/team", None),
+        ("postgresql://me@[::1]:5433/team", None),
+        ("postgresql:///team?host=/var/run/postgresql", None),
+        ("postgresql://db.example/team", "verify-full"),
+        ("postgresql://127.0.0.1.evil.example/team", "verify-full"),
+        ("postgresql:///team?host=localhost,db.example", "verify-full"),
+        ("postgresql:///team?host=/tmp,db.example", "verify-full"),
+        ("postgresql://localhost/team?service=elsewhere", "verify-full"),
+    ],
+)
+def test_tls_is_asked_of_every_other_machine(url: str, mode: str | None) -> None:
+    assert parse_address(url).parameters.get("sslmode") == mode
+
+
+@pytest.mark.parametrize(("name", "value"), [("PGHOST", "db.example"), ("PGHOSTADDR", "10.0.0.1"), ("PGSERVICE", "x")])
+def test_the_environment_does_not_lead_elsewhere_without_tls(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert parse_address("postgresql:///team").parameters["sslmode"] == "verify-full"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret@db.example/team",
+        "postgresql://db.example/team?password=secret",
+        "postgresql://db.example/team?passfile=secret",
+        "postgresql://db.example/team?sslmode=require",
+        "postgresql:///team?service=x&sslmode=prefer",
+        "postgresql://db.example/team?options=-csecret",
+        "postgresql://db.example",
+        "mysql://db.example/team",
+        "postgresql://db.example:secret/team",
+    ],
+)
+def test_what_is_unsafe_or_no_address_is_refused_without_being_repeated(url: str) -> None:
+    with pytest.raises(TeamStoreError) as refused:
+        parse_address(url)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://me@db.example:5433/team", "postgresql:///team?host=%2Fvar%2Frun"])
+def test_an_address_is_read_again_as_it_was(url: str) -> None:
+    address = parse_address(url)
+    assert parse_address(address.url) == address
