@@ -71,6 +71,7 @@ async def check_steps(driver: Reviewing, most: int | None = None) -> int:
     """
     compared = 0
     driver.review.steps.action_list(EVERY)
+    driver.review.steps.cursor = 0
     for index in count():
         await driver.until(lambda: driver.review.step is not None and driver.review.step.index == index)  # noqa: B023
         screen = driver.review

@@ -61,7 +61,7 @@ async def test_scopes_and_regular_expressions_narrow_what_is_found(tmp_path: Pat
         await driver.until_read(0)
         await driver.press("slash", "alt+r")
         await driver.type("def.mean")
-        await driver.until(lambda: driver.review.search.count > 0 and "regex" in driver.text())
+        await driver.until(lambda: driver.review.search.count > 0 and "found;" in driver.text())
         everywhere = driver.review.search.count
         at = next(n for n, (_, scopes) in enumerate(SCOPES) if scopes == (TextScope.RESULT,))
         await driver.press(*["alt+k"] * at)
