@@ -342,8 +342,7 @@ class EditedTree:
     def apply(self, change: Change) -> None:
         """Apply a change. Raises `NotAppliedError`, leaving the files unchanged, if that is impossible."""
         if isinstance(change, Untold):
-            where = change.path or "Something"
-            raise NotAppliedError(f"{where} was edited, but the record of the edit is incomplete.", is_wrong=True)
+            raise NotAppliedError(f"An edit is recorded in part only: {change.path or 'no file is named'}", is_wrong=True)
         if isinstance(change, Restored) and not change.path:
             self.reset()
             return
