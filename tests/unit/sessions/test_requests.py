@@ -18,7 +18,8 @@ NAME = "Fix the mean of an empty list"
 @pytest.mark.parametrize(
     ("texts", "name"),
     [
-        (["<environment_context>\n<cwd>/</cwd>\n</environment_context>", "# AGENTS.md instructions for /\n", ASKED], NAME),
+        (["<environment_context>\n<cwd>/</cwd>\n</environment_context>", ASKED], NAME),
+        (["# AGENTS.md instructions for /\n", ASKED], NAME),
         ([f"<system-reminder>Today\n</system-reminder>\n{ASKED}"], NAME),
         ([f"# Context from my IDE setup:\n## Open tabs:\n- a.py\n## My request for Codex:\n{ASKED}"], NAME),
         ([f"<task>\n{ASKED}\n</task>"], NAME),
@@ -53,7 +54,8 @@ FILES: dict[str, list[dict[str, Any]]] = {
     "claude-code": [
         {"type": "user", "uuid": "0", "sessionId": "s", "parentUuid": None, "isMeta": True,
          "message": {"role": "user", "content": "Not this"}},
-        {"type": "user", "uuid": "1", "sessionId": "s", "parentUuid": None, "message": {"role": "user", "content": ASKED}},
+        {"type": "user", "uuid": "1", "sessionId": "s", "parentUuid": None,
+         "message": {"role": "user", "content": ASKED}},
     ],
     "claude-stream": [
         {"type": "system", "subtype": "init", "session_id": "s", "cwd": "/", "tools": [], "model": "m"},
