@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 from gistpoint.sessions.formats._codex_records import (
     ENDS,
@@ -50,6 +51,7 @@ _WALL = re.compile(r"^Wall time: (\d{1,9}(?:\.\d{1,9})?)", re.M)
 _HEAD = 400
 
 
+_T = TypeVar("_T")
 _Record = tuple[str, str, dict[str, Json], dict[str, Json]]
 
 
@@ -65,7 +67,8 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[_Record], model: s
         label="assistant", thought=joined(reply.thoughts), text=joined(reply.texts), calls=tuple(reply.calls),
         results=tuple(reply.results), started=min(times, default=None), ended=max(times, default=None),
         naive=is_naive(records[0][3].get("timestamp")), tokens=reply.tokens, model=model,
-        diff="\n".join(reply.diffs) or None, edits=tuple(reply.edits) or edits_of(tuple(reply.calls)),
+        diff="\n".join(reply.made(reply.diffs)) or None,
+        edits=tuple(reply.made(reply.edits)) or edits_of(tuple(reply.calls)),
         flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind", "ended", *reply.derived}),
         links=tuple(dict.fromkeys(link for *_, payload, _ in records for link in links_of(payload))),
     )  # fmt: skip
@@ -79,12 +82,18 @@ class _Reply:
         self.texts: list[str] = []
         self.calls: list[RunCall] = []
         self.results: list[Result] = []
-        self.diffs: list[str] = []
-        self.edits: list[FileEdit] = []
+        self.diffs: list[tuple[str, str]] = []
+        """The diffs that events tell, as `edits` with the id of the call that made them."""
+        self.edits: list[tuple[str, FileEdit]] = []
         self.tokens = Tokens()
         self.failed = False
         self.derived: set[str] = set()
         self._totals: list[Json] = []
+
+    def made(self, told: list[tuple[str, _T]]) -> list[_T]:
+        """Return what events tell of changes, without those of calls that failed."""
+        failed = {result.call_id for result in self.results if result.is_error}
+        return [one for identity, one in told if identity not in failed]
 
     def add(self, envelope: str, kind: str, payload: dict[str, Json]) -> None:
         if envelope == "response_item":
@@ -175,11 +184,11 @@ class _Reply:
             )
         for path, change in as_dict(report.get("changes")).items():
             diff = as_text(as_dict(change).get("unified_diff"))
-            self.edits += [FileEdit(path, None, as_text(as_dict(change)["content"]))
-                           if "content" in as_dict(change) else FileEdit(path)]  # fmt: skip
+            whole = as_text(as_dict(change)["content"]) if "content" in as_dict(change) else None
+            self.edits.append((identity, FileEdit(path, None, whole)))
             if diff:
                 heading = "" if diff.startswith("--- ") else f"--- a/{path.lstrip('/')}\n+++ b/{path.lstrip('/')}\n"
-                self.diffs.append(heading + diff)
+                self.diffs.append((identity, heading + diff))
         if kind.endswith(("_begin", "_request")):
             return
         if any(call.id == identity for call in self.calls):

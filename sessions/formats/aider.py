@@ -31,6 +31,11 @@ _APPLIED = re.compile(r"^Applied edit to (.+?)\s*$", re.M)
 _FAILED = re.compile(
     r"did not conform|SearchReplaceNoExactMatch|failed to match|^litellm\.|Traceback \(most recent", re.M
 )
+_UNANSWERED = re.compile(r"^litellm\.\w+", re.M)
+_THOUGHT = re.compile(
+    r"(?:^-{9,}\s*\n)?^► \*\*THINKING\*\*\s*\n(.*?)(?:(?:^-{9,}\s*\n)?^► \*\*ANSWER\*\*\s*?$|\Z)", re.M | re.S
+)
+"""After aider's `reasoning_tags.py`; a reply that was cut off has no answer."""
 _BLOCK = re.compile(
     r"^(?P<path>[^\n]+)\n[ \t]*(?:```|<\w+>)[^\n]*\n<{5,9} SEARCH\n(?P<old>.*?)^={5,9}\n(?P<new>.*?)^>{5,9} REPLACE",
     re.M | re.S,
@@ -129,20 +134,25 @@ class _Reader(TextReader):
             purpose = StepKind.NOTE if command else StepKind.TASK if index < 3 else StepKind.MESSAGE
             return Step(index, Actor.USER, purpose, raws[0].range, ranges, label="command" if command else "user",
                         text=text, derived=frozenset({"kind"}))  # fmt: skip
-        purpose = StepKind.STATE if kind == "chat" else StepKind.NOTE
+        unanswered = kind == "notice" and bool(_UNANSWERED.search(text))
+        purpose = StepKind.STATE if kind == "chat" else StepKind.ERROR if unanswered else StepKind.NOTE
         return Step(index, Actor.ENVIRONMENT, purpose, raws[0].range, ranges, label=kind, text=joined([text, notices]),
-                    started=when(_started(text)), naive=kind == "chat")  # fmt: skip
+                    started=when(_started(text)), naive=kind == "chat",
+                    flags=frozenset({"error"} if unanswered else ()),
+                    derived=frozenset({"kind"} if unanswered else ()))  # fmt: skip
 
 
 def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
     tokens, cost = _spent(notices)
+    thought = joined((match[1].strip("\n") for match in _THOUGHT.finditer(text)), "\n\n")
+    text = _THOUGHT.sub("", text).strip("\n")
     edits = [FileEdit(match["path"].strip(" *`#:"), match["old"], match["new"]) for match in _BLOCK.finditer(text)]
     known = {edit.path for edit in edits}
     edits += [FileEdit(path) for path in dict.fromkeys(_APPLIED.findall(notices)) if path not in known]
     failed = bool(_FAILED.search(notices))
     return Step(
         index, Actor.AGENT, StepKind.EDIT if edits else StepKind.MESSAGE, raws[0].range,
-        tuple(raw.range for raw in raws), label="reply", text=text,
+        tuple(raw.range for raw in raws), label="reply", thought=thought, text=text,
         results=(Result("", notices, failed or None),) if notices.strip() else (),
         tokens=tokens, cost=cost, edits=tuple(edits), flags=frozenset({"error"} if failed else ()),
         derived=frozenset({"kind", "edits", "results.is_error"}),

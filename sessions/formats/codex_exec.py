@@ -36,6 +36,7 @@ from gistpoint.sessions.records.values import (
 )
 
 _SAID = frozenset(("agent_message", "assistant_message", "reasoning", "plan"))
+_FAILED = frozenset(("failed", "declined"))
 _NOT_ASKED = frozenset(
     ("id", "type", "status", "aggregated_output", "exit_code", "result", "error", "agents_states", "results")
 )
@@ -123,7 +124,8 @@ def _reply(index: int, raws: Sequence[Raw]) -> Step:
         result for event, item in items.values()
         if item["type"] not in _SAID and (result := _result(event, item)) is not None
     )  # fmt: skip
-    changes = [change for item in told for change in objects(item.get("changes"))]
+    made = [item for item in told if item.get("status") not in _FAILED]
+    changes = [change for item in made for change in objects(item.get("changes"))]
     return Step(
         index, Actor.AGENT, kind_of(calls), raws[0].range, tuple(raw.range for raw in raws), label="assistant",
         thought=joined(as_text(item.get("text")) for item in told if item["type"] == "reasoning"),
@@ -162,7 +164,7 @@ def _result(event: str, item: dict[str, Json]) -> Result | None:
         as_text(item.get("aggregated_output")), as_text(outcome.get("content") or item.get("result")),
         as_text(as_dict(failure).get("message") or failure), dumped(first(item, "agents_states", "results")),
     ])  # fmt: skip
-    failed = True if status in ("failed", "declined") or failure else None
+    failed = True if status in _FAILED or failure else None
     return Result(as_str(item.get("id")), text or status, failed, as_int(item.get("exit_code")))
 
 

@@ -30,6 +30,7 @@ from gistpoint.sessions.records.values import (
 )
 
 _TYPES = frozenset({"user", "gemini", "model", "info", "error", "warning"})
+_FAILED = frozenset({"error", "cancelled"})
 _HEADER = ("sessionId", "projectHash", "startTime", "lastUpdated")
 
 
@@ -160,7 +161,7 @@ def _message_step(
     results = (*parts.results, *(result for _, answers in made for result in answers))
     thoughts = [_thought(item) for item in objects(message.get("thoughts"))]
     tools = objects(message.get("toolCalls"))
-    shown = [shown_diff(item.get("resultDisplay")) for item in tools]
+    shown = [shown_diff(item.get("resultDisplay")) for item in tools if item.get("status") not in _FAILED]
     ended = [at for at in (when(item.get("timestamp")) for item in tools) if at is not None]
     failed = any(result.is_error or result.returncode for result in results)
     derived = {"kind"} | ({"results.returncode"} if any(r.returncode is not None for r in results) else set())
@@ -189,7 +190,7 @@ def _call(item: dict[str, Json]) -> tuple[RunCall, list[Result]]:
     call = RunCall(as_str(item.get("id")), as_str(item.get("name")), compact(parsed), parsed)
     parts = google_parts(item.get("result"))
     status = as_str(item.get("status"))
-    failed = True if status in ("error", "cancelled") else None
+    failed = True if status in _FAILED else None
     results = [
         Result(result.call_id or call.id, result.text, result.is_error or failed, result.returncode)
         for result in parts.results

@@ -6,8 +6,11 @@ in ATIF before the agent's own logs. Agents that it started are runs of the tria
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader
@@ -31,6 +34,7 @@ from gistpoint.sessions.records.values import (
 
 _LONGEST_TEXT = 1 << 20
 _MOST_TRIED = 40
+_TRAJECTORY = re.compile(r"agent/trajectory\.[^/]{1,200}\.json")
 _OUTCOME = "\0outcome"
 """Marks the records that are not of the transcript."""
 
@@ -73,21 +77,37 @@ class _Reader(RunReader):
         return True
 
     def side_runs(self) -> Iterator[RunEntry]:
-        """Yield the runs of the agents that the shown one started, as far as they are in its file."""
+        """Yield the runs of the agents that the shown one started: in its file, and in ATIF files beside it."""
+        yield from self._within()
+        for name, (_, entry) in self._beside.items():
+            yield replace(entry, id=name)
+
+    def _within(self) -> Iterator[RunEntry]:
         if self._known is not None:
             yield from (entry for entry in self._known.runs(self._transcript) if entry.id != self._shown)
 
+    @cached_property
+    def _beside(self) -> dict[str, tuple[Format, RunEntry]]:
+        """The other ATIF files of the agent, by name: those of agents that it started, and its continuations."""
+        found: dict[str, tuple[Format, RunEntry]] = {}
+        for part in self.probe.parts:
+            if part is not self._transcript.blob and _TRAJECTORY.fullmatch(part.name):
+                with suppress(RunFileError):
+                    found[part.name] = _recognised(FileProbe(part, name=self.probe.name))
+        return found
+
     def side_run(self, id: str) -> RunReader | None:
         """Open a run of the transcript's file, or of another file that the agent left; None if there is none."""
-        known, probe = self._known, self._transcript
-        if known is None or all(entry.id != id for entry in self.side_runs()):
-            part = next((part for part in self.probe.parts if part.name == id), None)
-            if part is None:
-                return None
+        part = next((part for part in self.probe.parts if part.name == id), None)
+        if part is not None:
             probe = FileProbe(part, name=self.probe.name)
             known, entry = _recognised(probe)
-            id = entry.id
-        reader = known.open(probe, id)
+            reader = known.open(probe, entry.id)
+        elif self._known is not None and any(entry.id == id for entry in self._within()):
+            known = self._known
+            reader = known.open(self._transcript, id)
+        else:
+            return None
         reader.not_shown = known.not_shown if reader.not_shown is None else reader.not_shown
         return reader
 
@@ -97,7 +117,9 @@ class _Reader(RunReader):
         for link in links:
             end = link.replace("\\", "/").rsplit("/", 1)[-1]
             parts = (part.name for part in self.probe.parts if end and part.name.endswith(end))
-            found.append(link if link.startswith("#") else next((f"#{name}" for name in parts), link))
+            if link.startswith("#"):
+                parts = (name for name, (_, entry) in self._beside.items() if entry.header.id == link[1:])
+            found.append(next((f"#{name}" for name in parts), link))
         return tuple(found)
 
     def records(self) -> Iterator[RawRecord]:

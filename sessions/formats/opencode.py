@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.formats.messages import Totals
@@ -181,9 +182,11 @@ def _reply(index: int, raws: Sequence[Raw], info: dict[str, Json], parts: list[d
                for part in parts if part.get("type") == "retry"]  # fmt: skip
     failed = bool(error) or any(result.is_error for result in results)
     span = as_dict(info.get("time"))
-    diffs = [as_text(as_dict(as_dict(part.get("state")).get("metadata")).get("diff")) for part in tools]
+    states = [as_dict(part.get("state")) for part in tools]
+    went = [state.get("status") != "error" for state in states]
+    diffs = [as_text(as_dict(state.get("metadata")).get("diff")) for state in compress(states, went)]
     changed = [as_str(path) for part in parts if part.get("type") == "patch" for path in as_list(part.get("files"))]
-    shown = {edit.path for edit in edits_of(calls)}
+    shown = {edit.path for edit in edits_of(tuple(compress(calls, went)))}
     kind = StepKind.CONTEXT if as_bool(info.get("summary")) else StepKind.ERROR if error else kind_of(calls)
     return Step(
         index, Actor.AGENT, kind, raws[0].range, tuple(raw.range for raw in raws), label="assistant",

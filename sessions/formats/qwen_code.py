@@ -127,7 +127,8 @@ def _reply_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]],
         {call.id or number: call for number, call in enumerate(c for part in parts for c in part.calls)}.values()
     )
     results = tuple(result for record in answers for result in _results(record))
-    shown = [shown_diff(as_dict(record.get("toolCallResult")).get("resultDisplay")) for record in answers]
+    outcomes = [as_dict(record.get("toolCallResult")) for record in answers]
+    shown = [shown_diff(outcome.get("resultDisplay")) for outcome in outcomes if not _has_failed(outcome)]
     times = [at for at in (when(record.get("timestamp")) for record in records) if at is not None]
     told = next((record for record in reversed(replies) if record.get("usageMetadata")), {})
     flags = {"error"} if any(result.is_error or result.returncode for result in results) else set[str]()
@@ -146,10 +147,14 @@ def _reply_step(index: int, raws: Sequence[Raw], records: list[dict[str, Json]],
     )  # fmt: skip
 
 
+def _has_failed(outcome: dict[str, Json]) -> bool:
+    return outcome.get("status") in ("error", "cancelled") or bool(outcome.get("error"))
+
+
 def _results(record: dict[str, Json]) -> list[Result]:
     """Return the answers in a record; the program says beside them how the call went."""
     outcome = as_dict(record.get("toolCallResult"))
-    failed = True if outcome.get("status") in ("error", "cancelled") or outcome.get("error") else None
+    failed = True if _has_failed(outcome) else None
     display = outcome.get("resultDisplay")
     found = _parts_of(record).results
     if not found:

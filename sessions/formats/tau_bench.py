@@ -256,9 +256,11 @@ def _info(probe: FileProbe) -> dict[str, Json]:
 
 
 def _beside(probe: FileProbe, info: dict[str, Json], task: str) -> dict[str, Json]:
-    """Return the task, and the policy that the agent was given, which no message says."""
+    """Return the task, the agent's policy and what the simulated user was told, which no message says."""
     policy = as_dict(info.get("environment_info")).get("policy")
     found: dict[str, Json] = {"policy": policy} if policy else {}
+    if info.get("user_info"):
+        found["user_info"] = info["user_info"]
     if _SIMULATIONS in probe.object:
         for record in elements_at(probe.blob, probe.start, "tasks"):
             if as_str(as_dict(record.fields).get("id")) == task:

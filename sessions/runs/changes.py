@@ -18,6 +18,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tools.declaration import ArgumentKind, Replacement
 from gistpoint.core.trees import SourceTree
+from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import FileEdit, Json, RunCall, Step, StepKind
 from gistpoint.sessions.runs.commands import (
     edited_paths,
@@ -115,7 +116,7 @@ Change: TypeAlias = Written | Replaced | Inserted | Relined | Redefined | Undone
 
 
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
-    """Return the changes of a step in order; none if its tool refused.
+    """Return the changes of a step in order; none of a call that failed or was refused.
 
     `target` is the function that a `submit_attempt` without a path replaces.
     """
@@ -127,15 +128,46 @@ def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, .
         if isinstance(path, str) and isinstance(name, str) and isinstance(code, str):
             return (Redefined(path, name, code) if name else Written(path, code),)
     found: list[Change] = []
-    for call in step.calls:
+    made, failed = _made_and_failed(step)
+    for call in made:
         found += _by_window(call, step) if call.tool in _OF_WINDOW else _of_call(call, target)
     listed = [change.path for change in found if not isinstance(change, Untold)]
-    found += [_of_edit(edit, step) for edit in step.edits if not any(same_path(edit.path, path) for path in listed)]
+    edits = edits_made(step)
+    found += [_of_edit(edit) for edit in edits if not any(same_path(edit.path, path) for path in listed)]
     known = [change.path for change in found if not isinstance(change, Untold)]
     found += _recorded(step, known)
-    if not found and step.kind is StepKind.EDIT and not _was_refused_by_window(step):
-        return (Untold(""),)
-    return tuple(found)
+    if found or step.kind is not StepKind.EDIT or _was_refused_by_window(step):
+        return tuple(found)
+    return () if failed and kind_of(made) is not StepKind.EDIT else (Untold(""),)
+
+
+def edits_made(step: Step) -> tuple[FileEdit, ...]:
+    """Return the edits of a step without those of calls that failed or were refused."""
+    made, failed = _made_and_failed(step)
+    edits, kept = list(step.edits), edits_of(made)
+    for edit in edits_of(failed):
+        if edits.count(edit) > kept.count(edit):
+            edits.remove(edit)
+    return tuple(edits)
+
+
+def _made_and_failed(step: Step) -> tuple[tuple[RunCall, ...], tuple[RunCall, ...]]:
+    """Return the calls of a step, and apart from them those that failed or were refused by their own results.
+
+    Results that name no call are those of the calls in order, if there are as many.
+    """
+    by_place = len(step.calls) == len(step.results) and not any(result.call_id for result in step.results)
+    failed = [
+        step.results[place].is_error is True if by_place else _has_failed_itself(call, step)
+        for place, call in enumerate(step.calls)
+    ]
+    pairs = list(zip(step.calls, failed, strict=True))
+    return tuple(call for call, bad in pairs if not bad), tuple(call for call, bad in pairs if bad)
+
+
+def _has_failed_itself(call: RunCall, step: Step) -> bool:
+    own = [result.is_error is True for result in step.results if call.id and result.call_id == call.id]
+    return bool(own) and all(own)
 
 
 def _was_refused_by_window(step: Step) -> bool:
@@ -255,7 +287,7 @@ def _replaced_by(path: str, arguments: dict[str, Json]) -> Iterator[Change]:
             return
 
 
-def _of_edit(edit: FileEdit, step: Step) -> Change:
+def _of_edit(edit: FileEdit) -> Change:
     if edit.new is None:
         return Untold(edit.path)
     return Written(edit.path, edit.new) if edit.old is None else Replaced(edit.path, edit.old, edit.new)

@@ -238,7 +238,7 @@ def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
         yield StepMark.SUBMISSION
     if has_error(step):
         yield StepMark.ERROR
-    if step.kind is StepKind.EDIT or any(not isinstance(change, Untold) for change in changes):
+    if any(step.kind is StepKind.EDIT or not isinstance(change, Untold) for change in changes):
         yield StepMark.EDIT
     if step.kind is StepKind.TEST or "test_run" in step.state:
         yield StepMark.TEST_RUN

@@ -153,7 +153,7 @@ class Profile:
     reread: Counted
     reverted: Counted
     wasted: int
-    """Steps that failed, repeat a call, read again what did not change, or take an edit back."""
+    """Steps that called something and failed, repeat a call, read again what did not change, or take an edit back."""
     test_runs: tuple[TestRunCounts, ...]
     more_test_runs: int
     """Test runs beyond the first `MOST_TEST_RUNS`."""
@@ -255,7 +255,7 @@ class Profiler:
             share.seconds += seconds
             if len(self._moves) < MOST_MOVES:
                 self._moves.append(SolverMove(step.index, work, _path(step, work)))
-        self._count(step, marked, found, solver=solver)
+        self._count(step, marked, found, work, solver=solver)
         if StepMark.TEST_RUN in marked.marks and solver:
             self._add_test_run(step)
         if step.kind is StepKind.CONTEXT:
@@ -264,7 +264,7 @@ class Profiler:
             found.context = self._last_context = step.tokens.prompt
         self._add(found)
 
-    def _count(self, step: Step, marked: StepMarks, found: Bin, *, solver: bool) -> None:
+    def _count(self, step: Step, marked: StepMarks, found: Bin, work: Work | None, *, solver: bool) -> None:
         for item in marked.marked:
             if item.goal is not None:
                 self._firsts[item.goal, item.mark] = step.index
@@ -273,11 +273,13 @@ class Profiler:
         if not solver:
             return
         marks = marked.marks & self._counted.keys()
+        if work is None:
+            marks -= {StepMark.ERROR}  # nothing was called: an error of the program or its provider
         for mark in marks:
             self._counted[mark].add(step.index)
         found.failed = int(StepMark.ERROR in marks)
         found.wasted = int(bool(marks - {StepMark.SUBMISSION, StepMark.ERROR}))
-        self._wasted += bool(marks - {StepMark.SUBMISSION})
+        self._wasted += work is not None and bool(marks - {StepMark.SUBMISSION})
 
     def _add_test_run(self, step: Step) -> None:
         if len(self._test_runs) < MOST_TEST_RUNS:

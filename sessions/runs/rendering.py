@@ -181,6 +181,8 @@ def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
         yield f"at {moment(step.started, naive=step.naive)}"
     if step.derived:
         yield f"derived: {', '.join(sorted(step.derived))}"
+    for link in dict.fromkeys(step.links):
+        yield f"leads to {link}"
     for scope, number, text in parts_of(step):
         yield from _block(title_of(step, scope, number), text or EMPTY.get(scope, ""), limit)
     raw = step.raw

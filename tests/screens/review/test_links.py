@@ -56,3 +56,22 @@ async def test_enter_on_a_step_without_a_run_goes_to_its_text(session: Path) -> 
         await driver.press("enter")
         await driver.until(lambda: driver.app.focused is not before)
         assert driver.review.run_name == str(session)
+
+
+async def test_enter_on_the_page_of_a_step_without_a_run_opens_none(session: Path) -> None:
+    async with reviewing(session, size=(110, 30)) as driver:
+        await driver.until_read(0)
+        await driver.press("tab", "enter")
+        await driver.until(lambda: "This step leads to no other run." in driver.text())
+        assert driver.review.run_name == str(session)
+
+
+async def test_the_last_step_offers_what_the_whole_run_leads_to(session: Path) -> None:
+    async with reviewing(session, size=(110, 30)) as driver:
+        await driver.until_read(0)
+        await driver.press("right_square_bracket", "right_square_bracket")
+        await driver.until_read(2)
+        await driver.press("tab", "enter")
+        await driver.until(lambda: "This run leads to" in driver.text())
+        await driver.press("enter")
+        await driver.until(lambda: driver.review.run_name.endswith("agent-abc123.jsonl"))

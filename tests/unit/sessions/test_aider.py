@@ -75,3 +75,22 @@ def test_a_notice_lasts_until_its_two_spaces_whatever_is_in_it(tmp_path: Path) -
     assert [step.text.split("\n")[0] for step in steps if step.actor is Actor.AGENT] == ["I change it.", "Done."]
     assert steps[2].text.endswith("==== 1 failed ====")
     assert steps[3].results[0].text.endswith("\n\nThe mean of nothing is nothing.")
+
+
+def test_thinking_is_a_thought_and_a_request_that_failed_an_error(tmp_path: Path) -> None:
+    path = tmp_path / ".aider.chat.history.md"
+    block = "a.py\n```python\n<<<<<<< SEARCH\nx = {}\n=======\nx = 2\n>>>>>>> REPLACE\n```\n"
+    path.write_text(
+        "# aider chat started at 2024-08-21 15:16:42\n\n#### fix it  \n\n--------------\n► **THINKING**\n\nThis?\n\n"
+        f"{block.format(0)}\n------------\n► **ANSWER**\n\nI change it.\n\n{block.format(1)}\n"
+        "> Tokens: 1k sent, 10 received.  \n"
+        "\n#### and now?  \n\n> litellm.RateLimitError: too many requests  \n> Retrying in 0.2 seconds...  \n",
+        encoding="utf-8",
+    )
+    answer, _, failed = list(read_whole(path).steps())[-3:]
+    assert (answer.thought, answer.text) == (
+        f"This?\n\n{block.format(0)[:-1]}",
+        f"I change it.\n\n{block.format(1)[:-1]}",
+    )
+    assert answer.edits == (FileEdit("a.py", "x = 1\n", "x = 2\n"),)
+    assert (failed.kind, failed.flags) == (StepKind.ERROR, frozenset({"error"}))

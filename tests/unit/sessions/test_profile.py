@@ -117,6 +117,23 @@ def test_what_is_not_known_is_said_and_nothing_is_drawn_for_it() -> None:
     assert not any(line.startswith(("context", "found", "failed", "right")) for line in lines)
 
 
+def test_an_error_that_is_no_call_is_no_failed_call() -> None:
+    refused = Step(1, Actor.AGENT, StepKind.ERROR, ByteRange("", 0, 1), flags=frozenset({"error"}))
+    found = profile(step(0, StepKind.EXECUTE, code=1), refused)
+    assert (found.failing.steps, found.wasted, found.worked) == ([0], 1, 1)
+    assert any("1 of 1 (100 %): 1 failed" in line.text for line in drawn(Run("x"), found, 80))
+
+
+def test_a_failed_edit_is_not_the_first_edit() -> None:
+    def edit(index: int, *, failed: bool) -> Step:
+        asked = RunCall("e", "Write", "", {"file_path": "a.py", "content": "x"})
+        looked = RunCall("l", "Bash", "", {"command": "ls"})
+        results = (Result("l", "a.py"), Result("e", ".", is_error=failed))
+        return Step(index, Actor.AGENT, StepKind.EDIT, ByteRange("", 0, 1), calls=(looked, asked), results=results)
+
+    assert profile(edit(0, failed=True), edit(1, failed=False)).first_edit == 1
+
+
 def test_every_format_has_a_profile_of_all_its_steps(tmp_path: Path) -> None:
     make_all(tmp_path)
     names = [listed.name for listed in list_runs([tmp_path]) if listed.header is not None]

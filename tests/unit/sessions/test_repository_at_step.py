@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,67 @@ def test_refused_edits_change_nothing(tmp_path: Path, tree: SourceTree) -> None:
     lines = [line for line in path.read_text().splitlines(keepends=True) if '"submit"' not in line]
     path.write_text("".join(lines).replace('"text": "score"', '"refused": true, "text": "Refused"'))
     assert states(path, tree)[-1].diff == ()
+
+
+def claude_turn() -> list[dict[str, Any]]:
+    uses = [("t0", "Bash", {"command": "ls"}), ("t1", "Edit", {"file_path": "/r/a.py", "old_string": "1",
+            "new_string": "2"}), ("t2", "Write", {"file_path": "/r/b.py", "content": "y\n"})]  # fmt: skip
+    blocks = [{"type": "tool_use", "id": id, "name": name, "input": given} for id, name, given in uses]
+    results = [{"type": "tool_result", "tool_use_id": id, "is_error": id == "t1", "content": "."} for id, *_ in uses]
+    named = {"sessionId": "s", "parentUuid": None}
+    return [
+        {**named, "uuid": "1", "type": "assistant", "message": {"id": "m", "role": "assistant", "content": blocks}},
+        {**named, "uuid": "2", "type": "user", "message": {"role": "user", "content": results}},
+    ]
+
+
+def gemini_turn() -> list[dict[str, Any]]:
+    def call(id: str, name: str, status: str, **args: str) -> dict[str, Any]:
+        diff = {"fileDiff": "--- c.py\n+++ c.py\n@@ -0,0 +1 @@\n+z\n", "fileName": "c.py", "newContent": "z\n"}
+        response = {"functionResponse": {"id": id, "name": name, "response": {"output": "."}}}
+        return {"id": id, "name": name, "args": args, "status": status, "result": [response],
+                **({"resultDisplay": diff} if status == "cancelled" else {})}  # fmt: skip
+
+    tools = [
+        call("1", "replace", "error", file_path="/r/a.py", old_string="1", new_string="2"),
+        call("2", "write_file", "cancelled", file_path="/r/c.py", content="z\n"),
+        call("3", "write_file", "success", file_path="/r/b.py", content="y\n"),
+    ]
+    return [
+        {"sessionId": "s", "projectHash": "h", "startTime": "2026-05-01T10:00:00Z"},
+        {"id": "1", "type": "gemini", "content": "", "toolCalls": tools},
+    ]
+
+
+def codex_turn() -> list[dict[str, Any]]:
+    def record(envelope: str, **payload: Any) -> dict[str, Any]:
+        return {"timestamp": "2026-05-01T10:00:00Z", "type": envelope, "payload": payload}
+
+    def patched(call: str, file: str) -> Iterator[dict[str, Any]]:
+        changes = {file: {"type": "add", "content": "y\n"}}
+        yield record("event_msg", type="patch_apply_begin", call_id=call, changes=changes)
+        yield record("event_msg", type="patch_apply_end", call_id=call, success=file == "b.py", stderr=".")
+
+    added = [(call, f"*** Begin Patch\n*** Add File: {file}\n+y\n*** End Patch", file)
+             for call, file in (("1", "a.py"), ("2", "b.py"))]  # fmt: skip
+    return [
+        record("session_meta", id="s", cwd="/r"),
+        *(record("response_item", type="custom_tool_call", call_id=call, name="apply_patch", input=patch)
+          for call, patch, _ in added),
+        *(event for call, _, file in added for event in patched(call, file)),
+        *(record("response_item", type="custom_tool_call_output", call_id=call, output=".") for call, *_ in added),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("turn", [claude_turn(), gemini_turn(), codex_turn()], ids=["claude", "gemini", "codex"])
+def test_a_call_that_failed_changes_nothing_though_others_of_its_step_did(
+    tmp_path: Path, turn: list[dict[str, Any]]
+) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in turn), encoding="utf-8")
+    last = states(path, None)[-1]
+    assert [diff.path.removeprefix("r/").removeprefix("/r/") for diff in last.diff] == ["b.py"]
+    assert last.problems == ()
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -51,6 +51,15 @@ def test_simulations_have_the_task_the_policy_and_the_calls_of_the_user(tmp_path
     assert open_run(f"{path}#phone_trial_1").header.verdict == "unsolved"
 
 
+def test_what_the_simulated_user_was_told_is_in_the_header(tmp_path: Path) -> None:
+    whole = tables.tau2_results()
+    whole["info"]["user_info"] = {"llm": "model-y", "global_simulation_guidelines": "You are a customer."}
+    document = open_run(f"{written(tmp_path / 'a', whole)}#phone")
+    document.build()
+    run = document.header
+    assert "You are a customer." in [noted.text for noted in run.also]
+
+
 def test_in_voice_mode_a_turn_lasts_until_the_other_speaks(tmp_path: Path) -> None:
     document = open_run(written(tmp_path / "a", tables.tau2_ticks()))
     steps = list(document.steps())

@@ -14,6 +14,7 @@ from recorded_runs.written import answers, read_whole, written, written_lines
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
 from gistpoint.sessions.runs.opening import linked_name, list_runs, open_run
+from gistpoint.sessions.runs.rendering import step_lines
 
 
 def test_the_results_of_terminal_bench_are_runs_with_a_verdict(tmp_path: Path) -> None:
@@ -100,6 +101,26 @@ def test_agents_with_files_of_their_own_are_found_in_the_trial(tmp_path: Path) -
     assert "claude-code" in run.header.format_version
     (link,) = run.header.links
     assert [step.text for step in open_run(linked_name(str(trial), link) or "").steps()] == ["hi"]
+
+
+def test_trajectories_beside_that_of_a_trial_are_runs_to_which_its_steps_lead(tmp_path: Path) -> None:
+    trial = harbor_folder(tmp_path / "job")
+    transcript = trial / "agent" / "trajectory.json"
+    whole = json.loads(transcript.read_text(encoding="utf-8"))
+    references = [{"session_id": "s2", "trajectory_path": "trajectory.summary.json"}, {"session_id": "s3"}]
+    started = {"step_id": 9, "source": "agent", "message": "m",
+               "observation": {"results": [{"subagent_trajectory_ref": references}]}}  # fmt: skip
+    transcript.write_text(json.dumps({**whole, "steps": [*whole["steps"], started]}), encoding="utf-8")
+    names = ["agent/trajectory.cont-1.json", "agent/trajectory.summary.json"]
+    for name, session in zip(names, ("s3", "s2"), strict=True):
+        said = {"step_id": 1, "source": "agent", "message": session}
+        (trial / name).write_text(json.dumps({**whole, "session_id": session, "steps": [said]}), encoding="utf-8")
+    assert [item.name for item in list_runs([tmp_path / "job"])] == [str(trial), *(f"{trial}#{name}" for name in names)]
+    (step,) = (step for step in read_whole(trial).steps() if step.links)
+    assert step.links == ("#agent/trajectory.summary.json", "#agent/trajectory.cont-1.json")
+    assert f"leads to {step.links[0]}" in list(step_lines(step))
+    led = [linked_name(str(trial), link) or "" for link in step.links]
+    assert [[step.text for step in open_run(name).steps()] for name in led] == [["s2"], ["s3"]]
 
 
 def test_transcripts_of_docent_are_runs(tmp_path: Path) -> None:

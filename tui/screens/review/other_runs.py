@@ -88,12 +88,14 @@ class OtherRuns:
         return linked_name(self._view.run_name, link)
 
     def follow_link(self) -> None:
-        """Open the run that the step started, or that continues this one."""
+        """Open the run that the step started; from the last step, offer those that this one leads to as a whole."""
         view = self._view
-        links = (view.step.links if view.step else ()) or (view.header.links if view.header else ())
+        links = view.step.links if view.step else ()
+        at_end = not links and view.steps.cursor == view.steps.count - 1
+        links = view.header.links if at_end and view.header else links
         names = list(dict.fromkeys(name for link in links if (name := self._name(link)) is not None))
         if names:
-            self._pick("Open", names, view.open_run)
+            self._pick("This run leads to" if at_end else "Open", names, view.open_run, asks=at_end)
         else:
             view.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
 
@@ -110,14 +112,15 @@ class OtherRuns:
 
         self._pick("Compare with", others, open_both)
 
-    def _pick(self, title: str, names: list[str], then: Callable[[str], object]) -> None:
+    def _pick(self, title: str, names: list[str], then: Callable[[str], object], *, asks: bool = False) -> None:
+        """Choose one of several runs; a single one is taken at once unless it `asks`."""
         from gistpoint.tui.screens.dialogs.ask import PickDialog
 
         def answered(name: str | None) -> None:
             if name is not None:
                 then(name)
 
-        if len(names) == 1:
+        if len(names) == 1 and not asks:
             then(names[0])
         else:
             labels = _without_shared(names)

@@ -575,7 +575,7 @@ class ReviewScreen(Screen[None]):
             self.annotations.stopped(self.step)
 
     def action_link(self) -> None:
-        """Open the run that this step started, or that continues this one."""
+        """Open the run that this step started, or from the last step one that continues this run."""
         self.others.follow_link()
 
     def action_compare(self) -> None:

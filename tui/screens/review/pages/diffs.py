@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.diffs import DiffError, FileDiff, compute
 from gistpoint.sessions.records.model import Step
+from gistpoint.sessions.runs.changes import edits_made
 from gistpoint.sessions.runs.repository import Badge, RepositoryState
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
@@ -80,7 +81,7 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
         return DiffContent(files, "What was added to the diff that the run recorded.")
     found: list[FileDiff] = []
     only_paths: list[str] = []
-    for edit in step.edits:
+    for edit in edits_made(step):
         if edit.new is None:
             only_paths.append(edit.path)
         else:
