@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from os.path import commonprefix
+from itertools import takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
@@ -66,14 +66,18 @@ def _differences(names: Sequence[str], *, hidden: bool) -> list[str]:
         return [""]
     if hidden:
         return [f"#{number}" for number in range(1, len(names) + 1)]
-    start = _of_whole_words(commonprefix(names))
-    end = _of_whole_words(commonprefix([name[len(start) :][::-1] for name in names]))
+    start = _shared_words(names)
+    end = _shared_words([name[len(start) :][::-1] for name in names])
     return [name[len(start) : len(name) - len(end)] or PurePath(name).name for name in names]
 
 
-def _of_whole_words(common: str) -> str:
-    """Return what names have in common, without the letters and digits at which it stops."""
-    return common[: next((at for at in range(len(common), 0, -1) if not common[at - 1].isalnum()), 0)]
+def _shared_words(names: Sequence[str]) -> str:
+    """Return what names begin with in common, without the letters and digits at which it stops."""
+    pairs = zip(min(names), max(names), strict=False)  # what these two share, all between them do
+    end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    while end and names[0][end - 1].isalnum():
+        end -= 1
+    return names[0][:end]
 
 
 class PlacesScreen(Screen[None]):
