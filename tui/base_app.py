@@ -6,12 +6,12 @@ import asyncio
 import os
 import signal
 import traceback
-from time import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events, work

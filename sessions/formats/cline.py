@@ -24,8 +24,8 @@ from gistpoint.sessions.formats.messages import (
 )
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
-from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
 from gistpoint.sessions.records.values import (
     as_bool,
