@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events, work
@@ -76,6 +77,10 @@ WIDE = 120
 """The width in cells from which a screen has the class `-wide`."""
 _NARROW, _WIDE = (0, "-narrow"), (WIDE, "-wide")
 BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
+
+
+_READ_S = 1.0
+"""Seconds after which a toast has no part in a change of the screen, and goes with it."""
 
 
 def fit_width(screen: Screen[Any], width: int) -> None:
@@ -226,11 +231,18 @@ class BaseApp(App[object]):
         if self._unusable is not None:
             self.call_later(self._failed, self._unusable)
         self._tell_of_themes()
+        self.screen_change_signal.subscribe(self, self._take_back_toasts)
         if self.is_web:
             self.theme_changed_signal.subscribe(self, self._colour_around)
             self._colour_around(self.current_theme)
         if not self.is_headless:
             self._heed_signals()
+
+    def _take_back_toasts(self, screen: Screen[Any]) -> None:
+        """Let no toast lie over another screen than its own, but for one that tells why the screen has changed."""
+        for shown in list(self._notifications):
+            if shown.severity == "information" and time() - shown.raised_at > _READ_S:
+                self._unnotify(shown)  # private, but nothing public takes a single one back
 
     def _colour_around(self, theme: Theme) -> None:
         """Give the margin of a browser's terminal, where no cell fits, the screen's colour; xterm, "OSC 11"."""

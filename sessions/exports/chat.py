@@ -30,7 +30,7 @@ def chat_text(document: RunDocument) -> Iterator[str]:
 def _head(document: RunDocument) -> dict[str, Json]:
     run = document.header
     known: dict[str, Json] = {
-        "instance_id": run.task,
+        "instance_id": "" if "task" in run.derived else run.task,
         "model": run.model,
         "verdict": run.verdict,
         "suspicious": [*run.suspicious],

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
-from gistpoint.sessions.formats.messages import Totals, headline
+from gistpoint.sessions.formats.messages import Totals
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
 from gistpoint.sessions.records.model import Actor, FileEdit, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import as_dict, as_str, as_text, joined, when
 

@@ -48,6 +48,9 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._id = id
 
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        return as_text(record.get("message")) if record.get("source") == "user" else ""
+
     def header(self) -> Run:
         agent = as_dict(self.fact("agent"))
         final = as_dict(self.fact("final_metrics"))
@@ -61,7 +64,7 @@ class _Reader(RunReader):
             id=self._id
             or as_str(ours.get("id"))
             or as_str(first({"a": self.fact("trajectory_id"), "b": self.fact("session_id")}, "a", "b")),
-            task=as_str(extra.get("task")),
+            task=as_str(extra.get("task")) or self.request,
             model=as_str(agent.get("model_name")),
             agent=as_str(ours.get("agent")) if "agent" in ours else f"{name} {as_str(agent.get('version'))}".strip(),
             actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
@@ -81,6 +84,7 @@ class _Reader(RunReader):
             links=(continued,) if continued else (),
             extra={"notes": notes} if notes else {},
             also=_noted(ours.get("also")),
+            derived=frozenset({"task"} & {*_strings(ours.get("derived"))} if extra.get("task") else {"task"}),
         )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

@@ -81,6 +81,7 @@ class _Reader(RunReader):
             self.format,
             as_str(self._seen.get("version")),
             id=self._agent or as_str(self._seen.get("sessionId")),
+            task=self.request,
             model=as_str(self._seen.get("model")),
             agent="claude-code" + (" side agent" if self._agent else ""),
             tokens=sum(counts, start=Tokens()),
@@ -88,8 +89,14 @@ class _Reader(RunReader):
             duration_s=self._times[1] - self._times[0] if self._times else None,
             links=tuple(f"agent-{agent}.jsonl" for agent in sorted(self._agents)),
             extra={"cwd": self._seen.get("cwd")} if "cwd" in self._seen else {},
-            derived=frozenset({"tokens", "duration_s"}),
+            derived=frozenset({"task", "tokens", "duration_s"}),
         )
+
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        if record.get("type") != "user" or record.get("isMeta") or record.get("isCompactSummary"):
+            return ""
+        beside = record.get("isSidechain") and not self._agent
+        return "" if beside else joined(parts_of_message(as_dict(record.get("message")).get("content")).texts)
 
     @property
     def _agent(self) -> str:

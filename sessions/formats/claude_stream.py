@@ -136,8 +136,9 @@ class _Reader(RunReader):
         }  # fmt: skip
         if self._agent:
             return Run(
-                self.format, as_str(begun.get("claude_code_version")), id=self._agent, model=self._model,
-                agent="claude-code side agent", extra={key: value for key, value in known.items() if value},
+                self.format, as_str(begun.get("claude_code_version")), id=self._agent, task=self.request,
+                model=self._model, agent="claude-code side agent",
+                extra={key: value for key, value in known.items() if value}, derived=frozenset({"task"}),
             )  # fmt: skip
         known["turns"] = as_int(result.get("num_turns"))
         milliseconds = as_float(result.get("duration_ms"))
@@ -145,6 +146,7 @@ class _Reader(RunReader):
             self.format,
             as_str(begun.get("claude_code_version")),
             id=as_str(begun.get("session_id") or result.get("session_id")),
+            task=self.request,
             model=as_str(begun.get("model")) or self._model,
             agent="claude-code",
             exit_status=as_str(result.get("subtype")),
@@ -153,7 +155,13 @@ class _Reader(RunReader):
             duration_s=milliseconds / 1000 if milliseconds is not None else None,
             extra={key: value for key, value in known.items() if value},
             warnings=() if self._prompted else ("The prompt is not recorded.",),
+            derived=frozenset({"task"}),
         )
+
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        if record.get("type") != "user" or record.get("isSynthetic") or _agent_of(record) != self._agent:
+            return ""
+        return joined(parts_of_message(as_dict(record.get("message")).get("content")).texts)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         own = [raw for raw in raws if _agent_of(raw.value) == self._agent] or list(raws)

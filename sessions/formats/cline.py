@@ -15,7 +15,6 @@ from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.formats.messages import (
     Totals,
     cost_of,
-    headline,
     message_step,
     parts_of_message,
     parts_of_reply,
@@ -26,6 +25,7 @@ from gistpoint.sessions.formats.messages import (
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, RunCall, Step
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import RawRecord, guarded, object_records
 from gistpoint.sessions.records.values import (
     as_bool,

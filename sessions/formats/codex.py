@@ -27,6 +27,7 @@ from gistpoint.sessions.formats._codex_records import (
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
 from gistpoint.sessions.records.model import Json, NotShown, Run, Step
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.requests import request_in
 from gistpoint.sessions.records.values import (
     as_dict,
     as_str,
@@ -208,6 +209,17 @@ class _Reader(RunReader):
         if at is not None:
             self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
 
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        envelope, kind, payload = unwrapped(record)
+        if envelope == "event_msg" and kind == "user_message":
+            return as_str(payload.get("message"))
+        item = as_dict(payload.get("item"))
+        if kind == "item_completed" and item_type(item) == "UserMessage":
+            return text_of(item)
+        if envelope != "response_item" or kind != "message" or payload.get("role") != "user":
+            return ""
+        return request_in(as_str(part.get("text")) for part in objects(payload.get("content")))
+
     def header(self) -> Run:
         if not self._meta:
             for record in self.probe.lines or [self.probe.object]:
@@ -227,6 +239,7 @@ class _Reader(RunReader):
             self.format,
             as_str(meta.get("cli_version")),
             id=as_str(first(meta, "id", "session_id")),
+            task=self.request,
             model=self._models[-1][1] if self._models else "",
             agent="codex side agent" if isinstance(source, dict) and "subagent" in source else "codex",
             exit_status=self._ended,
@@ -236,7 +249,7 @@ class _Reader(RunReader):
             links=tuple(others),
             extra={key: value for key, value in told.items() if value},
             warnings=(f"The beginning is in the session {before}.",) if before else (),
-            derived=frozenset({"duration_s"}),
+            derived=frozenset({"task", "duration_s"}),
         )
 
     def completed(self, value: Json) -> Json:

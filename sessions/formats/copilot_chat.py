@@ -13,7 +13,6 @@ from itertools import islice
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of
-from gistpoint.sessions.formats.messages import headline
 from gistpoint.sessions.records.archives import BytesBlob
 from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import (
@@ -29,6 +28,7 @@ from gistpoint.sessions.records.model import (
     Tokens,
 )
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.scanning import lines
 from gistpoint.sessions.records.values import (
     as_bool,

@@ -117,6 +117,9 @@ class _Reader(PartsReader):
             return _message_step(index, raws, as_dict(messages[-1].value), self._file_of, taken_back=taken_back)
         return _operation_step(index, raws, as_dict(raws[0].value))
 
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        return joined(google_parts(first(record, "content", "parts")).texts) if record.get("type") == "user" else ""
+
     def header(self) -> Run:
         head, times = self._head, self._times
         begun, updated = when(head.get("startTime")), when(head.get("lastUpdated"))
@@ -125,6 +128,7 @@ class _Reader(PartsReader):
             self.format,
             "log" if self.in_lines else "object",
             id=as_str(head.get("sessionId")),
+            task=self.request,
             model=models[-1],
             agent="gemini-cli side agent" if head.get("kind") == "subagent" else "gemini-cli",
             tokens=sum(self._tokens.values(), start=Tokens()),
@@ -132,7 +136,7 @@ class _Reader(PartsReader):
             duration_s=times[1] - times[0] if times else updated - begun if begun and updated else None,
             links=tuple(self._file_of(agent) for agent in dict.fromkeys(self._agents)),
             extra={key: as_str(head[key]) for key in ("summary", "projectHash") if head.get(key)},
-            derived=frozenset({"tokens", "duration_s"}),
+            derived=frozenset({"task", "tokens", "duration_s"}),
         )
 
 

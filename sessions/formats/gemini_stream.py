@@ -59,17 +59,21 @@ class _Reader(RunReader):
         elif kind == "result":
             self._result = event
 
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        is_user = record.get("type") == "message" and record.get("role") == "user"
+        return as_text(record.get("content")) if is_user else ""
+
     def header(self) -> Run:
         for record in () if self._begun else self.probe.lines:
             self._learn(as_str(record.get("type")), record)
         stats = as_dict(self._result.get("stats"))
         milliseconds = as_float(stats.get("duration_ms"))
         return Run(
-            self.format, id=as_str(self._begun.get("session_id")), model=as_str(self._begun.get("model")),
-            agent="gemini-cli", exit_status=as_str(self._result.get("status")),
+            self.format, id=as_str(self._begun.get("session_id")), task=self.request,
+            model=as_str(self._begun.get("model")), agent="gemini-cli", exit_status=as_str(self._result.get("status")),
             tokens=Tokens(*(as_int(stats.get(name)) for name in ("input_tokens", "output_tokens", "cached"))),
             started=when(self._begun.get("timestamp")),
-            duration_s=milliseconds / 1000 if milliseconds is not None else None,
+            duration_s=milliseconds / 1000 if milliseconds is not None else None, derived=frozenset({"task"}),
         )  # fmt: skip
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

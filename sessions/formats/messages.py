@@ -137,7 +137,6 @@ _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
 _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit code (-?\d{1,9})\.?\]\s*\Z")
 """The end of a result of OpenHands' shell."""
 _TIMED_OUT = re.compile(r"The last command <command>.*</command> timed out", re.S)
-_HEADLINE = 60
 _TIMES = ("timestamp", "created_at", "createdAt", "ts")
 
 
@@ -182,12 +181,6 @@ def results_in(message: dict[str, Json]) -> list[dict[str, Json]]:
     if not isinstance(content, list):
         return []
     return [part for part in objects(content) if is_result(as_str(part.get("type")))]
-
-
-def headline(text: str) -> str:
-    """Return the beginning of what a user asked, as the title of a run that has no other."""
-    line = next((line.strip() for line in text[:2000].splitlines() if line.strip(" #>*`-")), "")
-    return line if len(line) <= _HEADLINE else f"{line[:_HEADLINE].rstrip()}…"
 
 
 class Turns:

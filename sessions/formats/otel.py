@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from gistpoint.sessions.formats._traces import SpanKind, TraceFormat, TraceReader, TraceSpan, plain
 from gistpoint.sessions.formats.calls import call_of_function
+from gistpoint.sessions.formats.messages import parts_of_message, role_of
 from gistpoint.sessions.records.model import CutText, Json, NotShown, Run, Tokens
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import (
@@ -38,6 +40,8 @@ from gistpoint.sessions.records.values import (
     when,
 )
 
+_FIRST_SPANS = 12
+"""Spans in which the user's request is looked for."""
 _PATH = ("resourceSpans", "scopeSpans", "spans")
 _KINDS: dict[str, SpanKind] = {
     "llm": "model", "chat": "model", "text_completion": "model", "generate_content": "model", "completion": "model",
@@ -92,10 +96,19 @@ class _Reader(TraceReader):
             found.text = joined(given)
         return found
 
+    def asked(self) -> Iterator[str]:
+        for record in islice(guarded(spans_in(self.probe), self.probe.blob, []), _FIRST_SPANS):
+            fields = {} if record.damage or is_deep(record.fields) else as_dict(record.fields)
+            if fields and self._trace in ("", _trace_of(fields)):
+                for message in self.span([fields]).asked:
+                    if role_of(message) == "user":
+                        yield joined(parts_of_message(message.get("content")).texts)
+
     def header(self) -> Run:
         return Run(
             self.format,
             id=self._trace,
+            task=self.request,
             model=self.models[0] if self.models else "",
             exit_status=self.ending,
             tokens=self.totals.tokens,
@@ -103,7 +116,7 @@ class _Reader(TraceReader):
             started=self.times[0] if self.times else None,
             duration_s=self.times[1] - self.times[0] if self.times else None,
             extra={"models": list(self.models)} if len(self.models) > 1 else {},
-            derived=frozenset({"tokens", "cost", "exit_status"}),
+            derived=frozenset({"task", "tokens", "cost", "exit_status"}),
         )
 
 

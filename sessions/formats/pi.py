@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
-from gistpoint.sessions.formats.messages import Totals, headline, thought_text
+from gistpoint.sessions.formats.messages import Totals, thought_text
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,

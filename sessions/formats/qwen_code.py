@@ -86,6 +86,9 @@ class _Reader(RunReader):
         if at is not None:
             self._times = [min(at, *self._times), max(at, *self._times)] if self._times else [at, at]
 
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        return joined(_parts_of(record).texts) if record.get("type") == "user" else ""
+
     def header(self) -> Run:
         seen = dict(self._seen)
         for record in () if seen else self.probe.lines:
@@ -93,11 +96,12 @@ class _Reader(RunReader):
             seen = {**known, **seen}
         return Run(
             self.format, as_str(seen.get("version")), id=as_str(seen.get("sessionId")),
+            task=self.request,
             model=as_str(seen.get("model")), agent="qwen-code", tokens=sum(self._tokens.values(), start=Tokens()),
             started=self._times[0] if self._times else None,
             duration_s=self._times[1] - self._times[0] if self._times else None,
             extra={key: as_str(seen[key]) for key in ("cwd", "gitBranch", "title") if key in seen},
-            derived=frozenset({"tokens", "duration_s"}),
+            derived=frozenset({"task", "tokens", "duration_s"}),
         )  # fmt: skip
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

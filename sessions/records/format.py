@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from gistpoint.sessions.records.archives import Blob, RunFileError
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, ByteRange, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
+from gistpoint.sessions.records.requests import request_in
 from gistpoint.sessions.records.scanning import LightKeys, RawRecord, array_records, guarded, lines, object_records
+from gistpoint.sessions.records.values import is_deep, objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,25 @@ class RunReader(ABC):
     def fact(self, key: str) -> Json:
         """Return a member of the outermost object: from the index, else from the beginning or the end of the file."""
         return self.facts[key] if key in self.facts else self.probe.early(key)
+
+    @cached_property
+    def request(self) -> str:
+        """The headline of what the user asked, if it is near the beginning of the file: the name of a nameless run."""
+        if not (found := request_in(self.asked())) and not self.probe.is_wide:
+            self.probe.widen()
+            found = request_in(self.asked())
+        return found
+
+    def asked(self) -> Iterator[str]:
+        """Yield what users say near the beginning of the file."""
+        first = objects(self.probe.array) or self.probe.lines if self.in_lines or self.probe.array else []
+        for record in first or (record for key in self.arrays for record in objects(self.probe.object.get(key))):
+            if not is_deep(record) and (text := self.said_by_user(record)):
+                yield text
+
+    def said_by_user(self, record: dict[str, Json]) -> str:
+        """Return what a record has a user say; empty if it is another's, or the harness's own."""
+        return ""
 
     def records(self) -> Iterator[RawRecord]:
         """Yield every record, in one pass over the bytes. Problems of the file become warnings, not exceptions.

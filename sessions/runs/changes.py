@@ -374,8 +374,8 @@ class EditedTree:
     def apply(self, change: Change) -> None:
         """Apply a change. Raises `NotAppliedError`, leaving the files unchanged, if that is impossible."""
         if isinstance(change, Untold):
-            where = change.path or "Something"
-            raise NotAppliedError(f"{where} was edited, but the record of the edit is incomplete.", is_wrong=True)
+            where = change.path or "no file is named"
+            raise NotAppliedError(f"An edit is recorded in part only: {where}", is_wrong=True)
         if isinstance(change, Restored) and not change.path:
             self.reset()
             return

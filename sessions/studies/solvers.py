@@ -166,7 +166,7 @@ def _matched(
         said = header.task_id
     else:
         _require_alike(folder.study.simulated, "model", name)
-        said = document.header.task or _listed_task(path)
+        said = _own_task(document, path)
     task, why_not = _task_of(tasks, given, name, document.header.id, said)
     if task is None:
         return MatchedRun(name, why_not=why_not)
@@ -292,6 +292,14 @@ def _relative(name: str, root: Path) -> str:
 
 def _without_root(text: str, root: Path) -> str:
     return text.replace(f"{root}/", "")
+
+
+def _own_task(document: RunDocument, path: str) -> str:
+    """Return the task that a run names, or the name of its file if it has no id; a user's request is no name."""
+    header = document.header
+    if header.task and "task" not in header.derived:
+        return header.task
+    return _listed_task(path) if not header.id else ""
 
 
 def _listed_task(path: str) -> str:

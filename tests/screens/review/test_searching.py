@@ -85,15 +85,15 @@ async def test_a_hit_in_a_folded_part_unfolds_it(tmp_path: Path) -> None:
 
 async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        mini_run(
-            tmp_path / f"{name}.traj.json", [command("ls", f"only {name} has this"), command("ls", "both have this")]
-        )
+        turns = [command("ls", f"only {name} has this"), command("ls", "both have this")]
+        mini_run(tmp_path / f"{name}.traj.json", turns, task="one task of a long name, which is cut")
     async with reviewing(tmp_path) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
         await driver.press("S")
         places = await driver.until_on(PlacesScreen)
         await driver.type("have this")
         await driver.until(lambda: "2 in 2 runs" in driver.text())
+        assert {driver.text().count(f"{name} one task") for name in ("a", "b")} == {1}
         await driver.press("enter", "down", "enter")
         await driver.until_on(ReviewScreen)
         await driver.until(lambda: driver.review.search.hit == 1 and driver.review.run_name.endswith("b.traj.json"))

@@ -119,7 +119,7 @@ def test_what_nobody_can_tell_is_badged_and_named(tmp_path: Path, tree: SourceTr
     ]
     found = states(chat_run(tmp_path, calls), tree)
     assert [state.badge for state in found] == [Badge.FROM_EDITS] * 2 + [Badge.UNKNOWN] * 3
-    assert found[2].problems == ("step 3: src/stats.py was edited, but the record of the edit is incomplete.",)
+    assert found[2].problems == ("step 3: An edit is recorded in part only: src/stats.py",)
     assert found[4].problems[1:] == ("step 4: The text that was replaced in src/stats.py is not in the file.",)
     assert text_of(found[4]) == BROKEN
 

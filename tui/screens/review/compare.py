@@ -169,7 +169,7 @@ class CompareScreen(Screen[None]):
     def _show(self, both: _Both) -> None:
         self._both = both
         milestones = len(both.comparison.milestones)
-        self.header_bar.show(words=" · ".join(filter(None, [both.title, *map(_file, self._names)])))
+        self.header_bar.show(words=" · ".join(filter(None, [*map(_file, self._names), both.title])))
         note = f"{milestones} milestones; the steps between them are aligned from the top"
         framed(self.rows, "Steps side by side", note)
         self.rows.show(both.comparison, both.words)

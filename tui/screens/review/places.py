@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -34,14 +37,47 @@ class PlaceTable(Table["Hit"]):
 
     def __init__(self, runs: Mapping[str, RunRow], *, id: str) -> None:
         """`runs` are the rows of the runs by their names."""
+        names = names_apart(runs)
         columns: tuple[Column[Hit], ...] = (
-            Column("task", lambda hit: task_words(runs[hit.run]), width=22, rank=1, keeps_end=True),
+            Column("run", lambda hit: names[hit.run], width=22, rank=1, keeps_end=True),
             Column("model", lambda hit: model_words(runs[hit.run]), width=20, keeps_end=True),
             Column("step", lambda hit: str(hit.step + 1), lambda hit: hit.step, width=5, right=True, rank=2),
             Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary", rank=3),
             Column("line", lambda hit: hit.line.strip(), rank=4),
         )
         super().__init__(columns, id=id)
+
+
+def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
+    """Return names for runs: the task's words, for several runs of it after what their files' names differ in."""
+    of_task: defaultdict[str, list[str]] = defaultdict(list)
+    for name, row in runs.items():
+        of_task[task_words(row)].append(name)
+    return {
+        name: f"{part} {words}" if part else words
+        for words, names in of_task.items()
+        for name, part in zip(names, _differences(names, hidden=any(runs[name].hides for name in names)), strict=True)
+    }
+
+
+def _differences(names: Sequence[str], *, hidden: bool) -> list[str]:
+    """Return what tells names apart, in whole words; nothing for a single one, numbers if names may tell too much."""
+    if len(names) < 2:
+        return [""]
+    if hidden:
+        return [f"#{number}" for number in range(1, len(names) + 1)]
+    start = _shared_words(names)
+    end = _shared_words([name[len(start) :][::-1] for name in names])
+    return [name[len(start) : len(name) - len(end)] or PurePath(name).name for name in names]
+
+
+def _shared_words(names: Sequence[str]) -> str:
+    """Return what names begin with in common, without the letters and digits at which it stops."""
+    pairs = zip(min(names), max(names), strict=False)  # what these two share, all between them do
+    end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    while end and names[0][end - 1].isalnum():
+        end -= 1
+    return names[0][:end]
 
 
 class PlacesScreen(Screen[None]):

@@ -286,7 +286,9 @@ class RunsScreen(Screen[None]):
         ]
         note = ", ".join(filter(None, notes)) + (": i" if unread or damaged else "")
         note = "  ".join(filter(None, [self._others.words if self._others is not None else "", note]))
-        framed(table, "  ".join([f"Runs {count}" + ("" if self._listed else " …"), *filter(None, ways)]), note)
+        none_fits = self._listed and bool(self._rows) and not shown and bool(self.words.value)
+        found = f"Runs {count}" + (": none fits the filter (Esc: all)" if none_fits else "" if self._listed else " …")
+        framed(table, "  ".join([found, *filter(None, ways)]), note)
         words = "blind: models and outcomes are hidden until the verdict" if self._settings.blind else self._place()
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
 

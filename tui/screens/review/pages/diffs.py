@@ -13,10 +13,10 @@ from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
 from gistpoint.tui.widgets.diff_view import DiffView
 
 BADGES = {
-    Badge.RECORDED: "● recorded by the run",
+    Badge.RECORDED: "● recorded",
     Badge.FROM_EDITS: "◐ worked out from the edits",
     Badge.RE_EXECUTED: "◉ executed again",
-    Badge.UNKNOWN: "○ not all is known: something changed in a way that the record does not tell",
+    Badge.UNKNOWN: "○ not all is known",
 }
 
 
@@ -63,8 +63,8 @@ class SoFarPage(_DiffPage):
 
 
 def state_note(state: RepositoryState) -> str:
-    """Return the source of a repository's state, and the last problem."""
-    return "  ".join([BADGES[state.badge], *state.problems[-2:]])
+    """Return the source of a repository's state, and the last problems, the latest first."""
+    return "  ".join([BADGES[state.badge], *state.problems[:-3:-1]])
 
 
 def step_diff(step: Step, before: str | None) -> DiffContent:
