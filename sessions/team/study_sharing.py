@@ -17,6 +17,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.operations import StudyError, StudyOpened
 from gistpoint.core.study.reading import read_study
+from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
@@ -88,6 +89,8 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
                 connection.execute(studies.insert().values(id=study.study.id, **values))
             else:
                 connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
+        elif sha256_of(archive) == row.archive_sha256:
+            put_blob(connection, archive, secret=True)  # pieces that the store has lost
     write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
     return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
 

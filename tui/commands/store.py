@@ -212,7 +212,7 @@ def sync(options: argparse.Namespace) -> int:
     for branch in done.branches:
         print_text(f"Another machine went on with it, so this machine's lines are in the branch {branch}.")
     for alarm in done.alarms:
-        print_text(str(alarm))
+        print_text(visible_line(str(alarm)))
     return NEGATIVE if done.alarms else DONE
 
 
@@ -244,6 +244,6 @@ def check(options: argparse.Namespace) -> int:
         print_json("gistpoint.store-check/1", {"differences": rows})
     else:
         for one in found:
-            print_text(str(one))
+            print_text(visible_line(str(one)))
         print(f"{plural(len(found), 'difference')}." if found else "The files here and the store agree.")
     return NEGATIVE if found else DONE

@@ -342,6 +342,15 @@ def test_a_changed_declaration_reaches_the_others_once_it_is_in_force(study: Tea
     assert not share(study.open(), study.server.address).replaced
 
 
+def test_an_archive_that_the_store_has_lost_is_put_back_by_sharing(study: TeamStudy) -> None:
+    lost = "DELETE FROM blobs WHERE sha256 = (SELECT archive_sha256 FROM studies WHERE id = :study)"
+    assert sql(study.server, lost, study=study.name) == 1
+    with pytest.raises(TeamStoreError, match="missing or damaged"):
+        study.machine("machine-1")
+    share(study.open(), study.server.address)
+    study.machine("machine-1")
+
+
 def test_another_study_of_the_same_name_is_refused(study: TeamStudy, tmp_path: Path) -> None:
     other = TeamStudy.made(tmp_path / "other", study.server)
     declared = other.root / "study.toml"
