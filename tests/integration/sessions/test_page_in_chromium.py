@@ -76,7 +76,7 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         ]  # fmt: skip
         assert await page.evaluate("document.querySelectorAll('iframe, base, svg, form, [onmouseover]').length") == 0
         await page.locator("img").scroll_into_view_if_needed()
-        await page.wait_for_function("document.images[0].naturalWidth === 1")
+        await expect(page.locator("img")).to_have_js_property("naturalWidth", 1)
         await page.evaluate("location.hash = ''; location.hash = '#step-12'")
         await expect(page.locator(".here")).to_have_id("step-12")
         await page.keyboard.press("j")
