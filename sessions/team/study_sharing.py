@@ -18,6 +18,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.operations import StudyError, StudyOpened
 from gistpoint.core.study.reading import read_study
 from gistpoint.core.trees import sha256_of
+from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
@@ -64,6 +65,19 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
 def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
     """Return the store of which a folder is a copy."""
     return TeamStudyStore(files, note.study, note.address)
+
+
+def fetched_studies(address: StoreAddress, locations: Locations, clock: TimeSource) -> Iterator[TeamStudyStore]:
+    """Yield the store of each study that was fetched from an address."""
+    for root in sorted((locations.data / STUDIES).glob("*/")):
+        note = read_note(root)
+        if note is None or str(note.address) != str(address):
+            continue
+        copy = store_of(FolderStore(root, machine_of(locations.data), clock), note)
+        try:
+            yield copy
+        finally:
+            copy.close()
 
 
 def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
