@@ -18,6 +18,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.study.declaration import Assistance, Feedback
+from gistpoint.core.study.ports import StudyStore
 from gistpoint.core.study.steps import (
     AttemptStep,
     BetweenStep,
@@ -53,6 +54,10 @@ from gistpoint.tui.widgets.plain import Plain
 if TYPE_CHECKING:  # the first page needs none of it
     from gistpoint.tui.screens.solve.interruptions import How
     from gistpoint.tui.screens.solve.screen import SolveScreen
+
+
+SEND_AGAIN_S = 5.0
+"""What a store that is away should have is tried again so often."""
 
 
 class WaitingPage(Screen[None]):
@@ -101,6 +106,10 @@ class StudyApp(BaseApp):
         """Return the line that is shown while nothing else is."""
         return WaitingPage(self._look_on)
 
+    def on_mount(self) -> None:
+        """Look now and then whether the study's store answers again."""
+        self.set_interval(SEND_AGAIN_S, self._send_what_waits)
+
     @property
     def ground_renews_itself(self) -> bool:
         """True: it looks for the next step whenever it is on top."""
@@ -148,12 +157,27 @@ class StudyApp(BaseApp):
 
         def answered(answer: str | None) -> None:
             if answer == "again":
-                self._do(lambda: None)
+                self._do(self._come_again)
             else:
                 self._close(None)
 
         said = words.away_words(error, self._command)
         self.push_screen(AwayPage(self._study_title, self.part.code, said), answered)
+
+    def _come_again(self) -> None:
+        """Send what waits, and read what others have written. Raises `UnreachableError`."""
+        self.part.come()
+        if self._store.away:
+            raise UnreachableError(self._store.away)
+
+    def _send_what_waits(self) -> None:
+        """Try whether the store answers again, while it does not: another machine may ask for what waits here."""
+        if self._store.away:
+            self._store.send_soon()
+
+    @property
+    def _store(self) -> StudyStore:
+        return self.part.folder.store
 
     def _about(self, step: Step) -> tuple[Task | None, AttemptState | None]:
         """Return the task of a step, and the state of the attempt that it is about."""

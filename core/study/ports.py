@@ -84,6 +84,10 @@ class StudyStore(Protocol):
         """Let others see all that was written here. Raises `UserError` if they can't be reached."""
         ...
 
+    def send_soon(self) -> None:
+        """Begin to let others see what was written here; what can't be sent goes later."""
+        ...
+
     def differences(self) -> Iterator[str]:
         """Yield a sentence for each thing that others see otherwise than it stands in the folder."""
         ...

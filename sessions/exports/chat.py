@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 
+from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Actor, Json, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 
 _LEFT_OUT = frozenset({StepKind.STATE, StepKind.PAUSE, StepKind.SCORE})
+_NAMED = 12
+"""Texts of the header that are named one by one."""
 
 
 def chat_text(document: RunDocument) -> Iterator[str]:
@@ -25,6 +29,21 @@ def chat_text(document: RunDocument) -> Iterator[str]:
             yield separator + json.dumps(message)
             separator = ", "
     yield "]" + "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in _head(document).items()) + "}\n"
+
+
+def left_out(document: RunDocument) -> str:
+    """Return in words what of a run its chat lacks; empty if nothing."""
+    kinds: Counter[StepKind] = Counter()
+    beside = 0
+    for step in document.steps():
+        kinds[step.kind] += 1
+        beside += bool(step.also) and step.kind not in _LEFT_OUT
+    words = [f"{plural(kinds[kind], 'step')} of kind {kind.value}" for kind in sorted(_LEFT_OUT) if kinds[kind]]
+    words += [f"what is also recorded in {plural(beside, 'step')}"] if beside else []
+    run = document.header
+    names = [*run.extra, *dict.fromkeys(noted.path for noted in run.also), *(["submission"] if run.submission else [])]
+    shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    return "; ".join([*words, *([f"of the header {shown}"] if names else [])])
 
 
 def _head(document: RunDocument) -> dict[str, Json]:

@@ -99,10 +99,10 @@ class _StoredReader(_Reader):
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self.blobs = probe.parts[1:]
+        self.facts["info"] = load_record(probe.blob, 0, probe.blob.size)[0]
         self._steps: dict[str, int] = {}
 
     def records(self) -> Iterator[RawRecord]:
-        self.facts["info"] = load_record(self.probe.blob, 0, self.probe.blob.size)[0]
         for member, blob in enumerate(self.blobs):
             value, damage = load_record(blob, 0, blob.size)
             if damage:

@@ -74,14 +74,10 @@ class _Reader(RunReader):
         """`beside` are what the file has for the run outside of it: its task and the agent's policy."""
         super().__init__(probe)
         self._header = header
-        self._beside = beside
+        self.facts.update(beside)
         self._turns = Turns()
         self._ticks = _Ticks()
         self._totals = Totals()
-
-    def records(self) -> Iterator[RawRecord]:
-        self.facts.update(self._beside)
-        return super().records()
 
     def place(self, fields: Json, step_count: int) -> int:
         message = as_dict(fields)

@@ -288,7 +288,7 @@ def settled_verdict(run: Run, accepted: bool | None) -> str:
 
 
 class TextScope(StrEnum):
-    """The part of a step that a text is in."""
+    """The part of a step that a text is in, or the header of its run."""
 
     THOUGHT = "thought"
     TEXT = "text"
@@ -297,6 +297,8 @@ class TextScope(StrEnum):
     DIFF = "diff"
     ALSO = "also"
     """Texts of the raw records that no other field has."""
+    HEADER = "header"
+    """Texts of a run's file that belong to no step."""
 
 
 class StepTexts(NamedTuple):

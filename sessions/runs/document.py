@@ -229,14 +229,14 @@ class RunDocument:
 
     @property
     def header(self) -> Run:
-        """The header, as far as it is known so far."""
+        """The header, as far as it is known so far; texts of other members once all of them are."""
         with self._lock:
             run = self._reader.header()
             return replace(
                 run,
                 step_count=self._index.step_count if self._finished else run.step_count,
                 warnings=(*run.warnings, *self._reader.warnings),
-                also=(*run.also, *self._noted_beside(run)),
+                also=(*run.also, *(self._noted_beside(run) if self._finished else ())),
                 verdict=settled_verdict(run, self.accepted),
                 not_shown=self._leftovers.not_shown,
             )
@@ -246,11 +246,18 @@ class RunDocument:
         """The run's own members, outside its records, as far as they are known; None for one that is too long."""
         return self._reader.facts
 
+    @property
+    def early_header(self) -> Run:
+        """The header with all texts that are known so far."""
+        with self._lock:
+            run = self.header
+            return run if self._finished else replace(run, also=(*run.also, *self._noted_beside(run)))
+
     def _noted_beside(self, run: Run) -> tuple[Noted, ...]:
-        """Return the texts of the run's own members that its header lacks; empty until all members are known."""
-        if self._also is None and self._finished:
-            self._also = self._leftovers.of_run(self._reader.facts, run)
-        return self._also or ()
+        """Return the texts of the run's own members that its header lacks; they are kept once all are known."""
+        found = self._also if self._also is not None else self._leftovers.of_run(self._reader.facts, run)
+        self._also = found if self._finished else None
+        return found
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -309,8 +316,7 @@ class RunDocument:
     @property
     def progress(self) -> IndexProgress:
         """How far the index is."""
-        member, end = self._position
-        blobs = self._reader.blobs
+        (member, end), blobs = self._position, self._reader.blobs
         done = sum(blob.size for blob in blobs[:member]) + end
         total = sum(blob.size for blob in blobs)
         return IndexProgress(total if self._finished else done, total, self.step_count, self._finished)
@@ -592,8 +598,3 @@ class RunDocument:
             self._advance(lambda: False)
         with self._lock:
             return self._index.stretch_at(member, offset)
-
-    def step_at(self, member: int, offset: int) -> int | None:
-        """Return the step that a byte belongs to, if it is in the index."""
-        with self._lock:
-            return self._index.step_at(member, offset)

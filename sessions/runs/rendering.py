@@ -42,12 +42,15 @@ def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000)
     yield from lines
 
 
-def header_lines(run: Run) -> Iterator[str]:
-    """Yield the lines of a header: its facts, other texts of the file, what is not shown, and warnings."""
+def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
+    """Yield the lines of a header: its facts, other texts of the file, what is not shown, and warnings.
+
+    Those other texts are cut in their middle if they have more than `limit` characters.
+    """
     for name, value in header_facts(run):
         yield f"{name:<12} {value}"
     for noted in run.also:
-        yield f"{noted.path}: {bounded(noted.text, 20_000)}"
+        yield f"{noted.path}: {noted.text if limit is None else bounded(noted.text, limit)}"
     for item in run.not_shown:
         yield f"{'not shown':<12} {', '.join(item.names)}: {item.reason}"
     for warning in run.warnings:
@@ -72,6 +75,14 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
         yield "goes on in", link
     for name, fact in run.extra.items():
         yield name.replace("_", " "), fact if isinstance(fact, str) else json_text(fact, None)
+
+
+def header_texts(run: Run) -> list[str]:
+    """Return the texts that a run's header has from its file, as its lines and the text of its task show them."""
+    recorded = {"task": run.task, "exit_status": run.exit_status}
+    texts = [text for name, text in recorded.items() if name not in run.derived]
+    texts += [fact if isinstance(fact, str) else json_text(fact, None) for fact in run.extra.values()]
+    return [*texts, *(noted.text for noted in run.also), run.prompt, run.submission]
 
 
 def summary(step: Step, width: int = 100) -> str:

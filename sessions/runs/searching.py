@@ -13,8 +13,9 @@ from gistpoint.core.tools.search_code import required_literals
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob
 from gistpoint.sessions.records.format import Format
-from gistpoint.sessions.records.model import CutText, Noted, StepTexts, TextScope, concatenated
+from gistpoint.sessions.records.model import CutText, Noted, Run, StepTexts, TextScope, concatenated
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.rendering import header_texts
 
 _TIMEOUT_S = 2.0
 _AROUND = 80
@@ -37,10 +38,14 @@ class SearchError(UserError):
 
 
 class Hit(NamedTuple):
-    """One match: `start` and `end` count code points of the raw text of `scope`, `part` its calls or results."""
+    """One match: `start` and `end` count code points of the raw text of `scope`.
+
+    `part` counts the calls or results of the step, or the texts of the header.
+    """
 
     run: str
-    step: int
+    step: int | None
+    """None in the header."""
     scope: TextScope
     part: int
     start: int
@@ -81,8 +86,8 @@ class Query:
         self._plain = None if regex else pattern
         self._ignore = ignore
 
-    def hits(self, run: str, document: RunDocument, step: int, texts: StepTexts) -> Iterator[Hit]:
-        """Yield the matches in the texts of a step, in display order."""
+    def hits(self, run: str, document: RunDocument, step: int | None, texts: StepTexts) -> Iterator[Hit]:
+        """Yield the matches in the texts of a step or of the header, in display order."""
         for scope, part, text in texts.parts:
             if scope not in self.scopes:
                 continue
@@ -105,7 +110,9 @@ class Query:
             return True
         return next(self._spans(f"{noted.path}: {noted.text}"), None) is not None
 
-    def _in_text(self, run: str, step: int, scope: TextScope, part: int, text: str, offset: int) -> Iterator[Hit]:
+    def _in_text(
+        self, run: str, step: int | None, scope: TextScope, part: int, text: str, offset: int
+    ) -> Iterator[Hit]:
         for start, end in self._spans(text):
             yield Hit(run, step, scope, part, offset + start, offset + end, _line(text, start, end))
 
@@ -123,7 +130,7 @@ class Query:
             raise SearchError("The pattern takes too long on one step.", hint="Make it simpler.") from error
 
     def _in_pieces(
-        self, run: str, document: RunDocument, step: int, scope: TextScope, part: int, text: CutText
+        self, run: str, document: RunDocument, step: int | None, scope: TextScope, part: int, text: CutText
     ) -> Iterator[Hit]:
         """Search a long text in pieces; a match across two pieces of 1 MB is found if shorter than 4,096."""
         offset, kept, seen = 0, "", -1
@@ -202,18 +209,38 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
 
 
 def search_document(document: RunDocument, query: Query, *, cancel: CancelToken = NEVER) -> Iterator[Hit]:
-    """Yield the matches of one run in order. The bytes are searched first; only steps that match are parsed."""
+    """Yield the matches of one run in order, those in its header last.
+
+    The bytes are searched first: only steps that may match are parsed, and the header that is known before them is
+    looked at again once all of it is known.
+    """
+    header = TextScope.HEADER in query.scopes
+    in_header = header and next(_in_header(document, query, document.early_header), None) is not None
     for index in _candidates(document, query, cancel):
-        yield from query.hits(document.name, document, index, document.texts(index, query.may_match))
+        in_header = header
+        if index is not None and query.scopes != {TextScope.HEADER}:
+            yield from query.hits(document.name, document, index, document.texts(index, query.may_match))
+    if in_header:
+        while not document.finished:
+            cancel.check()
+            document.advance()
+        yield from _in_header(document, query, document.header)
 
 
-def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int]:
+def _in_header(document: RunDocument, query: Query, run: Run) -> Iterator[Hit]:
+    texts = [(TextScope.HEADER, number, text) for number, text in enumerate(header_texts(run))]
+    return query.hits(document.name, document, None, StepTexts(texts, ()))
+
+
+def _candidates(document: RunDocument, query: Query, cancel: CancelToken) -> Iterator[int | None]:
+    """Yield the steps that may match, and None if there may be a match outside of them."""
     if query.forms is not None and document.format.texts_in_records:
         yield from _at_places(document, query, query.forms, cancel)
         return
     by_word = query.word_form and holds_its_words(document.format, document.blobs)
     if by_word and not any(map(query.may_be_in, document.blobs)):
         return
+    yield None
     index = 0
     while document.ensure(index + _LATEST_RESULT) or index < document.step_count:
         cancel.check()
@@ -229,15 +256,17 @@ def holds_its_words(format: Format, blobs: Iterable[Blob]) -> bool:
     return not any(next(search_bytes(blob, (mark,)), None) is not None for mark in format.parted_by for blob in blobs)
 
 
-def _at_places(document: RunDocument, query: Query, forms: tuple[bytes, ...], cancel: CancelToken) -> Iterator[int]:
-    seen: set[int] = set()
+def _at_places(
+    document: RunDocument, query: Query, forms: tuple[bytes, ...], cancel: CancelToken
+) -> Iterator[int | None]:
+    seen: set[int | None] = set()
     for member, blob in enumerate(document.blobs):
         places = search_bytes(blob, forms, lower=query.lower)
         offset = next(places, None)
         while offset is not None:
             cancel.check()
             step, known_to = document.stretch_covering(member, offset)
-            if step is not None and step not in seen:
+            if step not in seen:
                 seen.add(step)
                 yield step
             offset = _after(places, known_to)

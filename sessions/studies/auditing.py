@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from gistpoint.core.study.operations import (
     ERASED,
     STUDY,
     Amended,
+    Answers,
     Planned,
     StudyOperation,
     StudyOperationKind,
@@ -175,13 +177,20 @@ def _rows(assignments: Iterable[Assignment]) -> tuple[tuple[str, str, str, int],
 
 
 def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Look for attempts without a consent or an assignment."""
+    """Look for attempts without a consent or an assignment, and for forms that were answered on two machines."""
     for code, who in study.ledger.people.items():
         given = {assignment.id for assignment in who.assignments} | _trainings(study, who)
         for assignment in who.begun.keys() - given:
             yield AuditFinding("not_planned", f"{code} has begun {assignment}, and no plan gives it.")
         if who.begun and who.consent is None:
             yield AuditFinding("no_consent", f"{code} has begun an attempt, and the log holds no consent.")
+        for (form, assignment), times in Counter(
+            (a.questionnaire, a.assignment) for a in who.facts.all(Answers)
+        ).items():
+            if times > 1:
+                of = f" of {assignment}" if assignment else ""
+                sentence = f"{code} has answered the form {form!r}{of} {times} times: the last answers count."
+                yield AuditFinding("answered_again", sentence, note=True)
 
 
 def _trainings(study: StudyFolder, who: Person) -> set[str]:

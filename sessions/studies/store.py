@@ -177,6 +177,9 @@ class FolderStore:
     def send(self) -> None:
         """Do nothing: who has the folder sees it."""
 
+    def send_soon(self) -> None:
+        """Do nothing: who has the folder sees it."""
+
     def differences(self) -> Iterator[str]:
         """Yield nothing: there is one folder."""
         yield from ()

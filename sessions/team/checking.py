@@ -13,7 +13,6 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sessions.journal import JOURNAL, is_open
-from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, operation_differences
@@ -30,8 +29,7 @@ from gistpoint.sessions.team.lines import (
 )
 from gistpoint.sessions.team.mirror import local_attempts
 from gistpoint.sessions.team.opened import TeamStore
-from gistpoint.sessions.team.study_note import STUDIES, read_note
-from gistpoint.sessions.team.study_sharing import store_of
+from gistpoint.sessions.team.study_sharing import fetched_studies
 from gistpoint.sessions.team.tasks import task_differences
 
 if TYPE_CHECKING:
@@ -96,16 +94,9 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
 
 def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
     """Compare the studies that were fetched from this store; `gistpoint study audit` compares one anywhere."""
-    for root in sorted((locations.data / STUDIES).glob("*/")):
-        note = read_note(root)
-        if note is None or str(note.address) != str(store.address):
-            continue
-        copy = store_of(FolderStore(root, store.machine, clock), note)
-        try:
-            for words in copy.differences():
-                yield StoreDifference("study differs", Alarm(f"study {root.name}", words=words))
-        finally:
-            copy.close()
+    for copy in fetched_studies(store.address, locations, clock):
+        for words in copy.differences():
+            yield StoreDifference("study differs", Alarm(f"study {copy.study}", words=words))
 
 
 def _attempts(connection: Connection, root: Path, machine: str, run: RunContext) -> Iterator[StoreDifference]:

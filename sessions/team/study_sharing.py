@@ -18,6 +18,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.operations import StudyError, StudyOpened
 from gistpoint.core.study.reading import read_study
 from gistpoint.core.trees import sha256_of
+from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
@@ -66,6 +67,19 @@ def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
     return TeamStudyStore(files, note.study, note.address)
 
 
+def fetched_studies(address: StoreAddress, locations: Locations, clock: TimeSource) -> Iterator[TeamStudyStore]:
+    """Yield the store of each study that was fetched from an address."""
+    for root in sorted((locations.data / STUDIES).glob("*/")):
+        note = read_note(root)
+        if note is None or str(note.address) != str(address):
+            continue
+        copy = store_of(FolderStore(root, machine_of(locations.data), clock), note)
+        try:
+            yield copy
+        finally:
+            copy.close()
+
+
 def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
     """Put a study on a store, or its changed declaration; then the folder is a copy of it. Raises `UserError`.
 
@@ -99,7 +113,7 @@ def _require_same(
     study: StudyFolder, note: TeamNote | None, address: StoreAddress, *, known: bool, copied: bool
 ) -> None:
     """Raise `StudyError` unless the store's study of this id is the one in the folder, and may be changed to it."""
-    ours = note is not None and (note.study, note.store) == (study.study.id, address.url)
+    ours = note is not None and (note.study, note.address) == (study.study.id, address)
     if not (ours or copied):
         raise StudyError(
             f"The store {address} has another study with the id {study.study.id!r}.",

@@ -8,7 +8,7 @@ the store: they hold once it has them, and are taken back otherwise.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import Fact, StudyOperation, StudyOperationKind
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
-from gistpoint.sessions.heads import sync_file
+from gistpoint.sessions.disk import sync_file
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 from gistpoint.sessions.team.connecting import engine_of, reaching
@@ -74,7 +74,7 @@ class TeamStudyStore:
         """`files` is this machine's copy of the folder; nothing is connected yet."""
         self.files, self.study, self.address = files, study, address
         self._patience_s = patience_s
-        self._away = ""
+        self._unreached = self._alarm = ""
         self._made: Engine | None = None
         self._held: _Held | None = None
         self._lock = Lock()
@@ -86,8 +86,8 @@ class TeamStudyStore:
 
     @property
     def away(self) -> str:
-        """Why the store could not be reached when it was last needed; empty if it was."""
-        return self._away
+        """Why the store could not be reached when it was last needed, or what differs there; empty if neither."""
+        return self._unreached or self._alarm
 
     @property
     def _engine(self) -> Engine:
@@ -103,9 +103,9 @@ class TeamStudyStore:
             with reaching(self.address), self._engine.begin() as connection:
                 yield StudyTables(connection, self.study)
         except UnreachableError as error:
-            self._away = error.message
+            self._unreached = error.message
             raise
-        self._away = ""
+        self._unreached = ""
 
     def _lines(self, tables: StudyTables) -> LineExchange:
         return LineExchange(self.files, tables)
@@ -141,10 +141,13 @@ class TeamStudyStore:
             if any(doubted(self.files.root)):
                 with self.files.alone(writing=False), self._tables() as tables:
                     self._lines(tables).take_back()
-        except UserError as error:  # also another line under a number: nothing is planned or begun until it is settled
-            self._away = error.message
+        except UnreachableError:
+            self.files.reload()
+        except UserError as error:  # another line under a number: nothing is planned or begun until it is settled
+            self._alarm = error.message
             self.files.reload()
         else:
+            self._alarm = ""
             self.files.reload()
             self._sweep_here()
             self._send_soon()
@@ -165,9 +168,11 @@ class TeamStudyStore:
         """Yield the published journals, the oldest first, after fetching those that are not here."""
         if not self._fetched_journals and not self._is_held():
             try:
-                self._exchange_journals()
+                self.send()
+            except UnreachableError:
+                pass  # `away` tells it
             except UserError as error:
-                self._away = error.message
+                self._alarm = error.message
         yield from self.files.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
@@ -218,9 +223,6 @@ class TeamStudyStore:
         """Send all that the store lacks, and fetch the journals that are not here. Raises `UserError`."""
         with self.files.alone(writing=False), self._tables() as tables:
             self._lines(tables).send()
-        self._exchange_journals()
-
-    def _exchange_journals(self) -> None:
         with self._tables() as tables:
             journals = self._journals(tables)
             journals.fetch()
@@ -228,11 +230,12 @@ class TeamStudyStore:
             journals.exchange_reviews()
         self._fetched_journals = True
 
-    def _send_soon(self, *, journals: bool = False) -> None:
-        """Send in a thread, and wait a little for it, unless the store was away when it was last needed.
+    def send_soon(self) -> None:
+        """Send in a thread all that waits, and wait a little for it, unless the store was away when last needed."""
+        self._send_soon(journals=True)
 
-        The program's end waits for the thread. What it can't send goes with the next call.
-        """
+    def _send_soon(self, *, journals: bool = False) -> None:
+        """Send in a thread. The program's end waits for it; what it can't send goes with the next call."""
         if self._is_held():
             return
         with self._lock:
@@ -241,29 +244,32 @@ class TeamStudyStore:
             if sender is None:
                 sender = self._sender = Thread(target=self._send_wanted, name=f"sends {self.study}")
                 sender.start()
-        if not self._away:
+        if not self.away:
             sender.join(self._patience_s)
 
     def _send_wanted(self) -> None:
         wanted = self._take_wanted()
         while wanted:
-            done = False
+            failed = wanted
             try:
                 with self.files.alone(writing=False), self._tables() as tables:
                     self._lines(tables).send()
                     if "journals" in wanted:
                         self._journals(tables).send()
-                done = True
+                failed = set()
             except UserError:
                 pass  # the next call that has somebody to tell meets it again
             finally:
-                wanted = self._take_wanted(stop=not done)
+                wanted = self._take_wanted(failed)
 
-    def _take_wanted(self, *, stop: bool = False) -> set[str]:
-        """Return what is to be sent now; where there is nothing, or the sender stops, the next call starts another."""
+    def _take_wanted(self, failed: Collection[str] = ()) -> set[str]:
+        """Return what is to be sent now; where that is nothing, or something failed, the sender ends."""
         with self._lock:
-            wanted, self._wanted = set() if stop else self._wanted, set()
-            if not wanted:
+            self._wanted |= set(failed)
+            wanted: set[str] = set() if failed else self._wanted
+            if wanted:
+                self._wanted = set()
+            else:
                 self._sender = None
             return wanted
 
@@ -271,9 +277,15 @@ class TeamStudyStore:
 
     def exclusively(self, act: Callable[[], T]) -> T:
         """Call `act` in a serialisable transaction, with all that others have written; one at a time in the study."""
-        for _ in range(_TIMES):
-            with suppress(_MadeAnewError), self.files.alone():
-                return self._exclusively(act)
+        try:
+            for _ in range(_TIMES):
+                with suppress(_MadeAnewError), self.files.alone():
+                    return self._exclusively(act)
+        except UnreachableError:
+            raise
+        except UserError:
+            self._send_soon()  # what waited was sent in the transaction that is undone
+            raise
         raise TeamStoreError(
             f"The store {self.address} refused the same change {_TIMES} times, as others were changing the study.",
             hint="Try it again.",
@@ -296,7 +308,7 @@ class TeamStudyStore:
                         connection.execute(text("SELECT pg_advisory_unlock(:ours, hashtext(:study))"), lock)
                         connection.commit()
         except UnreachableError as error:
-            self._away = error.message
+            self._unreached = error.message
             raise UnreachableError(error.message, hint=_AWAY) from error
 
     def _transaction(self, connection: Connection, tables: StudyTables, act: Callable[[], T]) -> T:
@@ -325,7 +337,7 @@ class TeamStudyStore:
                 raise _MadeAnewError from error
             raise  # it may have been done: the next call finds out
         held.settle()
-        self._away = ""
+        self._unreached = self._alarm = ""
         return result
 
     def _is_held(self) -> bool:

@@ -15,6 +15,7 @@ from gistpoint.sessions.team.connecting import reaching
 from gistpoint.sessions.team.mirror import local_attempts, pull_attempts, push_attempt, to_push
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.rights import Rights
+from gistpoint.sessions.team.study_sharing import fetched_studies
 from gistpoint.sessions.team.tasks import share_tasks
 
 
@@ -83,6 +84,12 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         run.check()
         exchanged.append(exchange(engine, name, annotated))
         alarms += exchanged[-1].alarms
+    for study in fetched_studies(store.address, locations, clock):
+        run.check()
+        study.reload()
+        study.send_soon()  # to its end: closing waits for it
+        if study.away:
+            alarms.append(Alarm(f"study {study.study}", words=study.away))
     return StoreSync(
         shared.sent,
         shared.fetched,

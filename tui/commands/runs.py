@@ -298,10 +298,12 @@ def search(options: argparse.Namespace) -> int:
             count += 1
             if options.json:
                 place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
-                rows.append({"run": hit.run, "step": hit.step + 1, "scope": hit.scope.value, **place})
+                step = None if hit.step is None else hit.step + 1
+                rows.append({"run": hit.run, "step": step, "scope": hit.scope.value, **place})
             elif shown is None or not _same_line(shown, hit):
                 shown = hit
-                print(visible_line(f"{hit.run}:{hit.step + 1}:{hit.scope.value}: {hit.line}"))
+                at = "" if hit.step is None else f":{hit.step + 1}"
+                print(visible_line(f"{hit.run}{at}:{hit.scope.value}: {hit.line}"))
     if options.json:
         print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
     return _print_problems(problems, paths, DONE if count else NEGATIVE)
@@ -338,6 +340,12 @@ def convert(options: argparse.Namespace) -> int:
     heed_read_as(options)
     write = exporter(options.to)
     document = _settled(open_named(options.recorded))
+    if options.to == "chat":
+        from gistpoint.sessions.exports.chat import left_out
+
+        if missing := left_out(document):
+            hint = "html, markdown and atif have them."
+            print(f"gistpoint: The chat leaves out {visible_line(missing)}: {hint}", file=sys.stderr)
     if options.output is None:
         sys.stdout.writelines(write(document))
         return _doubted(document)

@@ -19,7 +19,8 @@ MOST_CELLS, FEWEST_CELLS = 500, 20
 """A window's columns and lines are taken for at most, and at least, so many."""
 _PASSED_ON = (
     "PATH", "HOME", "GISTPOINT_HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "DOCKER_HOST",
-    "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
+    "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE",
+    "PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
 )  # fmt: skip
 """What of the server's environment the program gets: where things are, and no key."""
 _MODE_BYTES = 10

@@ -13,27 +13,33 @@ from typing import Any
 import pytest
 import tomli_w
 from postgres_server import PostgresServer
-from small_study import do, forecast, participation, solve, take_part
+from small_study import answers_of, do, forecast, participation, solve, take_part
 from sqlalchemy import Connection, event, text
 from study_folders import Machine, declare
 from team_crowd import Crowd
 from team_studies import TeamStudy, contents, serving, team, wrong
 
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.running import RunContext
 from gistpoint.core.study.operations import (
     ORGANISER,
     STUDY,
     Amended,
+    Answers,
     Planned,
     StudyError,
     StudyOperationKind,
 )
-from gistpoint.core.study.steps import AttemptStep, BetweenStep, DoneStep, PlanStep, ReadyStep, RefusedStep
+from gistpoint.core.study.steps import AttemptStep, BetweenStep, DoneStep, FormStep, PlanStep, ReadyStep, RefusedStep
+from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.publishing import header_of
 from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.sessions.studies.taking import ERASE, Participation
 from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, choose, parse_address
 from gistpoint.sessions.team.connecting import engine_of
+from gistpoint.sessions.team.opened import open_store
 from gistpoint.sessions.team.study_sharing import fetch, share
+from gistpoint.sessions.team.syncing import sync
 from gistpoint.tui.cli import main
 
 PEOPLE = tuple(f"P{number:02}" for number in range(8))
@@ -132,7 +138,7 @@ def test_the_database_refuses_a_second_beginning_that_was_overlooked(study: Team
     before = contents(part.folder.root)
     with pytest.raises(StudyError, match="begun on another machine"):
         part.begin(step)
-    assert {name: data for name, data in contents(part.folder.root).items() if "x.jsonl" not in name} == before
+    assert {name: data for name, data in contents(part.folder.root).items() if name != "log/x.jsonl"} == before
 
 
 def test_without_the_server_nothing_is_planned_and_an_attempt_goes_on(study: TeamStudy) -> None:
@@ -311,9 +317,53 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
     assert sum("journal of attempt" in sentence for sentence in found) >= 2, found
     assert contents(part.folder.root) == before
     again = study.part("machine-1", "P01")
+    again.folder.store.send_soon()
+    team(again.folder).close()  # after sending, which reaches the store and settles nothing
     assert "is another one" in again.folder.store.away
     with pytest.raises(StudyError, match="is another one"):
         again.folder.exclusively(lambda: None)
+
+
+def test_a_form_that_two_machines_have_asked_is_answered_twice_and_the_last_answers_count(study: TeamStudy) -> None:
+    one, other = study.part("machine-1", "P01"), study.part("machine-2", "P01")
+    asked = [until(part, FormStep) for part in (one, other)]
+    for part, step, years in zip((one, other), asked, (3, 4), strict=True):
+        part.answer(step, {**answers_of(step), "years": years})
+    for folder in study.folders():
+        given = folder.ledger.person("P01").facts.all(Answers)
+        assert [facts.values["years"] for facts in given] == [3, 4]
+        assert [finding.name for finding in audit(folder) if finding.name == "answered_again"] == ["answered_again"]
+        assert wrong(folder) == []
+    one.come()
+    assert one.person.answers("before").values["years"] == 4
+    assert not isinstance(one.next(), FormStep)
+
+
+def test_what_waited_is_sent_also_where_the_beginning_is_refused(study: TeamStudy) -> None:
+    part = study.part("machine-1", "P01")
+    step = until(part, FormStep)
+    with away(study.server):
+        part.answer(step, answers_of(step))
+
+    def refuse() -> None:
+        raise StudyError("no")
+
+    with pytest.raises(StudyError):
+        part.folder.exclusively(refuse)
+    part.folder.store.close()
+    assert study.part("machine-2", "P01").person.answers("before") is not None
+
+
+def test_the_synchronisation_of_the_store_sends_what_waits_of_a_study(study: TeamStudy) -> None:
+    part = study.part("machine-1", "P01")
+    with away(study.server):
+        part.decline()
+    locations = study.machine("machine-1")[0].locations
+    choose(locations.config, study.server.url)
+    store = open_store(locations, SystemTime())
+    assert not sync(store, locations, SystemTime(), RunContext()).alarms
+    store.close()
+    assert study.part("machine-2", "P01").person.declined
 
 
 def test_an_operation_is_in_the_store_once(study: TeamStudy) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 
 from gistpoint.sessions.records.model import TextScope
+from gistpoint.tui.screens.review.pages.texts import RunInfoPage
 from gistpoint.tui.screens.review.places import PlacesScreen
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
@@ -21,7 +23,8 @@ async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -
         await driver.type("mean")
         await driver.until(lambda: driver.review.search.count >= 4)
         await driver.until(lambda: "hits ▏" in driver.text())
-        assert [hit.step for hit in driver.review.search.hits] == sorted(hit.step for hit in driver.review.search.hits)
+        steps = [hit.step or 0 for hit in driver.review.search.hits]
+        assert steps == sorted(steps)
         await driver.press("enter")
         first = driver.review.search.hits[0]
         await driver.until(lambda: driver.review.steps.cursor == first.step)
@@ -135,3 +138,27 @@ async def test_the_way_to_a_hit_leads_to_the_page_that_shows_it(tmp_path: Path) 
         hit = driver.review.search.hits[1]
         await driver.until(lambda: driver.review.step.index == hit.step)
         assert driver.review.focused is driver.review.step_page
+
+
+async def test_a_hit_in_the_header_is_shown_on_the_page_of_the_run(tmp_path: Path) -> None:
+    run = mini_run(tmp_path / "a.traj.json", TURNS)
+    whole = json.loads(run.read_text())
+    whole["info"]["notes"] = ["of the mean", "\n".join([*(f"line {n}" for n in range(60)), "the judge's quibble"])]
+    run.write_text(json.dumps(whole))
+    async with reviewing(run, size=(120, 40)) as driver:
+        await driver.until_read(0)
+        await driver.press("slash")
+        await driver.type("quibble")
+        await driver.until(lambda: driver.review.search.count == 1)
+        await driver.press("enter")
+        await driver.until(lambda: "the judge's quibble" in driver.text() and "1 of 1 found" in driver.text())
+        assert driver.review.pages.current == "run"
+        page = driver.review.pages.made["run"]
+        assert isinstance(page, RunInfoPage)
+        assert page.match_place == (1, 1)
+        await driver.press("f8")
+        await driver.until(lambda: "header" in driver.text())
+        await driver.press("escape", "ctrl+b", "slash")
+        await driver.until(lambda: driver.review.hides)
+        await driver.type("judge's")
+        await driver.until(lambda: "0 found;" in driver.text())

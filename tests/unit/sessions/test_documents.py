@@ -194,6 +194,7 @@ def test_search_finds_what_is_shown(tmp_path: Path) -> None:
     assert len(found) == 40
     assert {hit.scope for hit in found} == {TextScope.TEXT, TextScope.RESULT}
     hit = next(hit for hit in found if hit.scope is TextScope.TEXT)
+    assert hit.step is not None
     assert document.step(hit.step).text[hit.start : hit.end] == '"Hello"'
     assert [hit.step for hit in search_document(document, Query(r"message (7|8)\b", regex=True))] == [5, 6]
     assert [hit.step for hit in search_document(document, Query(r"[mn]essage 7", regex=True))] == [5]

@@ -25,6 +25,7 @@ from gistpoint.sessions.records.model import (
 )
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import linked_name, open_run
+from gistpoint.sessions.runs.rendering import header_texts
 from gistpoint.sessions.runs.searching import Query, holds_its_words, search_document
 
 
@@ -234,6 +235,21 @@ def test_every_word_of_a_step_is_in_its_records_where_its_format_says_so(runs: P
                 for word in sorted(words, key=len)[-1:]:
                     assert step.index in [hit.step for hit in search_document(document, Query(word))]
     assert looked_at == {"aider", "api-log", "chat-markdown", "langfuse", "langsmith", "otel"}
+
+
+def test_a_search_finds_every_text_of_a_header(runs: Path) -> None:
+    for made in make_all(runs):
+        for id in made.records:
+            name = f"{made.path}#{id.replace('#', '%23')}" if id else str(made.path)
+            document: RunDocument = open_run(name)
+            document.build()
+            for number, text in enumerate(header_texts(document.header)):
+                for word in sorted(re.findall(r"[A-Za-z_]\w+", text), key=len)[-1:]:
+                    hits = [hit for hit in search_document(open_run(name), Query(word)) if hit.step is None]
+                    assert number in [hit.part for hit in hits], (name, word)
+                    assert all(text[hit.start : hit.end].lower() == word.lower() for hit in hits if hit.part == number)
+                    alone = search_document(open_run(name), Query(word, scopes=[TextScope.HEADER]))
+                    assert list(alone) == hits
 
 
 @pytest.mark.parametrize("tool", all_tools().values(), ids=lambda tool: tool.name)

@@ -309,3 +309,22 @@ def test_a_replay_that_differs_is_negative_and_names_the_step(
 def test_a_replay_of_foreign_tools_is_negative_with_the_reason(chat: str, task: Task, capsys: Captured) -> None:
     assert cli.main(["replay", chat, "--task", task.id]) == 1
     assert "could not run  bash ls  (There is no tool 'bash' here" in capsys.readouterr().out
+
+
+def test_a_chat_says_what_it_leaves_out(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(
+        json.dumps(
+            {
+                "info": {"submission": "", "note": "kept"},
+                "messages": [{"role": "user", "content": "Fix é"}],
+                "trajectory_format": "mini-swe-agent-1",
+            }
+        )
+    )
+    assert cli.main(["convert", str(path), "--to", "chat"]) == 0
+    told = capsys.readouterr()
+    assert "kept" not in told.out
+    assert told.err == "gistpoint: The chat leaves out of the header info.note: html, markdown and atif have them.\n"
+    assert cli.main(["convert", str(path), "--to", "html"]) == 0
+    assert not capsys.readouterr().err

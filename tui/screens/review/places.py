@@ -19,7 +19,7 @@ from gistpoint.core.text import plural
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.run_rows import RunRow, model_words, task_words
-from gistpoint.tui.screens.review.search import SearchBar, SearchBatch, collected, hits_in_all
+from gistpoint.tui.screens.review.search import SearchBar, SearchBatch, collected, hits_in_all, step_words
 from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings, Wanted
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.frames import framed
@@ -41,7 +41,7 @@ class PlaceTable(Table["Hit"]):
         columns: tuple[Column[Hit], ...] = (
             Column("run", lambda hit: names[hit.run], width=22, rank=1, keeps_end=True),
             Column("model", lambda hit: model_words(runs[hit.run]), width=20, keeps_end=True),
-            Column("step", lambda hit: str(hit.step + 1), lambda hit: hit.step, width=5, right=True, rank=2),
+            Column("step", step_words, lambda hit: hit.step, width=5, right=True, rank=2),
             Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary", rank=3),
             Column("line", lambda hit: hit.line.strip(), rank=4),
         )
@@ -135,7 +135,9 @@ class PlacesScreen(Screen[None]):
         from gistpoint.sessions.runs.searching import Query
 
         query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
-        return collected(job, hits_in_all(wanted.runs, query, job.cancel), self._found)
+        hits = hits_in_all(wanted.runs, query, job.cancel)
+        seen = (hit for hit in hits if hit.step is not None or not self._runs[hit.run].hides)
+        return collected(job, seen, self._found)
 
     def _found(self, batch: SearchBatch) -> None:
         if self._wanted is None:  # dropped while this was on its way

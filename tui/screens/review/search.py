@@ -47,6 +47,7 @@ SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
     ("results", (TextScope.RESULT,)),
     ("diffs", (TextScope.DIFF,)),
     ("what is also recorded", (TextScope.ALSO,)),
+    ("the header", (TextScope.HEADER,)),
 )
 
 
@@ -174,8 +175,15 @@ class SearchBar(Horizontal):
 _RUN: Column[Hit] = Column(
     "run", lambda hit: PurePath(hit.run).name, width=28, keeps_end=True, style=lambda hit: "$text-secondary"
 )
+
+
+def step_words(hit: Hit) -> str:
+    """Return the number of a hit's step; nothing of one in the header of a run."""
+    return "" if hit.step is None else str(hit.step + 1)
+
+
 _COLUMNS: tuple[Column[Hit], ...] = (
-    Column("step", lambda hit: str(hit.step + 1), width=6, right=True, style=lambda hit: "$foreground 60%"),
+    Column("step", step_words, width=6, right=True, style=lambda hit: "$foreground 60%"),
     Column("part", lambda hit: hit.scope.value, width=7, style=lambda hit: "$text-primary"),
     Column("line", lambda hit: hit.line.strip()),
 )
@@ -244,8 +252,8 @@ class Search(Container):
         self._ask(wanted)
 
     def _ask(self, wanted: Wanted) -> None:
-        document = self._view.loader.document
-        self._jobs.do(lambda job: self._search(job, wanted, document), self._found, key="search")
+        document, hides = self._view.loader.document, self._view.hides
+        self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
 
     def run_changed(self) -> None:
         """Drop the hits of the run before; those of all runs stay."""
@@ -264,7 +272,7 @@ class Search(Container):
         """Show one of the hits of a search that began in another run; take them over unless they are here."""
         if found.hits is not self.hits:
             self._take(found.wanted, list(found.hits))
-        self._view.steps.set_count(max(self._view.steps.count, found.hits[found.at].step + 1))
+        self._view.steps.set_count(max(self._view.steps.count, (found.hits[found.at].step or 0) + 1))
         self.go_to(found.at)
 
     def _take(self, wanted: Wanted | None, hits: list[Hit]) -> None:
@@ -278,7 +286,7 @@ class Search(Container):
     def show_hits(self) -> None:
         """Show the hits along the course, and on their page if it exists."""
         name = self._view.run_name
-        self._view.show_hits_along([hit.step for hit in self.hits if hit.run == name])
+        self._view.show_hits_along([hit.step for hit in self.hits if hit.run == name and hit.step is not None])
         page = self._view.pages.made.get("hits")
         if isinstance(page, HitList):
             page.show_hits(self.hits, names_runs=bool(self.wanted and self.wanted.runs))
@@ -337,7 +345,8 @@ class Search(Container):
 
     def _go_to_nearest(self) -> None:
         here, name = self._view.steps.cursor, self._view.run_name
-        self.go_to(next((n for n, hit in enumerate(self.hits) if hit.run == name and hit.step >= here), 0))
+        later = (n for n, hit in enumerate(self.hits) if hit.run == name and (hit.step is None or hit.step >= here))
+        self.go_to(next(later, 0))
 
     def go_to(self, index: int) -> None:
         """Show a hit, in its own run."""
@@ -348,11 +357,23 @@ class Search(Container):
             self._view.go_to_run(hit.run, found=FoundHits(self.wanted, self.hits, index))
             return
         self._to_show = hit
+        if hit.step is None:
+            self.call_next(self._show_in_header, hit)
+            return
         self._view.show_step_page()
         if self._view.steps.cursor != hit.step:
             self._view.steps.cursor = hit.step
         else:
             self.show_hit()
+
+    async def _show_in_header(self, hit: Hit) -> None:
+        """Put the cursor on a hit on the page that shows the header."""
+        from gistpoint.tui.screens.review.pages.texts import RunInfoPage
+
+        page = await self._view.pages.show("run")
+        assert isinstance(page, RunInfoPage)
+        page.sought = self.wanted, hit
+        self._view.fill_page(anew=True)
 
     def show_hit(self) -> None:
         """Put the cursor on the current hit; unfold the step first if the hit is in a folded part."""
@@ -371,10 +392,11 @@ class Search(Container):
 
     # In the thread
 
-    def _search(self, job: Job, wanted: Wanted, document: RunDocument | None) -> SearchBatch:
+    def _search(self, job: Job, wanted: Wanted, document: RunDocument | None, hides: bool) -> SearchBatch:
         from gistpoint.sessions.runs.searching import Query
 
-        query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scopes)
+        scopes = set(wanted.scopes) - ({TextScope.HEADER} if hides else set())
+        query = Query(wanted.pattern, regex=wanted.regex, scopes=scopes)
         return collected(job, _hits(wanted, query, document, job.cancel), self._found)
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.rendering import header_lines
+from gistpoint.sessions.runs.rendering import header_lines, header_texts
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
+from gistpoint.tui.screens.review.settings import Wanted
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.text_view import TextView
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.runs.searching import Hit
 
 RAW_SHOWN = 2_000_000
 """Bytes of the raw records that are shown."""
@@ -25,34 +30,68 @@ _SIGNS = {
 _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
 
 
-class TextPage(RunPage[tuple[str, str]], TextView):
+class PageText(NamedTuple):
+    """A text, the note above it, and the character to go to."""
+
+    text: str
+    note: str = ""
+    at: int | None = None
+
+
+class TextPage(RunPage[PageText], TextView):
     """A page of text with a note above it; `read` returns both."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(can_interpret=True, id=id)
         self.set_reactive(LineView.wrap, True)
 
-    def fill(self, content: tuple[str, str]) -> str:
+    def fill(self, content: PageText) -> str:
         """Show the text."""
-        text, note = content
-        self.load(text)
-        return note
+        self.load(content.text)
+        return content.note
 
 
 class RawPage(TextPage):
     """The raw records of a step."""
 
-    def read(self, context: PageContext, job: Job) -> tuple[str, str]:
+    def read(self, context: PageContext, job: Job) -> PageText:
         """Return the records, and a note on their place in the file."""
-        return ("", _HIDDEN) if context.hides else raw_text(context.document, context.index)
+        return PageText("", _HIDDEN) if context.hides else PageText(*raw_text(context.document, context.index))
 
 
 class RunInfoPage(TextPage):
     """The facts about the run."""
 
-    def read(self, context: PageContext, job: Job) -> tuple[str, str]:
-        """Return the content of the header."""
-        return run_text(context.document.header, context.document.name, blind=context.hides), ""
+    sought: tuple[Wanted | None, Hit] | None = None
+    """A search and its hit in the header, to which the page goes when it is next filled."""
+
+    def read(self, context: PageContext, job: Job) -> PageText:
+        """Return the content of the header; of one with a hit the whole, which is known when all records are."""
+        document, sought = context.document, self.sought
+        while sought is not None and not document.finished:
+            document.advance()
+            job.give_way()
+        header = document.header
+        text = run_text(header, document.name, blind=context.hides)
+        return PageText(text, at=_offset_of(header, sought[1], text) if sought is not None else None)
+
+    def fill(self, content: PageText) -> str:
+        """Show the text, and its hit if one is sought."""
+        note = super().fill(content)
+        if self.sought is not None and content.at is not None:
+            (wanted, _), self.sought = self.sought, None
+            line = self.lines.line_of(content.at)
+            start = line + self.first_line, content.at - self.lines.starts[line]
+            self.search(wanted.pattern if wanted else "", regex=wanted is not None and wanted.regex, start=start)
+        return note
+
+
+def _offset_of(header: Run, hit: Hit, text: str) -> int:
+    """Return the offset of a hit in the text of the page, which has the header's texts in their order."""
+    at = 0
+    for part in header_texts(header)[: hit.part + 1]:
+        at = max(at, text.find(part, at))
+    return at + hit.start
 
 
 def raw_text(document: RunDocument, index: int) -> tuple[str, str]:
@@ -71,7 +110,7 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
     """Return the facts about a run as text."""
     if blind:
         header = replace(header, extra={}, also=())
-    lines = [f"{'file':<12} {name}", *header_lines(header)]
+    lines = [f"{'file':<12} {name}", *header_lines(header, limit=None)]
     if blind:
         hidden = ("model", "verdict", "suspicious", "score", "exit status", "cost")
         lines = [line for line in lines if not line.startswith(hidden)]
@@ -95,10 +134,10 @@ def signs() -> list[str]:
 class ReplayPage(TextPage):
     """The calls of a step and their replay."""
 
-    def read(self, context: PageContext, job: Job) -> tuple[str, str]:
+    def read(self, context: PageContext, job: Job) -> PageText:
         """Return the findings of the replay, and a note above them."""
         replay, index = context.replay, context.index
         if not replay.begun:
-            return "", "a makes the recorded calls again in a fresh workspace of the task."
+            return PageText("", "a makes the recorded calls again in a fresh workspace of the task.")
         waiting = "Not made again yet." if replay.running else "This step holds no call that was made again."
-        return replay.text(index), replay.words(index) or waiting
+        return PageText(replay.text(index), replay.words(index) or waiting)
