@@ -20,6 +20,11 @@ class UserError(Exception):
         return f"{self.message} {self.hint}".strip()
 
 
+def extra_hint(extra: str) -> str:
+    """Return how packages that gistpoint needs for some things alone are installed, where gistpoint is."""
+    return f"Install them: pip install 'gistpoint[{extra}]', or in a clone: uv sync --extra {extra}."
+
+
 class TaskError(UserError):
     """A task folder can't be used; the message names the file and the key."""
 

@@ -24,7 +24,8 @@ from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
-from gistpoint.sessions.heads import ELSEWHERE, Head, from_elsewhere, head_path, sync_file, sync_folder
+from gistpoint.sessions.disk import sync_file, sync_folder
+from gistpoint.sessions.heads import ELSEWHERE, Head, from_elsewhere, head_path
 from gistpoint.sessions.journal import (
     JOURNAL,
     JournalListener,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from gistpoint.sessions.disk import sync_folder
 
 HEADS = "heads"
 """The folder, next to those of the attempts, with a file for each."""
@@ -100,16 +101,3 @@ class HeadFile:
     def _write(self, seq: int, sha256: str) -> None:
         line = json.dumps({**_FORMAT, "since": self._since, "seq": seq, "sha256": sha256})
         os.pwrite(self._file, line.ljust(_BYTES - 1).encode("ascii") + b"\n", 0)
-
-
-sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
-"""Writes the content of an open file to the disk."""
-
-
-def sync_folder(place: Path) -> None:
-    """Write the names in a folder to the disk."""
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -21,7 +21,8 @@ from typing import Protocol
 from gistpoint.core.attempts.events import EventData, JournalEvent, event_data
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, read_head, sync_file, sync_folder
+from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
+from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, read_head
 
 JOURNAL = "journal.jsonl"
 TORN = "journal.torn"
@@ -231,13 +232,7 @@ class JournalWriter:
 
     def _write(self, line: bytes) -> None:
         """Write a whole line or none of it: a full disk must not leave half a line before the next one."""
-        view = memoryview(line)
-        try:
-            while view:
-                view = view[os.write(self._file, view) :]
-        except OSError:
-            os.ftruncate(self._file, self._size)
-            raise
+        append_whole(self._file, line, self._size)
         self._size += len(line)
 
     def _sync_group(self) -> None:

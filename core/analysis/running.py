@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.core.analysis.catalogue import ANALYSES, Analysis
 from gistpoint.core.analysis.findings import Findings
-from gistpoint.core.errors import UserError, did_you_mean
+from gistpoint.core.errors import UserError, did_you_mean, extra_hint
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import StudyError
@@ -83,8 +83,8 @@ def _ran(analysis: Analysis, data: StudyData) -> RanAnalysis:
 def missing_extra(error: ModuleNotFoundError) -> StudyError:
     """Return the error that says how to install what analyses and reports need."""
     return StudyError(
-        f"Analyses need the package {error.name}, which is not installed.",
-        hint="Install gistpoint with its extra: pip install 'gistpoint[study]'.",
+        f"Analyses need packages that are not installed, such as {error.name}.",
+        hint=extra_hint("study"),
     )
 
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.errors import InfrastructureError, UserError, extra_hint
 from gistpoint.core.text import bounded
 from gistpoint.sandbox.cluster.orders import (
     WorkerIntroduction,
@@ -62,7 +62,7 @@ def connected(address: str) -> Iterator[Any]:
         distributed = import_module("distributed")  # by name: it claims to be typed but has few types
     except ImportError as error:
         raise UserError(
-            "A cluster needs Dask, which is not installed.", hint="Install it: pip install 'gistpoint[cluster]'."
+            "A cluster needs the packages of Dask, which are not installed.", hint=extra_hint("cluster")
         ) from error
     try:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)

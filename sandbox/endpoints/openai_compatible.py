@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
-from gistpoint.core.errors import EndpointError
+from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
@@ -195,8 +195,8 @@ class OpenAICompatibleModel:
             import openai
         except ImportError:
             raise EndpointError(
-                "Chat models need the package openai, which is not installed.",
-                hint="Install gistpoint with its extra: pip install 'gistpoint[llm]'.",
+                "Chat models need packages that are not installed.",
+                hint=extra_hint("llm"),
             ) from None
         self.settings = settings
         self._withheld = settings.withheld

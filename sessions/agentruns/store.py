@@ -31,7 +31,7 @@ from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.kinds.gist.overrides import GistOverrides
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.heads import sync_file, sync_folder
+from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
 
 FORMAT, VERSION = "gistpoint.agent_run", 1
 RUN_FILE, JOBS_FILE = "run.toml", "jobs.jsonl"
@@ -424,13 +424,7 @@ def _append(file: int, lines: bytes) -> None:
     if size and os.pread(file, 1, size - 1) != b"\n":
         size = os.pread(file, size, 0).rfind(b"\n") + 1
         os.ftruncate(file, size)
-    view = memoryview(lines)
-    try:
-        while view:
-            view = view[os.write(file, view) :]
-    except OSError:
-        os.ftruncate(file, size)
-        raise
+    append_whole(file, lines, size)
     sync_file(file)
 
 

@@ -20,7 +20,7 @@ import msgspec
 from gistpoint.core.errors import UserError
 from gistpoint.core.operations import LONGEST_NAME, Op, in_time, is_reviewer
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.heads import sync_file, sync_folder
+from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
 
 
 class CommentData(msgspec.Struct, frozen=True):
@@ -294,7 +294,7 @@ class SideFileStore(Generic[Op, BookT]):
                 fcntl.flock(file, fcntl.LOCK_EX)
                 size = os.fstat(file).st_size
                 start = self.codec.header if not size else b"" if os.pread(file, 1, size - 1) == b"\n" else b"\n"
-                _write_whole(file, start + lines, size)
+                append_whole(file, start + lines, size)
                 if durable:
                     sync_file(file)
             finally:
@@ -306,17 +306,6 @@ class SideFileStore(Generic[Op, BookT]):
                 f"The {self.codec.what} can't be kept in {path}: {error.strerror}.",
                 hint="Free some space, or make the folder writable.",
             ) from error
-
-
-def _write_whole(file: int, data: bytes, size: int) -> None:
-    """Write all or nothing: a full disk must not leave half a line."""
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[os.write(file, view) :]
-    except OSError:
-        os.ftruncate(file, size)
-        raise
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:

@@ -185,20 +185,28 @@ class Scanner:
             elif token in "}]":
                 depth -= 1
             elif token == '"':
-                end = IN_TEXT.closing(self._text, match.start()) + 1
-                if not end:
-                    at = self._base + match.start()
-                    self._skip_on(start, at)
-                    continue
+                end = self._text_end(start, match.start())
             if depth <= 0:
                 self._at = end
                 return
             at = self._base + end
 
+    def _text_end(self, start: int, opening: int) -> int:
+        """Return the place in the window after a literal that opens at `opening`; what is skipped is not kept."""
+        first = self._base + opening
+        while (closing := IN_TEXT.closing(self._text, opening)) < 0:
+            # What is kept begins between two escapes, so that a quote after it is not taken for an escaped one.
+            before = self._text[opening + 1 :]
+            half = (len(before) - len(before.rstrip("\\"))) % 2
+            last = self._base + len(self._text) - 1 - half
+            if last - first > limits.RECORD:
+                raise TooLongError(start)
+            self._skip_on(start, last)
+            opening = last - self._base
+        return closing + 1
+
     def _skip_on(self, start: int, at: int) -> None:
         """Read the next chunk, dropping the text before offset `at`."""
-        if self._read - at > limits.RECORD:
-            raise TooLongError(start)
         self._at = at - self._base
         if not self._more(at):
             raise CutOffError(start)
@@ -357,8 +365,22 @@ class Scanner:
             line, self._at = self._base + last, last
             if line - seen > limits.RECORD:
                 raise TooLongError(seen)
-            if complete or not self._more(line):
+            if complete:
                 return
+            if len(self._text) - last > limits.CHUNK and not pattern.match(self._text, last):
+                line = seen = self._line_after(line)
+            elif not self._more(line):
+                return
+
+    def _line_after(self, line: int) -> int:
+        """Return the line break after the line that begins at `line`, or the end; the text before it is not kept."""
+        at = line + 1
+        while (found := self._text.find("\n", at - self._base)) < 0:
+            at = self._base + len(self._text)
+            self._at = at - self._base
+            if not self._more(at):
+                return at
+        return self._base + found
 
     def _one_line(self, at: int) -> RawRecord:
         end = self._text.find("\n", at)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
+from gistpoint.core.errors import extra_hint
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Blob, BlobFile, BytesBlob, RunFileError
 from gistpoint.sessions.records.model import Json
@@ -184,8 +185,8 @@ def _batches(probe: FileProbe) -> Iterator[RecordBatch]:
         from arro3.io import read_parquet
     except ImportError as error:
         raise RunFileError(
-            f"{where} is a Parquet file; what reads them is not installed.",
-            hint="Install it: pip install 'gistpoint[parquet]'.",
+            f"{where} is a Parquet file; the packages that read them are not installed.",
+            hint=extra_hint("parquet"),
         ) from error
     number = 0
     if probe.blob.read(max(0, probe.blob.size - 4), 4) != PARQUET:

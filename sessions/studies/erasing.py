@@ -11,7 +11,8 @@ from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.study.ledger import person_sha256
 from gistpoint.core.study.operations import StudyError, writer_sha8
 from gistpoint.core.study.ports import Erasure
-from gistpoint.sessions.heads import HEADS, sync_folder
+from gistpoint.sessions.disk import sync_folder
+from gistpoint.sessions.heads import HEADS
 from gistpoint.sessions.journal import JOURNAL, first_event, is_open
 from gistpoint.sessions.studies.publishing import CONFLICT, read_note
 from gistpoint.sessions.studies.writers import name_in, writer_of

@@ -18,7 +18,7 @@ import msgspec
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.ports import Publication, PublishedAttempt
-from gistpoint.sessions.heads import sync_file, sync_folder
+from gistpoint.sessions.disk import sync_file, sync_folder
 from gistpoint.sessions.journal import JOURNAL, decoded, line_hash
 
 PUBLISHED = "published.json"

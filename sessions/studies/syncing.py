@@ -15,7 +15,7 @@ from gistpoint.core.study.ports import Erasure, Publication
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.side_files import SideFileStore
-from gistpoint.sessions.heads import sync_file, sync_folder
+from gistpoint.sessions.disk import sync_file, sync_folder
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.publishing import PublishedNote, published, put, read_note

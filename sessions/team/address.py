@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -14,6 +14,10 @@ from gistpoint.sessions.team import FILE
 
 _SCHEMES = ("postgresql", "postgres")
 _OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "service")
+_PLACES = ("host", "port", "user", "dbname")
+"""What may stand among the options as well, as PostgreSQL's library has it."""
+_OWN = ("sslcert", "sslkey")
+"""Options that are a user's own."""
 _LOOPBACK = ("", "localhost", "127.0.0.1", "::1")
 """Hosts on this machine; none at all is the local socket."""
 _REDIRECTIONS = ("PGSERVICE", "PGHOSTADDR")
@@ -28,6 +32,10 @@ class TeamStoreError(UserError):
 
 class UnreachableError(TeamStoreError):
     """The team's store does not answer now; what is written meanwhile stays in files and is sent later."""
+
+
+class EmptyStoreError(TeamStoreError):
+    """The database answers, and has no tables of gistpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +71,29 @@ class StoreAddress:
     @property
     def url(self) -> str:
         """The address as `parse_address` reads it."""
-        user = f"{quote(self.user, safe='')}@" if self.user else ""
-        socket = self.host.startswith("/") or ":" in self.host  # or an IPv6 address
-        options = {**({"host": self.host} if socket else {}), **self.options}
-        place = f"{'' if socket else self.host}{f':{self.port}' if self.port else ''}"
-        asked = f"?{urlencode(options)}" if options else ""
-        return f"postgresql://{user}{place}/{quote(self.database, safe='')}{asked}"
+        return self._with(self.options)
+
+    @property
+    def for_others(self) -> str:
+        """The address as others type it: USER stands for their name, HOST for the server's if it is this machine.
+
+        Whom it does not name, each has from the environment or a service file of their own.
+        """
+        options = {name: value for name, value in self.options.items() if name not in _OWN}
+        host = "HOST" if self.local else self.host
+        return replace(self, user=self.user and "USER", host=host)._with(options)
 
     def __str__(self) -> str:
-        """Return the address as it is shown, without options."""
-        place = f"{self.user}@{self.host}" if self.user else self.host
-        port = f":{self.port}" if self.port else ""
-        return f"postgresql://{place}{port}/{self.database}"
+        """Return the address as it is shown, with what says where it is."""
+        return self._with({name: value for name, value in self.options.items() if name == "service"})
+
+    def _with(self, options: Mapping[str, str]) -> str:
+        user = f"{quote(self.user, safe='')}@" if self.user else ""
+        asked = self.host.startswith("/") or any(mark in self.host for mark in ":,")  # a socket, IPv6, several
+        options = {**({"host": self.host} if asked else {}), **options}
+        place = f"{'' if asked else self.host}{f':{self.port}' if self.port else ''}"
+        query = f"?{urlencode(options, safe='/:,')}" if options else ""
+        return f"postgresql://{user}{place}/{quote(self.database, safe='')}{query}"
 
 
 def parse_address(text: str) -> StoreAddress:
@@ -93,16 +112,20 @@ def parse_address(text: str) -> StoreAddress:
             hint="Leave it out: PGPASSWORD, ~/.pgpass or a service file give it to PostgreSQL's library.",
         )
     host = options.pop("host", "") or unquote(url.hostname or "")
+    user = options.pop("user", "") or unquote(url.username or "")
+    database = options.pop("dbname", "") or unquote(url.path.strip("/"))
+    named = options.pop("port", "")
+    if named and not (named.isascii() and named.isdigit() and 0 < int(named[:9]) < 2**16):
+        raise TeamStoreError("The port in the store's address is no number from 1 to 65535.", hint=_SHAPE)
     for name in options:
         if name not in _OPTIONS:
             raise TeamStoreError(
-                f"The store's address has the unknown option {name[:40]!r}.{did_you_mean(name, _OPTIONS)}",
-                hint=f"It may have {', '.join(_OPTIONS)}.",
+                f"The store's address has the unknown option {name[:40]!r}.{did_you_mean(name, _OPTIONS + _PLACES)}",
+                hint=f"It may have {', '.join(_OPTIONS + _PLACES)}.",
             )
-    database = unquote(url.path.strip("/"))
     if not database and "service" not in options:
         raise TeamStoreError("The address of the store names no database.", hint=_SHAPE)
-    address = StoreAddress(host, database, unquote(url.username or ""), port, options)
+    address = StoreAddress(host, database, user, int(named) if named else port, options)
     if not address.local and options.get("sslmode", _VERIFIED) != _VERIFIED:
         raise TeamStoreError(
             f"The store on {host} would be used with sslmode={options['sslmode'][:20]}, which does not prove that it "

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gistpoint.core.errors import extra_hint
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def require_extra() -> None:
         import sqlalchemy  # noqa: F401
     except ImportError as error:
         raise TeamStoreError(
-            "A team's store needs packages that are not installed.", hint="Install gistpoint[team]."
+            "A team's store needs packages that are not installed.", hint=extra_hint("team")
         ) from error
 
 

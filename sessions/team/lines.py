@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptEnded, AttemptStarted
-from gistpoint.sessions.heads import ELSEWHERE, HEADS, BrokenHeadError, Head, read_head, sync_file
+from gistpoint.sessions.disk import sync_file
+from gistpoint.sessions.heads import ELSEWHERE, HEADS, BrokenHeadError, Head, read_head
 from gistpoint.sessions.journal import JOURNAL, decoded, first_event, is_open, line_hash
 
 _TAIL = 1 << 16

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, head_path, sync_file, sync_folder
+from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
+from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, head_path
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
 from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.alarms import Alarm
@@ -339,14 +340,7 @@ def _append(path: Path, lines: Iterable[JournalLine]) -> None:
     target = path if path.exists() else path.with_name(f"{JOURNAL}.part")
     file = os.open(target, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if target == path else os.O_TRUNC), 0o600)
     try:
-        size = os.fstat(file).st_size
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(file, view) :]
-        except OSError:
-            os.ftruncate(file, size)
-            raise
+        append_whole(file, data, os.fstat(file).st_size)
         sync_file(file)
     finally:
         os.close(file)

@@ -13,7 +13,7 @@ from gistpoint import __version__
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.machine import machine_of
-from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, chosen_address
+from gistpoint.sessions.team.address import EmptyStoreError, StoreAddress, TeamStoreError, chosen_address
 from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, revision_of
 from gistpoint.sessions.team.rights import Rights, rights_of
 from gistpoint.sessions.team.schema import machines
@@ -86,11 +86,10 @@ def require_schema(revision: str) -> None:
     """Raise `TeamStoreError` unless a schema is of this program's revision."""
     if revision == REVISION:
         return
+    init = "Its owner runs `gistpoint store init`."
+    if not revision:
+        raise EmptyStoreError("The database has no tables of gistpoint yet.", hint=init)
     raise TeamStoreError(
-        f"The store's schema has the revision {revision[:20]}, and this gistpoint uses {REVISION}."
-        if revision
-        else "The database has no tables of gistpoint yet.",
-        hint="Its owner runs `gistpoint store init`."
-        if revision < REVISION
-        else "Install the newer gistpoint that made it.",
+        f"The store's schema has the revision {revision[:20]}, and this gistpoint uses {REVISION}.",
+        hint=init if revision < REVISION else "Install the newer gistpoint that made it.",
     )

@@ -58,6 +58,8 @@ class StoreStatus:
     """The state of a store."""
 
     store: str
+    server: str
+    """Host, port, database and user of the connection, whatever has named them."""
     revision: str
     rights: str
     machine: str
@@ -78,6 +80,7 @@ def status(store: TeamStore, locations: Locations, clock: TimeSource) -> StoreSt
         send, fetch = _waiting(store, connection, locations, clock, there)
         return StoreStatus(
             str(store.address),
+            _server(connection),
             REVISION,
             store.rights.value,
             store.machine,
@@ -88,6 +91,11 @@ def status(store: TeamStore, locations: Locations, clock: TimeSource) -> StoreSt
             tuple(name for name in there if branch_of(name)[0]),
             tuple(SeenMachine(row.id, row.version, row.skew_ms, row.ms) for row in connection.execute(_SEEN)),
         )
+
+
+def _server(connection: Connection) -> str:
+    info = connection.connection.dbapi_connection.info  # type: ignore[union-attr]
+    return f"{info.host}, port {info.port}, database {info.dbname}, user {info.user}"
 
 
 def _waiting(

@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import Erased, StudyError, StudyOperation, StudyOperationKind, TakenBack
-from gistpoint.sessions.heads import sync_file, sync_folder
+from gistpoint.sessions.disk import sync_file, sync_folder
 from gistpoint.sessions.studies.erasing import LOG
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.writers import name_in, writer_of

@@ -113,7 +113,7 @@ def _require_same(
     study: StudyFolder, note: TeamNote | None, address: StoreAddress, *, known: bool, copied: bool
 ) -> None:
     """Raise `StudyError` unless the store's study of this id is the one in the folder, and may be changed to it."""
-    ours = note is not None and (note.study, note.store) == (study.study.id, address.url)
+    ours = note is not None and (note.study, note.address) == (study.study.id, address)
     if not (ours or copied):
         raise StudyError(
             f"The store {address} has another study with the id {study.study.id!r}.",

@@ -22,7 +22,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import Fact, StudyOperation, StudyOperationKind
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
-from gistpoint.sessions.heads import sync_file
+from gistpoint.sessions.disk import sync_file
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 from gistpoint.sessions.team.connecting import engine_of, reaching

@@ -213,7 +213,7 @@ def looked_through(command: Sequence[str], pattern: str, path: Path, environment
                 first = first or time.perf_counter() - started
                 count += told.count(b"\n")
                 if path.is_dir():
-                    run.kill()
+                    os.kill(run.pid, signal.SIGKILL)  # Popen.kill would take the status that wait4 asks for
             _, _, used = os.wait4(run.pid, 0)
             run.returncode = 0
         taken = time.perf_counter() - started

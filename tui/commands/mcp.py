@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import UserError, extra_hint
 from gistpoint.tui.commands.arguments import TASK_HELP
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.object_graph import add_isolation, build_services
@@ -98,8 +98,8 @@ def _require_extra() -> None:
 
     if find_spec("mcp") is None:
         raise UserError(
-            "The Model Context Protocol needs a package that is not installed.",
-            hint="Install it: `pip install 'gistpoint[mcp]'`.",
+            "The Model Context Protocol needs packages that are not installed.",
+            hint=extra_hint("mcp"),
         )
 
 

@@ -16,7 +16,7 @@ from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import path_of
 from gistpoint.core.text import plural, visible_line
-from gistpoint.sessions.heads import sync_file
+from gistpoint.sessions.disk import sync_file
 from gistpoint.sessions.replay.reporting import ReplayReport, VerdictRow, report_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_text

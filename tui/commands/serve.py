@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from gistpoint.core.errors import SandboxUnavailableError, UserError
+from gistpoint.core.errors import SandboxUnavailableError, UserError, extra_hint
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.tui.commands.arguments import counted, port
 from gistpoint.tui.commands.command import DONE, CommandParser, Commands, Handler
@@ -164,8 +164,8 @@ def _require_extra() -> None:
 
     if find_spec("textual_serve") is None:
         raise UserError(
-            "Serving in browsers needs a package that is not installed.",
-            hint="Install it: `pip install 'gistpoint[serve]'`.",
+            "Serving in browsers needs packages that are not installed.",
+            hint=extra_hint("serve"),
         )
 
 

@@ -12,6 +12,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.team.address import (
+    EmptyStoreError,
     TeamStoreError,
     UnreachableError,
     choose,
@@ -49,14 +50,15 @@ def use_options(parser: argparse.ArgumentParser) -> Handler:
     parser.description = (
         "Chooses the store for this user: a database that a team shares, or files alone, which is how it begins. "
         "Attempts are written to files in either case and sent from there. The address never holds a password: "
-        "PGPASSWORD, ~/.pgpass or a service file give it."
+        "PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is chosen and can't be used "
+        "now: it does not answer, refuses, or gives this user no right."
     )
     parser.add_argument("store", metavar="URL|files", help="postgresql://USER@HOST/DATABASE, or the word files")
     return use
 
 
 def use(options: argparse.Namespace) -> int:
-    """Remember the store, and tell whether it answers."""
+    """Remember the store, and tell whether it answers; return 1 if it can't be used."""
     locations = Locations.of_user()
     if options.store == FILES:
         before = chosen_address(locations.config)
@@ -73,6 +75,9 @@ def use(options: argparse.Namespace) -> int:
             )
     except TeamStoreError as error:
         print_text(f"{error.message} {error.hint or ''}".rstrip())
+        if not isinstance(error, EmptyStoreError):
+            print("The choice is kept; `gistpoint store use files` takes it back.")
+            return NEGATIVE
     return DONE
 
 
@@ -155,6 +160,7 @@ def status(options: argparse.Namespace) -> int:
         ["what", "value"],
         [
             ["store", found.store],
+            ["server", found.server],
             ["schema", found.revision],
             ["rights", found.rights],
             ["this machine", found.machine],

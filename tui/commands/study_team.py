@@ -53,7 +53,11 @@ def sharing(options: argparse.Namespace) -> int:
         f"{identity} {became} on {done.address}: {plural(done.files, 'file')}, {plural(people, 'person', 'people')}"
     )
     print_text("On every machine that takes part, once:")
-    print_text(f"  gistpoint store use '{done.address.url}'")
+    print_text(f"  gistpoint store use '{done.address.for_others}'")
+    if done.address.local:
+        print_text(f"{done.address} is a place of this machine alone: others put the name of the server there.")
+    elif "service" in done.address.options:
+        print_text(f"Their own service file says where {done.address.options['service']} is.")
     print_text(f"Then: gistpoint study join {identity} --code CODE")
     return DONE
 

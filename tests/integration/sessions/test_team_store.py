@@ -312,12 +312,17 @@ def test_the_commands_of_a_store(
     assert run("sync")[0] == 2
     code, told = run("use", "postgresql://owner:hidden@/team")
     assert (code, "hidden" in told) == (2, False)
-    assert "has no tables of gistpoint yet" in run("use", server.url)[1]
+    for url in (server.url.replace("/team", "/tame"), server.url.replace("socket", "pocket")):
+        code, told = run("use", url)
+        assert (code, "The choice is kept" in told) == (1, True)
+    code, told = run("use", server.url)
+    assert (code, "has no tables of gistpoint yet" in told) == (0, True)
     assert run("init")[0] == 0
     assert run("init")[0] == 0
     task = replace(one, root=tmp_path / "home").task()
     replace(one, root=tmp_path / "home").start(task).close()
     told = run("status")[1]
+    assert "database team, user owner" in told
     assert "to send\t1 tasks, 3 lines of journals" in told or "to send\t1 tasks, 2 lines of journals" in told, told
     code, told = run("sync")
     assert (code, "tasks\t1\t0" in told) == (0, True)

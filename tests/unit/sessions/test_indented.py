@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -72,3 +75,30 @@ def test_the_records_are_those_found_line_by_line(
     lines = ["{", f'{indent[len(outer) :]}"role": "system"', "},", *(line for stretch in stretches for line in stretch)]
     data = _array([line.replace("  ", indent[len(outer) :]) for line in lines], indent, outer)
     assert _scanned(data, chunk) == _scanned(data, 1 << 20)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_long_text_is_not_held_while_its_end_is_looked_for(indent: int | None) -> None:
+    records = [{"role": "user", "text": "a"}, {"role": "user", "text": '\\" and } on ' * 2_000_000}]
+    data = json.dumps(records, indent=indent).encode()
+    scanner = Scanner(BytesBlob(data))
+    tracemalloc.start()
+    try:
+        if indent is None:
+            scanner.skip()
+        else:
+            assert len(list(scanner.elements(_KEYS))) == len(records)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert scanner.position == len(data)
+    assert peak < 8 * limits.CHUNK < len(data) / 2
+
+
+@pytest.mark.parametrize("chunk", range(16, 26))
+def test_no_quote_of_a_text_ends_it_wherever_the_text_is_cut(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = json.dumps(["a", '\\\\" \\' * 99, "b"]).encode()
+    monkeypatch.setattr(limits, "CHUNK", chunk)
+    scanner = Scanner(BytesBlob(data))
+    scanner.skip()
+    assert scanner.position == len(data)

@@ -42,6 +42,7 @@ def test_the_environment_does_not_lead_elsewhere_without_tls(
         "postgresql://db.example/team?sslmode=require",
         "postgresql:///team?service=x&sslmode=prefer",
         "postgresql://db.example/team?options=-csecret",
+        "postgresql:///team?host=db.example&port=secret",
         "postgresql://db.example",
         "mysql://db.example/team",
         "postgresql://db.example:secret/team",
@@ -57,3 +58,39 @@ def test_what_is_unsafe_or_no_address_is_refused_without_being_repeated(url: str
 def test_an_address_is_read_again_as_it_was(url: str) -> None:
     address = parse_address(url)
     assert parse_address(address.url) == address
+
+
+@pytest.mark.parametrize(
+    ("url", "same", "shown", "for_others"),
+    [
+        (
+            "postgresql:///?host=db.example&port=5433&user=me&dbname=team",
+            "postgresql://me@db.example:5433/team",
+            "postgresql://me@db.example:5433/team",
+            "postgresql://USER@db.example:5433/team",
+        ),
+        (
+            "postgresql://me@127.0.0.1:5433/team?sslkey=me.key",
+            "postgresql://me@127.0.0.1:5433/team?sslkey=me.key",
+            "postgresql://me@127.0.0.1:5433/team",
+            "postgresql://USER@HOST:5433/team",
+        ),
+        (
+            "postgresql://me@/team?host=%2Frun%2Fpg&sslrootcert=ca.crt",
+            "postgresql://me@/team?host=/run/pg&sslrootcert=ca.crt",
+            "postgresql://me@/team?host=/run/pg",
+            "postgresql://USER@HOST/team?sslrootcert=ca.crt",
+        ),
+        (
+            "postgresql:///?service=lab",
+            "postgresql:///?service=lab",
+            "postgresql:///?service=lab",
+            "postgresql:///?service=lab",
+        ),
+    ],
+)
+def test_an_address_says_where_it_is_and_tells_others_what_is_theirs(
+    url: str, same: str, shown: str, for_others: str
+) -> None:
+    address = parse_address(url)
+    assert (address.url, str(address), address.for_others) == (same, shown, for_others)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.tui.screens.review.annotations import ReviewAnnotations
 
-_DRAWN_S = 0.05
-"""The time after which a run is surely drawn: what is read here imports as much as its screen."""
+_DRAWN_S = 0.2
+"""The time after which a run is surely drawn and being counted: what is read here imports as much as its screen."""
 
 
 class FurtherView(ReviewView, Protocol):

@@ -455,12 +455,16 @@ class RunLoader:
         self._read_on()
 
     def _read_on(self) -> None:
-        self._jobs.do(self._read_rest, key="rest", priority=Rank.REST)
+        """Go on in slices; all that waits goes first, unless the end is wanted at once."""
+        self._jobs.do(self._read_rest, key="rest", priority=Rank.LAST if self._hurried else Rank.REST)
 
     def _read_rest(self, job: Job) -> None:
         """Index the steps, sum up, then gather facts of each step, in slices and while the keyboard is quiet."""
         document = self.document
         while document is not None:
+            if self._hurried and document.finished:
+                self._hurried = False
+                self._read_on()
             quiet_in = self._used_at + (_QUIET_S if document.summed_up else _DRAWN_S) - time.monotonic()
             if quiet_in > 0 and not self._hurried:
                 job.give_way(quiet_in)
@@ -477,7 +481,7 @@ class RunLoader:
         document.advance()
         self._report(job, at_once=document.summed_up or document.finished is not counted)
         if document.finished and not counted:
-            self._hurried, self._reported = False, 0.0
+            self._reported = 0.0
             if self._outdated and self._looked_at >= self._grown_from:
                 self.want(self._looked_at)
         elif not self._hurried:
