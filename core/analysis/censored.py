@@ -97,6 +97,6 @@ def _told(x: Floats, at: Floats, value: float, curve: Floats) -> CensoredFit | N
     of_effects: Floats = np.asarray(turn @ covariance @ turn.T, dtype=np.float64)
     if not np.isfinite(of_effects).all() or (np.diag(of_effects) <= 0).any():
         return None
-    if np.einsum("ij,jk,ik->i", x, of_effects, x).max() > (_UNCERTAIN * sigma) ** 2:
+    if ((x @ of_effects) * x).sum(axis=1).max() > (_UNCERTAIN * sigma) ** 2:
         return None
     return CensoredFit(coefficients, float(sigma), of_effects, value)

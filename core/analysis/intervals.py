@@ -170,6 +170,8 @@ class Spread:
     by_rows: Floats
     """Over single attempts of persons, or the fit's own variance; zero where there are only models."""
     units: Units
+    asked: bool = True
+    """Whether an interval was asked for; without it the variances are NaN."""
 
     @cached_property
     def variance(self) -> Floats:
@@ -213,7 +215,7 @@ class Spread:
         said = [note] if note else []
         if self.units.lack:
             said.append(self.units.lack)
-        elif value is not None and (low is None or high is None):
+        elif self.asked and value is not None and (low is None or high is None):
             said.append(UNSTABLE)
             low = high = None
         elif value is not None and not self.half[place]:
@@ -237,17 +239,19 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def jackknife(units: Units, estimate: Estimator, own_variance: ArrayLike | None = None) -> Spread:
+def jackknife(
+    units: Units, estimate: Estimator, own_variance: ArrayLike | None = None, *, interval: bool = True
+) -> Spread:
     """Return estimates with their variances: P + T refits, and one more for each attempt of a person.
 
     `own_variance`, that of a fitted likelihood, saves the refits without single attempts. With too few persons or tasks
-    for an interval nothing is refitted.
+    for an interval, or if no `interval` is asked for, nothing is refitted.
     """
     everything = np.ones(len(units.tasks), dtype=bool)
     full = _vector(estimate(everything))
-    if units.lack:
+    if units.lack or not interval:
         unknown = np.full_like(full, np.nan)
-        return Spread(full, unknown, unknown, unknown, units)
+        return Spread(full, unknown, unknown, unknown, units, interval)
 
     def without(left_out: list[Kept]) -> Floats:
         count = len(left_out)

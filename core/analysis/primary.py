@@ -23,27 +23,29 @@ PEOPLE = "people"
 Estimate = Number | Shortfall
 
 
-def primary(data: StudyData) -> Estimate:
+def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     """Return the declared primary estimate.
 
     A contrast of two conditions or solvers is "the first minus the second", over the tasks that both have attempted; of
     times it is their ratio within tasks. Without a contrast it is the people's rate, fidelity or median time under the
     first condition, and of `time_ratio` the second condition over the first.
+
+    Without `interval` the refits for one are left out.
     """
     protocol = data.study.protocol
     names = protocol.primary_contrast
     timed = protocol.primary in (PrimaryOutcome.TIME_TO_SOLVE, PrimaryOutcome.TIME_RATIO)
     if timed and (protocol.primary is PrimaryOutcome.TIME_RATIO or len(names) == 2):
-        return _ratio(data)
+        return _ratio(data, interval=interval)
     if timed:
-        return median_time_of(_first_condition(data))
+        return median_time_of(_first_condition(data), interval=interval)
     measure = _fidelity if protocol.primary is PrimaryOutcome.FIDELITY else solved
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
         rows = [row for row in rows if row.fidelity is not None and not row.mocked]
     if len(names) == 2:
         sides = [_side(rows, name) for name in names]
-        found = difference_by_task(f"{names[0]} minus {names[1]}", sides[0], sides[1], measure)
+        found = difference_by_task(f"{names[0]} minus {names[1]}", sides[0], sides[1], measure, interval=interval)
         return found.number if isinstance(found, TaskDifference) else found
     return _alone(data, rows, measure)
 
@@ -77,16 +79,16 @@ def _side(rows: Iterable[AttemptRow], name: str) -> list[AttemptRow]:
     return [row for row in known if not row.solver and row.condition == name]
 
 
-def _ratio(data: StudyData) -> Estimate:
+def _ratio(data: StudyData, *, interval: bool) -> Estimate:
     names = data.study.protocol.primary_contrast
     pair = (names[0], names[1]) if len(names) == 2 else next(iter(contrasts_of(data)), None)
     if pair is None:
         return Shortfall("The ratio of times", "conditions", 2, len(data.study.conditions_of_people))
-    found = condition_ratio(people(data), *pair)
+    found = condition_ratio(people(data), *pair, interval=interval)
     return found.ratio(pair[0]) if isinstance(found, TimeRegression) else found
 
 
-def median_time_of(rows: Sequence[AttemptRow]) -> Estimate:
+def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
     """Return the median of a censored log-normal distribution of times, in minutes."""
     if lack := too_few("The median time", ("solved attempts", LEAST_SOLVED_OF_TIMES, sum(row.solved for row in rows))):
         return lack
@@ -100,7 +102,7 @@ def median_time_of(rows: Sequence[AttemptRow]) -> Estimate:
     whole = fit_censored(constant, y, solved_ones)
     if whole is None:
         return Shortfall("The median time", "different times", 2, 1)
-    return jackknife(Units.of(rows), estimate, whole.covariance[0, 0]).number(Scale.LOG)
+    return jackknife(Units.of(rows), estimate, whole.covariance[0, 0], interval=interval).number(Scale.LOG)
 
 
 def primary_findings(data: StudyData) -> Findings:
@@ -241,13 +243,14 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     persons = sorted({row.participant for row in data.rows if countable(row) and not row.solver})
     if len(persons) < 2:
         return {}
-    found = [
-        primary(_leave_out(data, {row.attempt for row in data.rows if row.participant == code})) for code in persons
-    ]
-    known = [number for number in found if isinstance(number, Number) and number.value is not None]
+    without = [_leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons]
+    # An interval takes as many refits as there are persons and tasks: only the two that are told get one.
+    found = [(primary(others, interval=False), others) for others in without]
+    known = [(n.value, others) for n, others in found if isinstance(n, Number) and n.value is not None]
     if not known:
         return {}
-    ordered = sorted(known, key=lambda number: number.value or 0.0)
+    known.sort(key=lambda pair: pair[0])
     note = "" if len(known) == len(persons) else f"without {len(persons) - len(known)} of them there is no estimate"
-    named = (("without one person: least", ordered[0]), ("without one person: greatest", ordered[-1]))
-    return {name: replace(number, note=number.note or note) for name, number in named}
+    named = {"without one person: least": known[0][1], "without one person: greatest": known[-1][1]}
+    numbers = ((name, primary(others)) for name, others in named.items())
+    return {name: replace(n, note=n.note or note) for name, n in numbers if isinstance(n, Number)}

@@ -73,10 +73,12 @@ def regress_times(
     *,
     within_tasks: bool = True,
     contrasts: Mapping[str, Mapping[str, float]] | None = None,
+    interval: bool = True,
 ) -> TimeRegression | Shortfall:
     """Regress log times on columns, within tasks or with one constant; `contrasts` are further sums of effects.
 
-    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be told apart.
+    Returns a shortfall if fewer than ten are solved, or if the columns' effects can't be told apart. Without `interval`
+    the refits for one are left out.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
@@ -114,7 +116,7 @@ def regress_times(
         all_rows[place[chosen]] = True
         return effects(all_rows)
 
-    spread = jackknife(Units.of(used), among_used, np.diag(covariance))
+    spread = jackknife(Units.of(used), among_used, np.diag(covariance), interval=interval)
     names = (*columns, *(contrasts or {}))
     return TimeRegression(
         names, spread, np.sqrt(np.diag(covariance)), whole.sigma / free**0.5, int((solved & kept).sum())
@@ -173,14 +175,16 @@ def position_column(rows: Sequence[AttemptRow]) -> dict[str, ArrayLike]:
     return {POSITION: np.array(places, dtype=float) - float(np.mean(places))}
 
 
-def condition_ratio(rows: Sequence[AttemptRow], condition: str, reference: str) -> TimeRegression | Shortfall:
+def condition_ratio(
+    rows: Sequence[AttemptRow], condition: str, reference: str, *, interval: bool = True
+) -> TimeRegression | Shortfall:
     """Return the time under a condition over that under another, within tasks, with the position in the regression."""
     pair = [row for row in rows if row.condition in (condition, reference)]
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
     helped = [float(row.condition == condition) for row in pair]
-    return regress_times(what, pair, {condition: helped, **position_column(pair)})
+    return regress_times(what, pair, {condition: helped, **position_column(pair)}, interval=interval)
 
 
 def time_ratios(data: StudyData) -> Findings:

@@ -40,7 +40,12 @@ class TaskDifference:
 
 
 def difference_by_task(
-    what: str, first: Sequence[AttemptRow], second: Sequence[AttemptRow], measure: Measure = solved
+    what: str,
+    first: Sequence[AttemptRow],
+    second: Sequence[AttemptRow],
+    measure: Measure = solved,
+    *,
+    interval: bool = True,
 ) -> TaskDifference | Shortfall:
     """Compare two sides on the tasks that both have attempted, each task with the same weight."""
     shared = {row.task for row in first} & {row.task for row in second}
@@ -57,7 +62,7 @@ def difference_by_task(
         found = differences(units, values, side, chosen)
         return float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
 
-    spread = jackknife(units, estimate)
+    spread = jackknife(units, estimate, interval=interval)
     number = spread.number(Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side]))
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
     return TaskDifference(number, better, worse, len(shared) - better - worse)

@@ -96,13 +96,15 @@ def report(options: argparse.Namespace) -> int:
     made = _report(study, options)
     target = page_name(study.root, options.output, simulated=made.simulated)
     beside = _beside(target)
-    with long_work(options, kept="The page was not written.", asks_token=False) as work:
-        work.progress.stage("drawing the figures")
-        write_whole(target, (piece.encode("utf-8", "replace") for piece in page_pieces(made)))
-    document = {"schema": SCHEMA, **results(made)}
-    write_whole(beside["results"], [json.dumps(document, indent=1).encode() + b"\n"])
     heading = f"{SIMULATED}: methods" if made.simulated else "Methods"
-    write_whole(beside["methods"], [markdown(heading, made.methods).encode("utf-8", "replace")])
+    with long_work(options, kept="Nothing was written.", asks_token=False) as work:
+        work.progress.stage("drawing the figures")
+        page = [piece.encode("utf-8", "replace") for piece in page_pieces(made)]
+        numbers = json.dumps({"schema": SCHEMA, **results(made)}, indent=1).encode() + b"\n"
+        methods = markdown(heading, made.methods).encode("utf-8", "replace")
+    write_whole(target, page)
+    write_whole(beside["results"], [numbers])
+    write_whole(beside["methods"], [methods])
     failed = [ran.analysis.id for ran in made.ran if ran.failed]
     still_open = sum(answer.open for answer in made.checklist)
     if options.json:

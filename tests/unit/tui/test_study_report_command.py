@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from signal import SIGINT, raise_signal
 from types import ModuleType
 from typing import Any
 
@@ -89,6 +92,35 @@ def test_a_report_is_written_into_the_study_though_an_analysis_fails(
     assert results["simulated"] is True
     assert (study / "SIMULATED-methods.md").read_text().startswith("# SIMULATED: methods\n")
     assert str(study) not in page + (study / "SIMULATED-results.json").read_text()
+
+
+class Interrupted(tuple[str, ...]):
+    """Notes, at some reading of which Ctrl+C is pressed."""
+
+    readings = 0
+
+    def __iter__(self) -> Iterator[str]:
+        Interrupted.readings -= 1
+        if not Interrupted.readings:
+            raise_signal(SIGINT)
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("reading", [1, 2])
+def test_ctrl_c_leaves_the_files_of_the_report_before(
+    study: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, reading: int
+) -> None:
+    """The page reads the notes first, and `results.json` after it: both are of the same report, or neither is new."""
+    monkeypatch.setattr(Interrupted, "readings", 0)
+    module = sys.modules["analyses_of_a_test"]
+    monkeypatch.setattr(module, "fails", lambda data: replace(counts(data), notes=Interrupted(["noted"])))
+    assert cli.main(["study", "report", str(study)]) == cli.DONE
+    before = {path: path.read_bytes() for path in study.iterdir() if path.is_file()}
+    monkeypatch.setattr(module, "counts", lambda data: Findings({"people": Number(0.7)}))
+    Interrupted.readings = reading
+    assert cli.main(["study", "report", str(study)]) == cli.INTERRUPTED
+    assert "Stopped. Nothing was written." in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in study.iterdir() if path.is_file()} == before
 
 
 def test_the_same_study_has_the_same_files(study: Path, tmp_path: Path) -> None:

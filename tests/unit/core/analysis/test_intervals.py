@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 from studies.interval_coverage import difference_coverage, rate_coverage
@@ -99,6 +101,13 @@ def test_an_estimate_that_hangs_on_one_person_has_no_interval() -> None:
     found = jackknife(units, lambda kept: 1.0 if kept[0] else np.nan).number()
     assert (found.value, found.low) == (1.0, None)
     assert "without one" in found.note
+
+
+def test_nothing_is_refitted_for_an_interval_that_nobody_asked_for() -> None:
+    units, fits = Units.named(["A", "B", "C"], ["t1", "t2", "t3"]), count(1)
+    found = jackknife(units, lambda kept: next(fits), interval=False).number()
+    assert (found.value, found.low, found.note) == (1.0, None, "")
+    assert next(fits) == 2
 
 
 @pytest.mark.parametrize(

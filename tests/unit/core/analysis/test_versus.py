@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, log
 from typing import Any
 
@@ -204,6 +205,39 @@ def test_times_before_corrections_and_on_the_other_clock() -> None:
     assert found.numbers["as declared"].value == pytest.approx(1.0, abs=0.01)
     assert found.numbers["times before corrections"].value == pytest.approx(2.0, abs=0.01)
     assert found.numbers["active time and waiting for tools"].value == pytest.approx(1.5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "contrast"),
+    [
+        (PrimaryOutcome.SOLVE_RATE, ()),
+        (PrimaryOutcome.SOLVE_RATE, ("assisted", "alone")),
+        (PrimaryOutcome.TIME_RATIO, ()),
+        (PrimaryOutcome.TIME_TO_SOLVE, ()),
+    ],
+)
+def test_of_all_estimates_without_a_person_the_least_and_the_greatest_are_told_whole(
+    outcome: PrimaryOutcome, contrast: tuple[str, ...]
+) -> None:
+    study = of_primary(outcome, *contrast, conditions=("alone", "assisted"))
+    data = World(people=6, tasks=8, assisted=True).data(3, study=study)
+    persons = sorted({row.participant for row in data.rows})
+    kept = [replace(data, rows=tuple(row for row in data.rows if row.participant != one)) for one in persons]
+    whole = [number for one in kept if isinstance(number := primary(one), Number)]
+    assert len(whole) == 6
+    whole.sort(key=lambda number: number.value or 0.0)
+    found = run("sensitivity", data).numbers
+    assert found["without one person: least"] == whole[0]
+    assert found["without one person: greatest"] == whole[-1]
+    assert None not in (whole[0].low, whole[-1].low)
+
+
+def test_those_without_whom_there_is_no_estimate_are_counted() -> None:
+    rows = [attempt_row(p, f"t{n}", solved=p != "D", minutes=5 + n) for p in "ABCD" for n in range(4)]
+    found = run("sensitivity", study_data(rows, study=of_primary(PrimaryOutcome.TIME_TO_SOLVE))).numbers
+    least, greatest = (found[f"without one person: {which}"] for which in ("least", "greatest"))
+    assert least == greatest
+    assert (least.persons, least.note) == (3, "without 3 of them there is no estimate")
 
 
 def test_those_who_did_not_use_the_chat_are_left_out_in_one_variant() -> None:
