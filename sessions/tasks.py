@@ -87,7 +87,7 @@ class TaskStore:
         )
 
     def remove(self, task: Task) -> None:
-        """Delete a task of the first folder. Raises `TaskError` for a task elsewhere."""
+        """Delete a task of the first folder, and note its id. Raises `TaskError` for a task elsewhere."""
         folder = task.folder.absolute()
         if folder.parent != self.roots[0].absolute() or folder.is_symlink():
             raise TaskError(
@@ -95,6 +95,22 @@ class TaskStore:
             )
         with tempfile.TemporaryDirectory(prefix=".deleting-", dir=self.roots[0]) as gone:
             folder.rename(Path(gone) / "task")
+        note = self._note_of(task.id)
+        note.parent.mkdir(exist_ok=True)
+        note.touch()
+
+    @property
+    def deleted(self) -> set[str]:
+        """The ids of tasks that were deleted here, and that no synchronisation brings back unasked."""
+        folder = self._note_of("").parent
+        return {note.name for note in folder.iterdir()} if folder.is_dir() else set()
+
+    def forget_deleted(self, identity: str) -> None:
+        """Forget that a task was deleted: it is here again."""
+        self._note_of(identity).unlink(missing_ok=True)
+
+    def _note_of(self, identity: str) -> Path:
+        return self.roots[0] / ".deleted" / (identity or "x")
 
     def add(self, archive: Path) -> Task:
         """Unpack an archive into the first folder and return its task."""

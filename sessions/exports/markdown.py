@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from gistpoint.core.text import visible, visible_line
-from gistpoint.sessions.records.model import Step, parts_of
+from gistpoint.sessions.records.model import Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.rendering import EMPTY, header_lines, summary, title_of
+from gistpoint.sessions.runs.rendering import EMPTY, UNANSWERED, header_lines, summary, title_of, unanswered
 
 
 def markdown_text(document: RunDocument) -> Iterator[str]:
@@ -28,10 +28,13 @@ def markdown_text(document: RunDocument) -> Iterator[str]:
 
 def _parts(document: RunDocument, step: Step) -> Iterator[tuple[str, str]]:
     """Yield the texts of a step with their titles, none of them empty."""
+    silent = unanswered(step)
     for scope, number, text in parts_of(step):
         shown = "".join(document.full_text(text)) or EMPTY.get(scope, "")
         if shown:
             yield title_of(step, scope, number), shown
+        if scope is TextScope.CALL and number in silent:
+            yield f"result {step.calls[number].id}".rstrip(), UNANSWERED
 
 
 def _plain(text: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats._text_blocks import TextReader, text_lines
+from gistpoint.sessions.formats.calls import kind_of_command
 from gistpoint.sessions.formats.messages import Totals
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
@@ -32,6 +33,9 @@ _FAILED = re.compile(
     r"did not conform|SearchReplaceNoExactMatch|failed to match|^litellm\.|Traceback \(most recent", re.M
 )
 _UNANSWERED = re.compile(r"^litellm\.\w+", re.M)
+_RUNNING = re.compile(r"^Running (.+?)\s*$", re.M)
+_RAN = re.compile(r"(I ran this command:\s*([^\n]+))\n+And got this output:\s*?\n(.*)", re.S)
+"""The answer of aider's `/run` and `/test`, and of tests that it runs after an edit, as the user's next request."""
 _THOUGHT = re.compile(
     r"(?:^-{9,}\s*\n)?^► \*\*THINKING\*\*\s*\n(.*?)(?:(?:^-{9,}\s*\n)?^► \*\*ANSWER\*\*\s*?$|\Z)", re.M | re.S
 )
@@ -129,6 +133,10 @@ class _Reader(TextReader):
         ranges = tuple(raw.range for raw in raws)
         if kind == "reply":
             return _reply(index, raws, text, notices)
+        if kind == "user" and (ran := _RAN.match(text)):
+            return Step(index, Actor.USER, kind_of_command(ran[2]), raws[0].range, ranges, label="user", text=ran[1],
+                        results=(Result("", joined([ran[3].strip("\n"), notices])),),
+                        derived=frozenset({"kind"}))  # fmt: skip
         if kind == "user":
             command = text.startswith(("/", "!"))
             purpose = StepKind.NOTE if command else StepKind.TASK if index < 3 else StepKind.MESSAGE
@@ -137,7 +145,7 @@ class _Reader(TextReader):
         unanswered = kind == "notice" and bool(_UNANSWERED.search(text))
         purpose = StepKind.STATE if kind == "chat" else StepKind.ERROR if unanswered else StepKind.NOTE
         return Step(index, Actor.ENVIRONMENT, purpose, raws[0].range, ranges, label=kind, text=joined([text, notices]),
-                    started=when(_started(text)), naive=kind == "chat",
+                    started=when(_started(text)), naive=kind == "chat", state=_tests_in(text),
                     flags=frozenset({"error"} if unanswered else ()),
                     derived=frozenset({"kind"} if unanswered else ()))  # fmt: skip
 
@@ -154,9 +162,17 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
         index, Actor.AGENT, StepKind.EDIT if edits else StepKind.MESSAGE, raws[0].range,
         tuple(raw.range for raw in raws), label="reply", thought=thought, text=text,
         results=(Result("", notices, failed or None),) if notices.strip() else (),
-        tokens=tokens, cost=cost, edits=tuple(edits), flags=frozenset({"error"} if failed else ()),
+        tokens=tokens, cost=cost, state=_tests_in(notices), edits=tuple(edits),
+        flags=frozenset({"error"} if failed else ()),
         derived=frozenset({"kind", "edits", "results.is_error"}),
     )  # fmt: skip
+
+
+def _tests_in(notices: str) -> dict[str, Json]:
+    """Return the state of a step in which aider ran tests; nothing for another."""
+    commands = (match[1] for match in _RUNNING.finditer(notices))
+    found = next((command for command in commands if kind_of_command(command) is StepKind.TEST), None)
+    return {} if found is None else {"test_run": {"command": found}}
 
 
 def _started(text: str) -> str:

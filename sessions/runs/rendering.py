@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from gistpoint.core.text import bounded
 from gistpoint.sessions.formats.calls import command_in, kind_of
-from gistpoint.sessions.records.model import CutText, Run, RunCall, Step, TextScope, json_text, parts_of
+from gistpoint.sessions.records.model import CutText, Run, RunCall, Step, StepKind, TextScope, json_text, parts_of
 from gistpoint.sessions.runs.document import RunDocument
 
 GLYPHS = {
@@ -194,14 +194,32 @@ def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
         yield f"derived: {', '.join(sorted(step.derived))}"
     for link in dict.fromkeys(step.links):
         yield f"leads to {link}"
+    silent = unanswered(step)
     for scope, number, text in parts_of(step):
         yield from _block(title_of(step, scope, number), text or EMPTY.get(scope, ""), limit)
+        if scope is TextScope.CALL and number in silent:
+            yield from _block(f"result {step.calls[number].id}".rstrip(), UNANSWERED, limit)
     raw = step.raw
     yield f"raw: bytes {raw.start:,} to {raw.end:,}" + (f" of {raw.member}" if raw.member else "")
 
 
 EMPTY = {TextScope.RESULT: "(nothing)", TextScope.CALL: "(no arguments)"}
 """Shown in place of an empty part."""
+
+UNANSWERED = "(no result was recorded)"
+"""Shown in place of the result of a call."""
+
+
+def unanswered(step: Step) -> frozenset[int]:
+    """Return which calls of a step have no recorded result, submissions aside, which mostly end the run.
+
+    A result that names no call of the step counts for the first of the others.
+    """
+    ids = {call.id for call in step.calls if call.id}
+    loose = sum(result.call_id not in ids for result in step.results)
+    answered = {result.call_id for result in step.results}
+    left = [number for number, call in enumerate(step.calls) if not call.id or call.id not in answered][loose:]
+    return frozenset(number for number in left if kind_of((step.calls[number],)) is not StepKind.SUBMIT)
 
 
 def title_of(step: Step, scope: TextScope, number: int) -> str:

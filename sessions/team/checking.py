@@ -29,7 +29,7 @@ from gistpoint.sessions.team.lines import (
 )
 from gistpoint.sessions.team.mirror import local_attempts
 from gistpoint.sessions.team.opened import TeamStore
-from gistpoint.sessions.team.study_sharing import fetched_studies
+from gistpoint.sessions.team.study_sharing import damaged_declarations, fetched_studies
 from gistpoint.sessions.team.tasks import task_differences
 
 if TYPE_CHECKING:
@@ -84,9 +84,13 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         for folder, each in annotation_stores(locations, clock).items():
             run.check()
             found += [StoreDifference(kind, alarm) for kind, alarm in operation_differences(connection, folder, each)]
-        for row in connection.execute(_ARCHIVES):
-            words = f"the blob {row.archive_sha256[:12]} is damaged."
-            found.append(StoreDifference("blob damaged", Alarm(f"study {row.id}", words=words)))
+        damaged = {row.id: row.archive_sha256 for row in connection.execute(_ARCHIVES)}
+        for name, words in damaged_declarations(connection, store.address):
+            run.check()
+            kind, said = "study differs", words
+            if name in damaged:
+                kind, said = "blob damaged", f"the blob {damaged[name][:12]} is damaged."
+            found.append(StoreDifference(kind, Alarm(f"study {name}", words=said)))
     run.check()
     found += _studies(store, locations, clock)
     return found

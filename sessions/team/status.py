@@ -105,9 +105,10 @@ def _waiting(
     clock: TimeSource,
     there: dict[str, tuple[int, str]],
 ) -> tuple[Waiting, Waiting]:
-    mine = local_tasks(TaskStore(locations.tasks))
+    own = TaskStore(locations.tasks)
+    mine = local_tasks(own)
     whole = {id for id, task in mine.items() if has_answer(task)}
-    theirs = set(connection.scalars(select(tasks.c.id)))
+    theirs = set(connection.scalars(select(tasks.c.id))) - (own.deleted - mine.keys())
     if not store.rights.works:
         return Waiting(), Waiting(tasks=len(theirs - mine.keys()))
     unsent = to_push(connection, local_attempts(locations.attempts))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from gistpoint.core.errors import did_you_mean
+from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.operations import StudyError, StudyOpened
@@ -65,6 +65,17 @@ def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: Tim
 def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
     """Return the store of which a folder is a copy."""
     return TeamStudyStore(files, note.study, note.address)
+
+
+def damaged_declarations(connection: Connection, address: StoreAddress) -> Iterator[tuple[str, str]]:
+    """Yield the id of each study whose declaration on the store is not what was shared, and what is wrong with it."""
+    for name in connection.scalars(select(studies.c.id).where(studies.c.archive_sha256 != "").order_by(studies.c.id)):
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                with _unpacked(connection, name, address, Path(scratch)):
+                    pass
+            except UserError as error:
+                yield name, error.message
 
 
 def fetched_studies(address: StoreAddress, locations: Locations, clock: TimeSource) -> Iterator[TeamStudyStore]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import RunContext, RunProgress
@@ -25,6 +26,8 @@ class StoreSync:
 
     tasks_sent: int = 0
     tasks_fetched: int = 0
+    tasks_left: int = 0
+    """Those that were deleted here, and are not fetched again."""
     attempts_sent: int = 0
     attempts_fetched: int = 0
     lines_sent: int = 0
@@ -48,20 +51,24 @@ class StoreSync:
         )
 
 
-def sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> StoreSync:
+def sync(
+    store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool = False
+) -> StoreSync:
     """Send and fetch all that is shared; cancelled, it keeps what was done, and the next call does the rest.
 
-    A reader fetches the public halves of tasks. Raises `UnreachableError` as soon as the store does not answer.
+    A reader fetches the public halves of tasks; `deleted` fetches also those that were deleted here.
+    Raises `UnreachableError` as soon as the store does not answer.
     """
     with reaching(store.address):
-        return _sync(store, locations, clock, run)
+        return _sync(store, locations, clock, run, deleted=deleted)
 
 
-def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> StoreSync:
+def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool) -> StoreSync:
     engine, machine, works = store.engine, store.machine, store.rights is not Rights.READER
-    shared = share_tasks(engine, TaskStore(locations.tasks), machine, _told(run, "tasks"), sends=works)
+    tasks = TaskStore(locations.tasks)
+    shared = share_tasks(engine, tasks, machine, _told(run, "tasks"), sends=works, deleted=deleted)
     if not works:
-        return StoreSync(tasks_fetched=shared.fetched, alarms=tuple(shared.alarms))
+        return StoreSync(tasks_fetched=shared.fetched, tasks_left=shared.left, alarms=tuple(shared.alarms))
     alarms = [*shared.alarms]
 
     told, sent, lines, branches = _told(run, "sending attempts"), 0, 0, list[str]()
@@ -78,6 +85,9 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     told = _told(run, "fetching attempts")
     fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, told)
     alarms += found
+    if fetched:
+        for _ in unpack_demo(locations.demo):  # its attempts are fetched, and its tasks come with the program
+            run.check()
 
     exchanged = []
     for name, annotated in annotation_stores(locations, clock).items():
@@ -93,6 +103,7 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     return StoreSync(
         shared.sent,
         shared.fetched,
+        shared.left,
         sent,
         fetched,
         lines,

@@ -42,6 +42,8 @@ class SharedTasks:
 
     sent: int = 0
     fetched: int = 0
+    left: int = 0
+    """Tasks that were deleted here and stay on the store."""
     alarms: list[Alarm] = field(default_factory=list)
 
 
@@ -52,18 +54,24 @@ def share_tasks(
     told: Callable[[int, int, str], None] = lambda done, total, what: None,
     *,
     sends: bool = True,
+    deleted: bool = False,
 ) -> SharedTasks:
     """Send the tasks that the store lacks, and fetch those that are not here; `told` may raise to stop.
 
-    Without `sends` only public halves are fetched, which is what a reader may do. One that differs is left alone.
+    Without `sends` only public halves are fetched, which is what a reader may do. One that was deleted here is fetched
+    only where `deleted` ones are asked for, and one that differs is left alone.
     """
     found = SharedTasks()
     mine = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
-    root = store.roots[0]
+    root, gone = store.roots[0], store.deleted
+    for id in gone & mine.keys():
+        store.forget_deleted(id)
+    left = set() if deleted else (gone & there.keys()) - mine.keys()
+    found.left = len(left)
     missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
-    wanted = sorted(id for id in there if id not in mine or (sends and not has_answer(mine[id])))
+    wanted = sorted(id for id in there.keys() - left if id not in mine or (sends and not has_answer(mine[id])))
     for number, task in enumerate(missing):
         told(number, len(missing) + len(wanted), task.short_id)
         try:
@@ -85,6 +93,7 @@ def share_tasks(
         except UserError as error:
             found.alarms.append(Alarm(f"task {id[:12]}", words=f"it was not fetched. {error}"))
         else:
+            store.forget_deleted(id)
             found.fetched += 1
     if sends:
         found.alarms += _share_baselines(engine, local_tasks(store))
@@ -249,7 +258,7 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
     for id in sorted(mine.keys() - there.keys()):
         if has_answer(mine[id]):
             yield "missing there", Alarm(f"task {id[:12]}", words="the store has none.")
-    for id in sorted(there.keys() - mine.keys()):
+    for id in sorted(there.keys() - mine.keys() - store.deleted):
         yield "missing here", Alarm(f"task {id[:12]}", words="it is on the store alone.")
     for id, row in sorted(there.items()):
         for sha256, what in ((row.public_blob, "public half"), (row.answer_blob, "answer")):

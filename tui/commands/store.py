@@ -190,8 +190,9 @@ def sync_options(parser: argparse.ArgumentParser) -> Handler:
     parser.description = (
         "Sends all tasks, attempts and annotations that the store lacks, and fetches what is not here. It can be "
         "repeated and stopped. What differs is left alone on both sides and named; the exit code is then 1. "
-        "Attempts of a study go with the study."
+        "Attempts of a study go with the study. Tasks that were deleted here are not fetched again unless asked for."
     )
+    parser.add_argument("--deleted", action="store_true", help="fetch also the tasks that were deleted here")
     parser.add_argument("--json", action="store_true", help="as JSON")
     return sync
 
@@ -202,7 +203,7 @@ def sync(options: argparse.Namespace) -> int:
     with _opened(locations) as store, long_work(options, kept=_KEPT) as work:
         from gistpoint.sessions.team.syncing import sync as synchronise
 
-        done = synchronise(store, locations, SystemTime(), work.run)
+        done = synchronise(store, locations, SystemTime(), work.run, deleted=options.deleted)
     if options.json:
         print_json("gistpoint.store-sync/1", asdict(done))
         return NEGATIVE if done.alarms else DONE
@@ -215,6 +216,9 @@ def sync(options: argparse.Namespace) -> int:
             ["annotations", str(done.operations_sent), str(done.operations_fetched)],
         ],
     )
+    if done.tasks_left:
+        left = f"{plural(done.tasks_left, 'task')} that {'was' if done.tasks_left == 1 else 'were'} deleted here"
+        print(f"Not fetched: {left} (--deleted fetches them).")
     for branch in done.branches:
         print_text(f"Another machine went on with it, so this machine's lines are in the branch {branch}.")
     for alarm in done.alarms:

@@ -178,6 +178,10 @@ def delete(options: argparse.Namespace) -> int:
         raise UserError("Nothing was deleted.", hint="Without a terminal, confirm with --yes.")
     store.remove(task)
     print(f"{task.short_id}: deleted")
+    from gistpoint.sessions.team.address import chosen_address
+
+    if chosen_address(Locations.of_user().config) is not None:
+        print("On the team's store it stays, if it is there; `gistpoint store sync --deleted` fetches it again.")
     return DONE
 
 

@@ -88,6 +88,8 @@ class QuestionField(Vertical):
     @on(WritingArea.Edited)
     def _changed(self, event: Message) -> None:
         event.stop()
+        if self.query_one(".question-fault", Plain).display:
+            self.tell(self.fault)
         self.post_message(FieldChanged())
 
 

@@ -39,11 +39,13 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import has_error
 from gistpoint.sessions.runs.rendering import (
     EMPTY,
+    UNANSWERED,
     header_facts,
     language_of,
     row_words,
     step_facts,
     title_of,
+    unanswered,
 )
 
 KEPT, KEPT_OF_DIFF = 12, 60
@@ -151,7 +153,19 @@ class _Page:
         if step.diff or drawn:
             changes = self._block(step.diff, number, kept=KEPT_OF_DIFF) if step.diff else "".join(map(_change, drawn))
             yield _titled("diff", "changes that were asked for" if has_error(step) else "changes", changes)
+        yield from self._calls(step, drawn)
+        if also := also_text(step):
+            yield _titled("also", "also recorded", self._block(also, number))
+        if names_images(step):
+            yield from self._images(step)
+        if step.links:
+            yield f'<p class="facts">goes on in {", ".join(line(link, 200) for link in step.links)}</p>\n'
+
+    def _calls(self, step: Step, drawn: Sequence[FileEdit]) -> Iterator[str]:
+        """Yield the calls of a step with their results; those whose changes are `drawn` above are folded."""
+        number = step.index + 1
         answered: set[int] = set()
+        silent = unanswered(step)
         for place, call in enumerate(step.calls):
             told = any(len(step.calls) == 1 or same_path(edit.path, path_of(call)) for edit in drawn)
             title = title_of(step, TextScope.CALL, place)
@@ -160,15 +174,11 @@ class _Page:
                 if call.id and result.call_id == call.id and at not in answered:
                     answered.add(at)
                     yield self._result(step, at, call)
+            if place in silent:
+                yield _titled("result", f"result {call.id}".rstrip(), f"<pre>{UNANSWERED}</pre>")
         for at in range(len(step.results)):
             if at not in answered:
                 yield self._result(step, at, step.calls[0] if len(step.calls) == 1 else None)
-        if also := also_text(step):
-            yield _titled("also", "also recorded", self._block(also, number))
-        if names_images(step):
-            yield from self._images(step)
-        if step.links:
-            yield f'<p class="facts">goes on in {", ".join(line(link, 200) for link in step.links)}</p>\n'
 
     def _images(self, step: Step) -> Iterator[str]:
         """Yield the images of a step; one that was shown before is a link, and what has no room is only named."""
@@ -358,7 +368,7 @@ def _head(title: str) -> str:
         '<div class="scripted" role="search"><input type="search" id="find" placeholder="search (/)" '
         'aria-label="search in the run"><button id="before" aria-label="hit before">↑</button>'
         '<button id="next" aria-label="next hit">↓</button><output id="found"></output></div>\n'
-        '<div class="scripted"><button id="unfold">unfold</button><button id="fold">fold steps</button></div>\n'
+        '<div class="scripted"><button id="unfold">unfold texts</button><button id="fold">fold steps</button></div>\n'
         '<fieldset aria-label="colours"><label><input type="radio" name="look" checked> auto</label>'
         '<label><input type="radio" name="look" id="light"> light</label>'
         '<label><input type="radio" name="look" id="dark"> dark</label></fieldset>\n'

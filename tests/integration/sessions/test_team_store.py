@@ -16,11 +16,14 @@ from team_machines import TeamMachine, as_role, ask, make_schema
 
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.locations import Locations
-from gistpoint.core.running import CancelToken, RunContext, RunProgress
+from gistpoint.core.running import UNATTENDED, CancelToken, RunContext, RunProgress
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdict
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, choose
+from gistpoint.sessions.team.status import status
 from gistpoint.sessions.team.syncing import StoreSync, sync
 from gistpoint.tui import cli
 
@@ -103,6 +106,20 @@ def test_every_change_of_the_files_is_found(one: TeamMachine, two: TeamMachine, 
     shutil.rmtree(journal.parent)
     assert kinds(two) == ["missing here"]
     assert (two.sync().lines_fetched, two.check()) == (len(lines), [])
+
+
+def test_a_task_that_was_deleted_here_comes_back_only_if_it_is_asked_for(
+    one: TeamMachine, two: TeamMachine, shared: str
+) -> None:
+    two.sync()
+    kept = TaskStore(two.locations.tasks)
+    (task,) = (each for each in kept.tasks() if isinstance(each, Task))
+    kept.remove(task)
+    assert (two.sync().tasks_left, two.check()) == (1, [])
+    with two.store() as store:
+        assert status(store, two.locations, two.clock).to_fetch.tasks == 0
+        assert sync(store, two.locations, two.clock, UNATTENDED, deleted=True).tasks_fetched == 1
+    assert (two.sync().tasks_left, kept.deleted) == (0, set())
 
 
 def test_another_operation_under_a_uuid_stays_on_both_sides(one: TeamMachine, two: TeamMachine, shared: str) -> None:

@@ -470,8 +470,12 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "two"))
     assert main(["store", "check"]) == 0
     sql(server, "UPDATE study_op SET line = line || ' ' WHERE study = 'shop-of-many' AND number = 2")
+    sql(server, "UPDATE studies SET files_sha256 = 'x' WHERE id = 'shop-of-many'")
     assert main(["store", "check"]) == 1
-    assert "study differs: study shop-of-many: Line 2 of " in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "study differs: study shop-of-many: Line 2 of " in told
+    assert "as the study 'shop-of-many' is not what was shared" in told
+    assert main(["study", "progress", "shop-of-many"]) == 2  # the declaration here is not replaced by it
 
 
 def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:

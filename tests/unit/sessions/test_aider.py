@@ -10,7 +10,9 @@ from recorded_runs.written import read_whole
 
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Actor, FileEdit, StepKind, Tokens
+from gistpoint.sessions.runs.facts import StepMark, marks_of
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.runs.profile import test_run_of
 
 FIRST, SECOND = "2024-08-21%2015:16:42", "2024-08-22%2008:00:00"
 
@@ -94,3 +96,17 @@ def test_thinking_is_a_thought_and_a_request_that_failed_an_error(tmp_path: Path
     )
     assert answer.edits == (FileEdit("a.py", "x = 1\n", "x = 2\n"),)
     assert (failed.kind, failed.flags) == (StepKind.ERROR, frozenset({"error"}))
+
+
+def test_tests_that_aider_ran_are_test_runs(history: Path) -> None:
+    told = "> Running pytest -q  \n> 1 failed, 3 passed in 0.1s  \n"
+    fed = "\n#### I ran this command: pytest -q  \n#### And got this output:  \n#### 2 failed, 5 passed in 0.1s  \n"
+    edit = AIDER[AIDER.index("#### Fix the mean") : AIDER.index("\n#### and now?")]
+    history.write_text(f"# aider chat started at 2024-08-21 15:16:42\n\n{edit}{told}{fed}", encoding="utf-8")
+    document = open_run(history)
+    marks = [found.marks for found in marks_of(document)]
+    steps = list(document.steps())
+    assert {StepMark.TEST_RUN, StepMark.EDIT} <= marks[-2]
+    assert (steps[-1].kind, steps[-1].actor) == (StepKind.TEST, Actor.USER)
+    counts = [test_run_of(step) for step in steps[-2:]]
+    assert [(found.passed, found.failed) for found in counts] == [(3, 1), (5, 2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from gistpoint.core.text import visible
 from gistpoint.sessions.exports.html.marking import code_lines, file_lines, text_lines
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.runs.rendering import UNANSWERED, step_lines, unanswered
+from gistpoint.tui.screens.review.step_view import compose
 
 HOSTILE = "<script>alert(1)</script> ```` \x1b[2J [red] \u202e & <b>"
 
@@ -113,3 +116,27 @@ def test_an_unknown_name_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(UserError, match="There is no export format 'pdf'") as caught:
         exporter("pdf")
     assert "markdown" in caught.value.hint
+
+
+def test_a_call_without_a_result_says_so_everywhere(tmp_path: Path) -> None:
+    calls = [
+        {"id": id, "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}} for id in "cd"
+    ]
+    submit = {"id": "e", "type": "function", "function": {"name": "submit", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": "d", "content": "a.py"}
+    told = [
+        {"role": "user", "content": "Fix"},
+        {"role": "assistant", "content": "I", "tool_calls": [*calls, submit]},
+        answer,
+    ]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"messages": told}))
+    document = open_run(path)
+    document.build()
+    step = document.step(1)
+    assert unanswered(step) == {0}
+    assert unanswered(replace(step, results=(replace(step.results[0], call_id=""),))) == {1}
+    for text in ("\n".join(step_lines(step)), *(exported(name, path) for name in ("markdown", "html"))):
+        assert text.count(UNANSWERED) == 1
+        assert text.index("result c") < text.index(UNANSWERED)
+    assert compose(step).text.count(UNANSWERED) == 1

@@ -19,7 +19,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.records.model import Actor, Run, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.rendering import row_words
+from gistpoint.sessions.runs.rendering import row_words, unanswered
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_first
 
@@ -141,6 +141,8 @@ class RowFact(NamedTuple):
     """Whether the step started another run."""
     ended_well: bool = False
     """Whether a command of the step ended with the code 0."""
+    unanswered: bool = False
+    """Whether a call of the step has no recorded result."""
 
 
 class OfRun(Message):
@@ -350,6 +352,10 @@ class RunLoader:
         """Read on if the file grew after it was indexed."""
         self._jobs.do(self._grow, key="growth", priority=Rank.PAGE)
 
+    def open_again(self) -> None:
+        """Have the run opened again, as another file has its name now."""
+        self._jobs.do(lambda job: job.post(RunRewritten(self)), key="growth", priority=Rank.PAGE)
+
     # Called by the thread's own jobs
 
     @cached_property
@@ -424,6 +430,7 @@ class RunLoader:
             has_error(step),
             bool(step.links),
             any(result.returncode == 0 for result in step.results),
+            bool(unanswered(step)),
         )
         while len(self.rows) > _ROWS:
             self.rows.popitem(last=False)

@@ -296,7 +296,7 @@ class StepList(RecordList):
             (f"{kind_words(fact.kind)} ", style),
             *badge,
             (fitted_cells(words, max(4, self.sight.width - used)), words_style),
-            *([(" ✘", "bold $text-error")] if fact.error else [(" ✔", "$text-success")] if fact.ended_well else []),
+            *_ending(fact),
         ]
 
     def _badge(self, index: int) -> list[Piece]:
@@ -315,6 +315,15 @@ class StepList(RecordList):
         """Draw again; request the rows that are still missing."""
         self._asked = ()
         self.refresh()
+
+
+def _ending(fact: RowFact) -> list[Piece]:
+    """Return the sign of how a step ended."""
+    if fact.error:
+        return [(" ✘", "bold $text-error")]
+    if fact.unanswered:
+        return [(" ?", "$text-warning")]
+    return [(" ✔", "$text-success")] if fact.ended_well else []
 
 
 def kind_words(kind: StepKind) -> str:

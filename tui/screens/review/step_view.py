@@ -27,7 +27,7 @@ from gistpoint.sessions.records.model import (
     call_text,
     parts_of,
 )
-from gistpoint.sessions.runs.rendering import language_of, step_facts
+from gistpoint.sessions.runs.rendering import UNANSWERED, language_of, step_facts, unanswered
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.syntax import LineTokens, is_quick, tokens_by_line
@@ -42,8 +42,12 @@ KEPT_LINES, KEPT_CHARACTERS = 120, 12_000
 REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 """Kinds of steps that show the outcome."""
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
+_IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)", re.M)
+"""What stands in a text for an image; Enter there opens it."""
 _COLOUR_S = 0.05
 """Long code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
+_READ_S = 20
+"""The name of a file can be read for so long."""
 _SHORT = 1_500
 """In characters: code that is coloured at once, within a millisecond or two, so that the step is drawn once."""
 
@@ -118,8 +122,11 @@ def compose(
     builder.part("thought" + _mark(step, "thought"), TextScope.THOUGHT, 0, step.thought)
     builder.part(_heading(step), TextScope.TEXT, 0, step.text)
     answered: set[int] = set()
+    silent = unanswered(step)
     for number, call in enumerate(step.calls):
         builder.call(number, call)
+        if number in silent:
+            builder.lines(f"result  {call.id}".rstrip(), [UNANSWERED])
         for at, result in enumerate(step.results):
             if call.id and result.call_id == call.id and at not in answered:
                 answered.add(at)
@@ -306,6 +313,9 @@ class StepView(TextView):
         line, column, place = self.cursor_line, self.cursor_column, self.scroll_offset
         self.composed = composed
         self.load(composed.text)
+        if "[image" in composed.text or "[computer_" in composed.text:
+            named = (self.lines.line_of(found.start()) for found in _IMAGE.finditer(composed.text))
+            self.places = {line: number for number, line in enumerate(dict.fromkeys(named))}
         if keep_place:
             self.go_to(line, column)
             self.place(*place)
@@ -413,6 +423,22 @@ class StepPage(StepView):
         """Show what a reviewer now says of the step, at the end of its text."""
         if self._step is not None and self._loader is not None and tuple(said) != self._said:
             self.show_step(self._step, self._loader, hides=self._hides, said=said)
+
+    @on(TextView.PlaceAsked)
+    def open_image(self, message: TextView.PlaceAsked) -> None:
+        """Open an image that the step's records hold."""
+        step, loader = self._step, self._loader
+        if step is None or loader is None or loader.document is None:
+            return
+        message.stop()
+        document, index, number = loader.document, step.index, int(str(message.place))
+
+        def opened() -> str:
+            from gistpoint.tui.screens.review.images import opened_image
+
+            return opened_image(document, index, number)
+
+        loader.do(opened, lambda words: self.app.notify(words, timeout=_READ_S))
 
     @on(StepView.UnfoldWanted)
     def unfold(self) -> None:

@@ -26,6 +26,7 @@ _SIGNS = {
     "↳": "started another run",
     "✔": "the command returned 0",
     "✘": "an error, or the command returned something else",
+    "?": "no result of a call was recorded",
 }
 _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
 
