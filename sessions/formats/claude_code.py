@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gistpoint.sessions.formats.claude_replies import reply_step, tokens_of
@@ -21,7 +22,16 @@ from gistpoint.sessions.records.values import (
     when,
 )
 
-_TYPES = frozenset({"user", "assistant", "system", "summary", "queue-operation", "file-history-snapshot", "attachment"})
+_PLACE = ("cwd", "version", "gitBranch", "slug", "userType", "entrypoint")
+_CHAIN = ("parentUuid", "uuid", "sessionId", "timestamp", "isSidechain", "isMeta")
+_COMMAND = re.compile(r"<command-name>([^<]+)</command-name>")
+_TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle"}
+"""The records that name the session and their names' key; what a person wrote is before what the model wrote."""
+_TYPES = frozenset(
+    ("user", "assistant", "system", "summary", "queue-operation", "file-history-snapshot", "attachment", "progress",
+     "permission-mode", "mode", "last-prompt", "agent-name", "agent-color", "tag", "pr-link", "frame-link",
+     "worktree-state", "relocated", "bridge-session", "atis-latch", *_TITLES)
+)  # fmt: skip
 
 
 class _Reader(RunReader):
@@ -33,6 +43,8 @@ class _Reader(RunReader):
         self.in_lines = "loglines" not in probe.object
         self._replies: dict[str, int] = {}
         self._calls: dict[str, int] = {}
+        self._steps: dict[str, int] = {}
+        """The steps of all calls; `_calls` has those that are not answered."""
         self._usage: dict[str, dict[str, Json]] = {}
         self._agents: set[str] = set()
         self._seen: dict[str, Json] = {}
@@ -50,10 +62,15 @@ class _Reader(RunReader):
                 self._replies[name] = step
             for block in blocks:
                 if block.get("type") == "tool_use":
-                    self._calls[as_str(block.get("id"))] = step
+                    self._calls[as_str(block.get("id"))] = self._steps[as_str(block.get("id"))] = step
             return step
+        if record.get("type") == "progress":
+            return self._steps.get(as_str(record.get("parentToolUseID")), step_count)
         owners = [self._calls.pop(as_str(block.get("tool_use_id")), None) for block in blocks]
         return next((owner for owner in owners if owner is not None), step_count)
+
+    def had_a_step(self, fields: Json) -> bool:
+        return as_dict(fields).get("type") == "progress"
 
     def _learn(self, record: dict[str, Json], message: dict[str, Json]) -> None:
         self._learn_names(record)
@@ -81,14 +98,14 @@ class _Reader(RunReader):
             self.format,
             as_str(self._seen.get("version")),
             id=self._agent or as_str(self._seen.get("sessionId")),
-            task=self.request,
+            task=self.request or self._title or self._command(),
             model=as_str(self._seen.get("model")),
             agent="claude-code" + (" side agent" if self._agent else ""),
             tokens=sum(counts, start=Tokens()),
             started=self._times[0] if self._times else None,
             duration_s=self._times[1] - self._times[0] if self._times else None,
             links=tuple(f"agent-{agent}.jsonl" for agent in sorted(self._agents)),
-            extra={"cwd": self._seen.get("cwd")} if "cwd" in self._seen else {},
+            extra={key: value for key, value in (("title", self._title), ("cwd", self._seen.get("cwd"))) if value},
             derived=frozenset({"task", "tokens", "duration_s"}),
         )
 
@@ -103,7 +120,19 @@ class _Reader(RunReader):
         """The side agent that this file is for; empty if its records are among those of the main session."""
         return as_str(self._seen.get("agentId"))
 
+    @property
+    def _title(self) -> str:
+        return next((as_str(self._seen[name]) for name in _TITLES if name in self._seen), "")
+
+    def _command(self) -> str:
+        """Return the first command of the program that a user gave, for a session in which nothing else was asked."""
+        said = (as_dict(record.get("message")).get("content") for record in self.probe.lines)
+        return next((found[1] for text in said if isinstance(text, str) and (found := _COMMAND.search(text))), "")
+
     def _learn_names(self, record: dict[str, Json]) -> None:
+        kind = as_str(record.get("type"))
+        if kind in _TITLES:
+            self._seen[kind] = as_str(record.get(_TITLES[kind]))
         if "sessionId" not in self._seen and record.get("sessionId") and record.get("agentId"):
             self._seen["agentId"] = record["agentId"]
         for key in ("sessionId", "version"):
@@ -137,16 +166,28 @@ def _other(index: int, raws: Sequence[Raw], record: dict[str, Json]) -> Step:
         kind = StepKind.CONTEXT if record.get("subtype") == "compact_boundary" else StepKind.SYSTEM
         if as_str(record.get("level")) == "error" or record.get("error"):
             kind, flags = StepKind.ERROR, {"error"}
+    elif kind_name == "attachment":
+        beside = as_dict(record.get("attachment"))
+        if beside.get("type") == "queued_command":
+            said = parts_of_message(beside.get("prompt"))
+            actor, kind, text = Actor.USER, StepKind.MESSAGE, joined(said.texts)
+        elif as_str(beside.get("type")).endswith("_error"):
+            kind, flags = StepKind.ERROR, {"error"}
     elif kind_name not in _TYPES:
         kind, flags = StepKind.UNKNOWN, {"unknown"}
     if record.get("isSidechain"):
         flags.add("side")
     return Step(
         index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=kind_name or "record",
-        text=text or ("" if parts.results else dumped(raws[0].value)), calls=tuple(parts.calls),
+        text=text or ("" if parts.results else dumped(_without_place(record))), calls=tuple(parts.calls),
         results=tuple(parts.results), started=when(record.get("timestamp")), naive=is_naive(record.get("timestamp")),
         flags=frozenset(flags), derived=frozenset({"kind"}), id=as_str(record.get("uuid")),
     )  # fmt: skip
+
+
+def _without_place(record: dict[str, Json]) -> dict[str, Json]:
+    """Return a record of the program's without what stands in every one of them."""
+    return {key: value for key, value in record.items() if key not in _PLACE and key not in _CHAIN}
 
 
 class ClaudeCode(SingleRun):
@@ -156,13 +197,16 @@ class ClaudeCode(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("cwd", "version", "gitBranch", "slug", "userType", "entrypoint", "permissionMode"),
-                 "where and how the program ran, the same in every record"),
+        NotShown((*_PLACE, "permissionMode"), "where and how the program ran, the same in every record"),
         NotShown(("message.usage", "message.stop_reason", "message.content.cache_control",
                   "message.context_management"),
                  "counts and settings of the provider; the tokens are shown"),
         NotShown(("toolUseResult.originalFile", "toolUseResult.file", "toolUseResult.oldTodos"),
                  "files and lists as they were before, and as a result has them with line numbers"),
+        NotShown(("data.message", "data.normalizedMessages", "data.prompt"),
+                 "what a side agent did while its call ran: its own session has it"),
+        NotShown(("data.output", "data.fullOutput"),
+                 "what a command had printed so far: its result has it, or the file that the result names"),
         NotShown(("subtype", "operation", "level"), "what kind of a record of the program's it is"),
     )  # fmt: skip
 

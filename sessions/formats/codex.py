@@ -72,6 +72,8 @@ class _Placing:
             return self._item(kind, payload, count)
         if envelope == "event_msg":
             return self._event(kind, payload, count)
+        if envelope == "state" and payload.keys() == {"record_type"}:
+            return max(self._last, 0)
         if envelope == "compacted" and self._reply is not None and self._empty:
             step, self._reply = self._reply, None
             return step
@@ -193,6 +195,9 @@ class _Reader(RunReader):
         self._learn(envelope, kind, payload, record, step_count)
         return self._placing.place(envelope, kind, payload, step_count)
 
+    def had_a_step(self, fields: Json) -> bool:
+        return "record_type" in as_dict(fields)
+
     def _learn(self, envelope: str, kind: str, payload: dict[str, Json], record: dict[str, Json], count: int) -> None:
         if envelope == "session_meta" and not self._meta:
             self._meta = payload
@@ -245,7 +250,7 @@ class _Reader(RunReader):
             exit_status=self._ended,
             tokens=tokens_of(self._placing.total),
             started=self._times[0] if self._times else when(meta.get("timestamp")),
-            duration_s=self._times[1] - self._times[0] if self._times else None,
+            duration_s=self._times[1] - self._times[0] or None if self._times else None,
             links=tuple(others),
             extra={key: value for key, value in told.items() if value},
             warnings=(f"The beginning is in the session {before}.",) if before else (),

@@ -320,6 +320,16 @@ class FileBlob:
         except OSError as error:
             raise RunFileError(f"{self.path} can't be read: {error.strerror}.") from error
 
+    @property
+    def fate(self) -> str:
+        """What became of the file's name since it was opened: `deleted`, `replaced` by another file, or nothing."""
+        try:
+            return "" if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)) else "replaced"
+        except FileNotFoundError:
+            return "deleted"
+        except OSError:
+            return ""
+
     def __del__(self) -> None:
         descriptor = getattr(self, "_descriptor", None)
         if descriptor is not None:
@@ -335,13 +345,19 @@ class PathBlob:
 
     @property
     def size(self) -> int:
-        """Current size in bytes."""
-        return self.path.stat().st_size
+        """Current size in bytes, 0 if the file is gone."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`."""
-        with self.path.open("rb") as file:
-            return os.pread(file.fileno(), length, offset)
+        try:
+            with self.path.open("rb") as file:
+                return os.pread(file.fileno(), length, offset)
+        except OSError as error:
+            raise RunFileError(f"{self.path} can't be read: {error.strerror}.") from error
 
 
 class BytesBlob:

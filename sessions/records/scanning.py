@@ -456,7 +456,7 @@ def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the lines of a JSONL text as records; empty ones are skipped."""
+    """Yield the lines of a JSONL text as records; empty ones are skipped. One that is no object or list is damaged."""
     held: list[bytes] = []
     begun, offset, size = start, start, blob.size
     while offset < size:
@@ -489,11 +489,16 @@ def _line(blob: Blob, held: list[bytes], rest: bytes, start: int, end: int, last
         return
     text = raw.strip(b" \t\r\0\xef\xbb\xbf")
     if not text:
+        if b"\0" in raw:
+            yield RawRecord(start, end, None, "holds nothing but NUL bytes, as a crash may leave them")
         return
     try:
-        yield RawRecord(start, end, _DECODER.decode(text.decode("latin-1")))
+        fields = _DECODER.decode(text.decode("latin-1"))
     except (ValueError, RecursionError):
         yield RawRecord(start, end, None, "is cut off" if last else "can't be decoded")
+        return
+    plain = "null" if fields is None else "a text" if isinstance(fields, str) else "a number, true or false"
+    yield RawRecord(start, end, fields, "" if isinstance(fields, dict | list) else f"is {plain} and no object")
 
 
 def guarded(

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
+from gistpoint.core.text import shortened, visible_line
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import plain_line
 
@@ -94,7 +95,8 @@ class Pages(Vertical):
 
     def _draw(self) -> None:
         if self.outer_size.width:
-            framed(self, self.tabs(self.outer_size.width - _CORNERS), self._note)
+            room = self.outer_size.width - _CORNERS
+            framed(self, self.tabs(room), shortened(visible_line(self._note), room))
 
     def tabs(self, width: int) -> Content:
         """Return the tabs: with their keys if all fit in `width` cells, else by name.

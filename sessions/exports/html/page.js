@@ -171,13 +171,27 @@
     for (const box of all) box.open = open;
   }
 
+  const texts = [...document.querySelectorAll(".more")], ofTexts = one("#unfold"), ofSteps = one("#fold");
+  const areOpen = () => steps.some((step) => step.open);
+
+  function foldSteps() {
+    const open = !areOpen();
+    for (const step of steps) step.open = open;
+  }
+
+  function sayFolds() {  // what a click will do
+    ofTexts.textContent = texts.length && texts.every((box) => box.open) ? "fold texts" : "unfold texts";
+    ofTexts.disabled = !texts.length;
+    ofSteps.textContent = areOpen() ? "fold steps" : "open steps";
+  }
+
   const keys = {
     j: () => walk(1), ArrowRight: () => walk(1), k: () => walk(-1), ArrowLeft: () => walk(-1),
     x: () => walk(1, isBad), X: () => walk(-1, isBad),
     n: () => walkHits(1), N: () => walkHits(-1),
     "/": () => field.select(),
     o: () => unfold(current()?.querySelectorAll(".more") ?? []),
-    O: () => unfold(document.querySelectorAll(".more")),
+    O: () => unfold(texts),
     "?": () => (one(".keys").open = !one(".keys").open),
     Escape: () => (one(".keys").open = false),
   };
@@ -206,8 +220,8 @@
     const pressed = event.target.closest("button");
     if (pressed?.id === "next") walkHits(1);
     else if (pressed?.id === "before") walkHits(-1);
-    else if (pressed?.id === "unfold") unfold(document.querySelectorAll(".more"));
-    else if (pressed?.id === "fold") unfold(document.querySelectorAll(".step"));
+    else if (pressed === ofTexts) unfold(texts);
+    else if (pressed === ofSteps) foldSteps();
     const link = event.target.closest("a[href^='#step-']");
     if (link) {
       event.preventDefault();
@@ -240,6 +254,12 @@
     }
     choose();
   });
+  let labelled = 0;
+  document.addEventListener("toggle", () => {
+    cancelAnimationFrame(labelled);
+    labelled = requestAnimationFrame(sayFolds);
+  }, true);
+  sayFolds();
   one("#scriptless").disabled = true;
   root.classList.add("js");
   choose();

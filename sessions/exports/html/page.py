@@ -368,7 +368,7 @@ def _head(title: str) -> str:
         '<div class="scripted" role="search"><input type="search" id="find" placeholder="search (/)" '
         'aria-label="search in the run"><button id="before" aria-label="hit before">↑</button>'
         '<button id="next" aria-label="next hit">↓</button><output id="found"></output></div>\n'
-        '<div class="scripted"><button id="unfold">unfold</button><button id="fold">fold steps</button></div>\n'
+        '<div class="scripted"><button id="unfold">unfold texts</button><button id="fold">fold steps</button></div>\n'
         '<fieldset aria-label="colours"><label><input type="radio" name="look" checked> auto</label>'
         '<label><input type="radio" name="look" id="light"> light</label>'
         '<label><input type="radio" name="look" id="dark"> dark</label></fieldset>\n'

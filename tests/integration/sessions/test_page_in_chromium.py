@@ -95,6 +95,16 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         await expect(folded.first).not_to_have_attribute("open", "")
         await page.keyboard.press("o")
         await expect(folded.first).to_have_attribute("open", "")
+        await page.locator("#step-12 > summary").click()  # one is folded already: the button folds the others
+        steps, opened = page.locator(".step"), page.locator(".step[open]")
+        await expect(opened).to_have_count(await steps.count() - 1)
+        for label, count in (("fold steps", 0), ("open steps", await steps.count())):
+            await expect(page.locator("#fold")).to_have_text(label)
+            await page.locator("#fold").click()
+            await expect(opened).to_have_count(count)
+        for label in ("unfold texts", "fold texts", "unfold texts"):
+            await expect(page.locator("#unfold")).to_have_text(label)
+            await page.locator("#unfold").click()
 
         await page.locator("#show-view").uncheck()
         await expect(page.locator(".k-view.step").first).to_be_hidden()

@@ -168,3 +168,19 @@ async def test_what_a_harness_floods_a_run_with_is_hidden_at_first(tmp_path: Pat
         await driver.press("enter")
         await driver.until_on(ReviewScreen)
         await driver.until_read(4)
+
+
+async def test_a_cell_for_many_steps_shows_their_share_of_errors_and_rare_marks(tmp_path: Path) -> None:
+    codes = [int(400 <= number < 500) for number in range(800)]
+    turns = [
+        command("sed -i 's/a/b/' x.py" if n == 100 else f"make {n}", "", returncode=c) for n, c in enumerate(codes)
+    ]
+    async with reviewing(mini_run(tmp_path / "a.traj.json", turns)) as driver:
+        await driver.until_read(0)
+        await driver.until_surveyed()
+        await driver.until(lambda: "█" in driver.text().split("\n")[1])
+        cells = driver.text().split("\n")[1].partition("▏")[2]
+        ruler = driver.review.query_one(Ruler)
+        assert cells[ruler.column_of(102)] == "e"
+        assert {cells[ruler.column_of(step)] for step in (200, 300, 600, 780)} == {"·"}
+        assert {cells[ruler.column_of(step)] for step in (420, 450, 480)} == {"█"}

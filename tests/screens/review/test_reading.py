@@ -212,6 +212,12 @@ async def test_a_run_that_grows_is_followed(run: Path) -> None:
         run.write_text(json.dumps(document, indent=2))
         await driver.until(lambda: driver.review.steps.count == 9)
         await driver.until_read(8)
+        text = run.read_text()
+        run.unlink()
+        await driver.until(lambda: "The file was deleted" in driver.text())
+        assert driver.review.steps.count == 9
+        run.write_text(text.replace("echo more", "echo else"))
+        await driver.until(lambda: "The file was replaced" in driver.text() and "echo else" in driver.text())
 
 
 @pytest.fixture

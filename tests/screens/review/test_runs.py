@@ -184,6 +184,7 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         await driver.press("space", "space", "C")
         compare = await driver.until_on(CompareScreen)
         await driver.until(lambda: compare.rows.count > 0)
+        assert " a · b" in driver.text()
         names = [str(name) for found in compare.rows.comparison.rows for name in found.milestones]
         assert "first edit" in names
         assert "submission 1" in names
@@ -201,6 +202,19 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         await driver.until(lambda: driver.text().count("return sum(values) / len(values)") == 2)
         await driver.press("escape")
         await driver.until_on(RunsScreen)
+
+
+async def test_a_change_that_is_not_known_is_not_called_none(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        mini_run(tmp_path / f"{name}.traj.json", [command("sed -i 's/a/b/' x.py", "")])
+    async with reviewing(tmp_path) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 2)
+        await driver.press("space", "space", "C")
+        compare = await driver.until_on(CompareScreen)
+        await driver.until(lambda: compare.rows.count > 0)
+        await driver.press("d", "end")
+        await driver.until(lambda: driver.text().count("No change is known so far.") == 2)
+        assert driver.text().count("○ not all is known") == 2
 
 
 async def test_an_attempt_opens_by_its_id_or_a_beginning_of_it(tmp_path: Path) -> None:

@@ -132,11 +132,13 @@ def test_a_session_leads_to_those_it_came_from(tmp_path: Path) -> None:
 def test_items_without_an_envelope(tmp_path: Path) -> None:
     document = opened(tmp_path / "old", [
         {"id": "old-1", "timestamp": "2025-06-01T10:00:00.000Z", "instructions": "Be brief.", "git": None},
-        {"record_type": "state"}, said("user", "Hi"), call("c", ["ls"]),
-        {"type": "function_call_output", "call_id": "c", "output": "a.py"}, said("assistant", "One file."),
+        {"record_type": "state"}, said("user", "Hi"), {"record_type": "state"}, call("c", ["ls"]),
+        {"type": "function_call_output", "call_id": "c", "output": "a.py"}, {"record_type": "state"},
+        said("assistant", "One file."),
     ])  # fmt: skip
-    assert (document.header.format, document.header.id) == ("codex", "old-1")
-    assert [step.kind for step in document.steps()][2:] == [StepKind.TASK, StepKind.VIEW, StepKind.MESSAGE]
+    header = document.header
+    assert (header.format, header.id, header.duration_s) == ("codex", "old-1", None)
+    assert [step.kind for step in document.steps()][1:] == [StepKind.TASK, StepKind.VIEW, StepKind.MESSAGE]
 
 
 def test_items_of_exec_are_calls_with_their_results(tmp_path: Path) -> None:

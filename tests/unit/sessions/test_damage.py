@@ -83,6 +83,19 @@ def test_a_half_written_last_line_is_shown_raw(tmp_path: Path) -> None:
     assert "Record 7" in document.warnings[0]
 
 
+def test_lines_without_an_object_are_told_with_their_number(tmp_path: Path) -> None:
+    said = [json.dumps({"role": role, "content": role}) for role in ("user", "assistant")]
+    path = tmp_path / "a"
+    path.write_text("\n".join([said[0], "\0" * 500, "null", '"str"', "7", f"\0\0{said[1]}", ""]))
+    document = open_run(path)
+    document.build()
+    told = [" ".join(warning.split()[:2]) for warning in document.warnings]
+    assert told == [f"Record {number}," for number in (2, 3, 4, 5)]
+    assert "NUL" in document.warnings[0]
+    assert "null" in document.warnings[1]
+    assert document.step(document.step_count - 1).text == "assistant"
+
+
 def test_text_is_not_touched(tmp_path: Path) -> None:
     text = "[tag=value: list[int] \x1b[31m\r\n\x00 \u202e é \ud83d\ude00"
     document = opened(tmp_path / "a", json.dumps([{"role": "user", "content": text}, *messages(2)]).encode())

@@ -177,3 +177,39 @@ def test_a_session_with_a_side_agent_in_it_is_no_side_agent(tmp_path: Path) -> N
     assert (inside.id, inside.agent) == ("s1", "claude-code")
     alone = claude(tmp_path / "agent-ag1.jsonl", reply("m1", said, isSidechain=True, agentId="ag1")).header
     assert (alone.id, alone.agent) == ("ag1", "claude-code side agent")
+
+
+def progress(owner: str, **data: str) -> dict[str, Any]:
+    return {"type": "progress", "parentToolUseID": owner, "toolUseID": f"p-{owner}", "data": data}
+
+
+def test_what_a_call_reports_while_it_runs_joins_its_step(tmp_path: Path) -> None:
+    command = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
+    document = claude(
+        tmp_path / "s.jsonl",
+        {"type": "permission-mode", "permissionMode": "default"},
+        progress("start", type="hook_progress", hookName="SessionStart:startup", command="prepare.sh"),
+        reply("m1", command),
+        progress("t1", type="bash_progress", output="do"),
+        {"type": "user", "uuid": "u", "message": {"role": "user", "content": [result]}},
+        progress("t1", type="hook_progress", hookName="PostToolUse:Bash", command="tidy.sh"),
+        {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "Faster, please"}},
+        {"type": "attachment", "attachment": {"type": "hook_blocking_error", "hookName": "Stop"}},
+    )
+    mode, hook, turn, heard, failed = document.steps()
+    assert {mode.kind, hook.kind} == {StepKind.STATE}
+    assert "prepare.sh" in hook.text
+    assert (len(turn.records), turn.results[0].text) == (4, "done")
+    assert "tidy.sh" in [noted.text for noted in turn.also]
+    assert (heard.actor, heard.text) == (Actor.USER, "Faster, please")
+    assert failed.kind is StepKind.ERROR
+
+
+def test_a_session_without_a_request_has_its_title_or_its_command_as_a_name(tmp_path: Path) -> None:
+    given = {"type": "user", "uuid": "u", "message": {"role": "user", "content": "<command-name>/init</command-name>"}}
+    named = {"type": "ai-title", "aiTitle": "Begin the project"}
+    assert claude(tmp_path / "a.jsonl", given).header.task == "/init"
+    assert claude(tmp_path / "b.jsonl", given, named).header.task == "Begin the project"
+    renamed = claude(tmp_path / "c.jsonl", given, {"type": "custom-title", "customTitle": "Mine"}, named).header
+    assert (renamed.task, renamed.extra["title"]) == ("Mine", "Mine")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -14,7 +13,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 from textual.screen import Screen
 
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import shortened, visible_line
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read_side
 from gistpoint.sessions.runs.document import RunDocument
@@ -23,6 +22,8 @@ from gistpoint.sessions.runs.rendering import row_words
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.loading import known_task, short_task, solver_words, title_known
+from gistpoint.tui.screens.review.pages.diffs import state_note
+from gistpoint.tui.screens.review.places import differences
 from gistpoint.tui.screens.review.settings import ReviewSettings
 from gistpoint.tui.screens.review.step_list import kind_words
 from gistpoint.tui.screens.review.step_view import StepView, compose
@@ -35,10 +36,12 @@ from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
-    from gistpoint.core.diffs import FileDiff
+    from gistpoint.sessions.runs.repository import RepositoryState
 
 
-Diffs = tuple["FileDiff", ...]
+_NAME = 30
+"""Characters of what tells a run from the other; its middle is left out if it has more."""
+_UNCHANGED = "Nothing changed so far."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class _Pair:
 
     row: int
     steps: tuple[Step | None, Step | None]
-    diffs: tuple[Diffs, Diffs]
+    states: tuple[RepositoryState | None, RepositoryState | None]
 
 
 class AlignedList(RecordList):
@@ -94,13 +97,13 @@ class AlignedList(RecordList):
         return "" if step is None else self._said[side][step]
 
 
-def _file(name: str) -> str:
-    return PurePath(name).name
-
-
 def _padded(text: str, width: int, *, centred: bool = False) -> str:
     text = visible_line(text)
     return text.center(width) if centred and cell_len(text) < width else fitted_cells(text, width)
+
+
+def _shows_change(state: RepositoryState | None) -> bool:
+    return state is not None and bool(state.diff)
 
 
 class _Side(Vertical):
@@ -110,7 +113,7 @@ class _Side(Vertical):
         """Lay out all three, of which one is shown."""
         yield StepView(id=f"{self.id}-step")
         yield DiffView(id=f"{self.id}-diff")
-        yield Plain("Nothing changed so far.", id=f"{self.id}-unchanged")
+        yield Plain(_UNCHANGED, id=f"{self.id}-unchanged")
 
 
 class CompareScreen(Screen[None]):
@@ -169,7 +172,8 @@ class CompareScreen(Screen[None]):
     def _show(self, both: _Both) -> None:
         self._both = both
         milestones = len(both.comparison.milestones)
-        self.header_bar.show(words=" · ".join(filter(None, [*map(_file, self._names), both.title])))
+        told = [shortened(part, _NAME) for part in differences(self._names, hidden=self._settings.blind)]
+        self.header_bar.show(words=" · ".join(filter(None, [*told, both.title])))
         note = f"{milestones} milestones; the steps between them are aligned from the top"
         framed(self.rows, "Steps side by side", note)
         self.rows.show(both.comparison, both.words)
@@ -194,7 +198,7 @@ class CompareScreen(Screen[None]):
             )
             job.cancel.check()
             before, after = (
-                () if place is None else side.repository(place).diff
+                None if place is None else side.repository(place)
                 for place, side in zip(places, (comparison.left, comparison.right), strict=True)
             )
             return _Pair(row, (left, right), (before, after))
@@ -218,8 +222,11 @@ class CompareScreen(Screen[None]):
                 view.show(compose(step, hides=self._settings.blind))
             else:
                 view.clear()
-            self.query_one(f"#{name}-diff", DiffView).load_diff(pair.diffs[at])
-        self._changed = (bool(pair.diffs[0]), bool(pair.diffs[1]))
+            state = pair.states[at]
+            self.query_one(f"#{name}-diff", DiffView).load_diff(state.diff if state is not None else ())
+            said = f"No change is known so far.\n\n{state_note(state)}" if state and state.problems else _UNCHANGED
+            self.query_one(f"#{name}-unchanged", Plain).update(said)
+        self._changed = (_shows_change(pair.states[0]), _shows_change(pair.states[1]))
         self._place()
 
     # Keys

@@ -352,6 +352,10 @@ class RunLoader:
         """Read on if the file grew after it was indexed."""
         self._jobs.do(self._grow, key="growth", priority=Rank.PAGE)
 
+    def open_again(self) -> None:
+        """Have the run opened again, as another file has its name now."""
+        self._jobs.do(lambda job: job.post(RunRewritten(self)), key="growth", priority=Rank.PAGE)
+
     # Called by the thread's own jobs
 
     @cached_property

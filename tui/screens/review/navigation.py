@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 from textual.timer import Timer
 
+from gistpoint.sessions.records.archives import FileBlob, SliceBlob
 from gistpoint.tui.screens.review.view import ReviewView
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.tui.screens.review.survey import Survey
 
 WANTED = {
@@ -58,6 +60,13 @@ def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tupl
         if survey.bits[index] & bits:
             return index, True
     return None, True
+
+
+def _fate_of(document: RunDocument) -> str:
+    blob = next(iter(document.blobs), None)
+    while isinstance(blob, SliceBlob):
+        blob = blob.whole
+    return blob.fate if isinstance(blob, FileBlob) else ""
 
 
 class Player:
@@ -122,6 +131,8 @@ class Navigation:
         self.uncounted = False
         """Whether the last step is shown and its number is not known yet."""
         self._to_end = False
+        self._fate = ""
+        """What became of the run's file, as it was told."""
 
     # To a step
 
@@ -248,9 +259,18 @@ class Navigation:
     # Called for the loader's messages
 
     def look_for_growth(self) -> None:
-        """Read on if the run's file grew."""
+        """Read on if the run's file grew; tell once if it was deleted, and read the one that has replaced it."""
         document = self._view.loader.document
-        if document is not None and document.finished and document.changed:
+        if document is None or not document.finished:
+            return
+        fate, told = _fate_of(document), self._fate
+        self._fate = fate
+        if fate == "replaced":
+            self._view.say("The file was replaced by another one, which is read now.")
+            self._view.loader.open_again()
+        elif fate and not told:
+            self._view.say("The file was deleted: nothing new comes. What was read of it can be read on.")
+        elif document.changed:
             self._view.loader.look_for_growth()
 
     def step_shown(self) -> None:

@@ -56,11 +56,11 @@ def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
     return {
         name: f"{part} {words}" if part else words
         for words, names in of_task.items()
-        for name, part in zip(names, _differences(names, hidden=any(runs[name].hides for name in names)), strict=True)
+        for name, part in zip(names, differences(names, hidden=any(runs[name].hides for name in names)), strict=True)
     }
 
 
-def _differences(names: Sequence[str], *, hidden: bool) -> list[str]:
+def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
     """Return what tells names apart, in whole words; nothing for a single one, numbers if names may tell too much."""
     if len(names) < 2:
         return [""]

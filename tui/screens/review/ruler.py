@@ -27,6 +27,10 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 GUTTER = 9
 _WIDEST = 4
 """The most cells of a step."""
+_MANY = 4
+"""Steps of a cell that are many: it shows the share of errors, and above that a mark that few steps have."""
+_FEW = 4
+"""Of so many cells one may show a mark that few steps have."""
 
 
 class Ruler(Widget):
@@ -49,6 +53,7 @@ class Ruler(Widget):
         self.cursor = 0
         self.weights: Sequence[int] = ()
         """The weightiest mark of each step, 0 for none."""
+        self._survey: Survey | None = None
         self.glyphs: Sequence[tuple[str, str]] = ()
         """Glyph and style by weight, from 1."""
         self.series: Sequence[tuple[str, Sequence[float], str]] = ()
@@ -68,7 +73,7 @@ class Ruler(Widget):
     def clear(self) -> None:
         """Show nothing of a run, before another one is shown."""
         self.steps = self.cursor = 0
-        self.weights, self.series, self.hits = (), (), ()
+        self.weights, self.series, self.hits, self._survey = (), (), (), None
         self._redraw()
 
     def show_run(self, steps: int, survey: Survey | None, *, wide: bool, hides: bool) -> None:
@@ -82,7 +87,9 @@ class Ruler(Widget):
             self.series, self.weights, self.glyphs = series if wide else series[:1], survey.weights, LOOKS
             if len(self.series) != rows:
                 self.refresh(layout=True)
-            signs = [Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey)]
+            self._survey = survey
+            rare = survey.rare(self.columns // _FEW) if self._has_many else None
+            signs = [Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey, rare)]
             framed(self, "Course", Content("  ").join(signs))
         self._redraw()
 
@@ -149,7 +156,7 @@ class Ruler(Widget):
         segments = [gutter, Segment("▏", self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                marked = y == 0 and glyph not in " ·"
+                marked = y == 0 and glyph not in f"{BLOCKS}·"  # a height that is reversed reads as another one
                 glyph = glyph if marked or y else "▾"
                 style += " reverse" if marked else " on $block-cursor-background"
             segments.append(Segment(glyph, self.style(style.strip())))
@@ -165,7 +172,27 @@ class Ruler(Widget):
             for first, after in pairwise(starts):
                 yield first, max(first + 1, after)
 
+    @property
+    def _has_many(self) -> bool:
+        """Whether each cell stands for many steps, so that its weightiest mark would hide what tells cells apart."""
+        return self.steps > _MANY * self.columns
+
+    def _dense_cells(self, survey: Survey) -> list[tuple[str, str]]:
+        from gistpoint.sessions.runs.facts import StepMark
+        from gistpoint.tui.screens.review.survey import GLYPHS
+
+        rare = survey.rare(self.columns // _FEW)
+        cells: list[tuple[str, str]] = []
+        for first, after in self._spans():
+            mark = survey.marks_among(first, after, rare)
+            share = sum(survey.errors[first:after]) / (after - first)
+            height = (BLOCKS[math.ceil(share * 8)], GLYPHS[StepMark.ERROR][1]) if share else ("·", "$foreground 60%")
+            cells.append(GLYPHS[mark] if mark is not None else height)
+        return cells
+
     def _mark_cells(self) -> list[tuple[str, str]]:
+        if self._has_many and self._survey is not None:
+            return self._dense_cells(self._survey)
         cells: list[tuple[str, str]] = []
         for column, (first, last) in enumerate(self._spans()):
             weight = max(self.weights[first:last], default=0)
@@ -174,10 +201,14 @@ class Ruler(Widget):
         return cells
 
     def _bars(self, values: Sequence[float], style: str) -> list[tuple[str, str]]:
-        top = max(values, default=0.0)
+        spans = ((values[first:after], after - first) for first, after in self._spans())
+        if self._has_many:
+            cells = [sum(found) / count for found, count in spans]
+        else:
+            cells = [max(found, default=0.0) for found, _ in spans]
+        top = max(cells, default=0.0)
         if not top > 0:
             return []
-        cells = (max(values[first:last], default=0.0) for first, last in self._spans())
         return [(BLOCKS[min(8, math.ceil(value * 8 / top))] if value > 0 else " ", style) for value in cells]
 
     def on_mouse_down(self, event: events.MouseDown) -> None:

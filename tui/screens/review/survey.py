@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from gistpoint.sessions.records.model import Run, Step, StepKind
 from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepClock, StepMark
@@ -71,6 +72,9 @@ class Survey:
         self.bits = array("H")
         self.weights = array("B")
         """The weightiest mark of each step, as `LOOKS` counts them from 1; 0 for none."""
+        self.errors = array("B")
+        """1 for each step with an error."""
+        self._counts: Counter[StepMark] = Counter()
         self.seconds = array("f")
         self.tokens = array("f")
         self.costs = array("f")
@@ -106,6 +110,8 @@ class Survey:
             self.others[step.index] = others
         self.weights.append(max((_WEIGHTS[mark] for mark in marked.marks), default=0))
         self.bits.append(sum(_BITS[mark.value] for mark in marked.marks))
+        self.errors.append(StepMark.ERROR in marked.marks)
+        self._counts.update(marked.marks)
 
     def kind(self, index: int) -> StepKind | None:
         """Return the kind of a step; None if it was not read yet."""
@@ -115,6 +121,18 @@ class Survey:
         """Return the marks of a step, the weightiest first."""
         bits = self.bits[index] if index < len(self) else 0
         return [mark for mark in GLYPHS if bits & _BITS[mark.value]]
+
+    def rare(self, most: int) -> list[StepMark]:
+        """Return the marks that at most so many steps have, the rarest first; errors are counted otherwise."""
+        found = [mark for mark in GLYPHS if 0 < self._counts[mark] <= most and mark is not StepMark.ERROR]
+        return sorted(found, key=lambda mark: self._counts[mark])
+
+    def marks_among(self, first: int, after: int, marks: Iterable[StepMark]) -> StepMark | None:
+        """Return the first of some marks that a step from `first` to before `after` has."""
+        bits = 0
+        for found in set(self.bits[first:after]):
+            bits |= found
+        return next((mark for mark in marks if bits & _BITS[mark.value]), None)
 
     def words(self, index: int) -> list[str]:
         """Return the marks of a step in words."""
@@ -160,8 +178,13 @@ class Survey:
         return [(name, values, style) for name, values, style in rows if max(values, default=0.0) > 0]
 
 
-def legend(survey: Survey) -> list[tuple[str, str, str]]:
-    """Return glyph, style and short name of each mark that the strip shows, the lightest first."""
+def legend(survey: Survey, rare: Collection[StepMark] | None = None) -> list[tuple[str, str, str]]:
+    """Return glyph, style and short name of each mark that the strip shows, the lightest first.
+
+    `rare` are those of a strip whose cells stand for many steps.
+    """
+    if rare is not None:
+        return [("▃", GLYPHS[StepMark.ERROR][1], "share of errors"), *((*GLYPHS[mark], _SHORT[mark]) for mark in rare)]
     shown = set(survey.weights)
     return [(*GLYPHS[mark], _SHORT[mark]) for mark in reversed(GLYPHS) if _WEIGHTS[mark] in shown]
 

@@ -63,8 +63,9 @@ class SoFarPage(_DiffPage):
 
 
 def state_note(state: RepositoryState) -> str:
-    """Return the source of a repository's state, and the last problems, the latest first."""
-    return "  ".join([BADGES[state.badge], *state.problems[:-3:-1]])
+    """Return the source of a repository's state, and the latest problem, with the number of those before it."""
+    more = [f"(+{len(state.problems) - 1} more)"] if len(state.problems) > 1 else []
+    return "  ".join([BADGES[state.badge], *state.problems[-1:], *more])
 
 
 def step_diff(step: Step, before: str | None) -> DiffContent:
