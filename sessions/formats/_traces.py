@@ -76,6 +76,8 @@ class TraceReader(PartsReader):
         self._answered: set[str] = set()
         self._first_reply: int | None = None
         self.totals = Totals()
+        self.whole_cost: float | None = None
+        """What the outermost span says of all within it."""
         self.times: list[float] = []
         self.models: list[str] = []
         self.ending = ""
@@ -149,6 +151,8 @@ class TraceReader(PartsReader):
             self.totals.add(span.tokens, span.cost)
             if span.model and span.model not in self.models:
                 self.models.append(span.model)
+        elif not span.parent:
+            self.whole_cost = span.cost
         if span.error:
             self.ending = "error"
 

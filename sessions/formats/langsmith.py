@@ -49,7 +49,7 @@ class _Reader(TraceReader):
             error=as_text(run.get("error")), text="\n".join(text for text in (_said(given), _said(back)) if text),
             model=as_str(first(metadata, "ls_model_name")
                          or as_dict(extra.get("invocation_params")).get("model") or back.get("model")),
-            cost=as_float(run.get("total_cost")),
+            cost=_dollars(run.get("total_cost")),
         )  # fmt: skip
         if found.kind == "model":
             found.asked, found.replied = _asked(given), _replied(back)
@@ -72,11 +72,21 @@ class _Reader(TraceReader):
             model=self.models[0] if self.models else "",
             exit_status=self.ending,
             tokens=self.totals.tokens,
-            cost=self.totals.cost,
+            cost=self.whole_cost if self.totals.cost is None else self.totals.cost,
             started=self.times[0] if self.times else None,
             duration_s=self.times[1] - self.times[0] if self.times else None,
-            derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),
+            derived=frozenset(
+                {"tokens", "duration_s", "exit_status", *(["cost"] if self.totals.cost is not None else [])}
+            ),
         )
+
+
+def _dollars(value: Json) -> float | None:
+    """Return an amount, which LangSmith writes as the text of a decimal number or as a number."""
+    try:
+        return as_float(float(value) if isinstance(value, str) else value)
+    except ValueError:
+        return None
 
 
 def _runs_in(probe: FileProbe) -> Iterator[RawRecord]:

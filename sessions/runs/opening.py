@@ -14,6 +14,7 @@ from typing import TypeAlias
 from urllib.parse import quote, unquote
 
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.formats.registry import recognise
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import (
@@ -188,16 +189,39 @@ JOURNAL = "journal.jsonl"
 
 
 def split_name(name: str) -> tuple[Path, str]:
-    """Split `PATH#ID`; an existing path has no id. The id stays encoded."""
-    if "#" not in name or _is_there(name):
+    """Split `PATH#ID`; an existing path has no id. The id stays encoded.
+
+    Characters that are printed as signs, such as control characters, may be given as these signs.
+    """
+    if _is_there(name):
         return Path(name), ""
     at = name.find("#")
     while at >= 0:
         if _is_there(name[:at]):
             return Path(name[:at]), name[at + 1 :]
         at = name.find("#", at + 1)
+    for end in (len(name), *(at for at, letter in enumerate(name) if letter == "#")):
+        if not name.isascii() and (path := _as_printed(Path(name[:end]))) is not None:
+            return path, name[end + 1 :]
     path, _, id = name.partition("#")
     return Path(path), id
+
+
+def _as_printed(path: Path) -> Path | None:
+    """Return the only file that is printed as `path`; None if there is none or several."""
+    found = Path(path.anchor)
+    for part in path.parts[bool(path.anchor) :]:
+        if _is_there(str(found / part)):
+            found /= part
+            continue
+        try:
+            named = [item for item in found.iterdir() if visible_line(item.name) == part]
+        except OSError:
+            return None
+        if len(named) != 1:
+            return None
+        found = named[0]
+    return found
 
 
 def _is_there(path: str) -> bool:

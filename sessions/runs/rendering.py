@@ -152,7 +152,7 @@ def moment(seconds: float, *, naive: bool) -> str:
 
 def step_facts(step: Step) -> list[str]:
     """Return the facts about a step other than its texts, a few words each; a tilde marks derived ones."""
-    facts = [step.kind.value, step.actor.value, step.label, step.model]
+    facts = list(dict.fromkeys((step.kind.value, step.actor.value, step.label, step.model)))  # some words repeat
     if step.started is not None:
         stamp = moment(step.started, naive=step.naive)[:19].replace("T", " ")
         facts.append(f"{_tilde(step, 'started')}{stamp}" + (" (no zone)" if step.naive else ""))

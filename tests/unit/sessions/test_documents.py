@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import CancelToken
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import BytesBlob
 from gistpoint.sessions.records.loading import load_record, text_pieces
 from gistpoint.sessions.records.model import ByteRange, CutText, TextScope
-from gistpoint.sessions.runs.opening import join_name, open_run, split_name
+from gistpoint.sessions.runs.opening import join_name, list_runs, open_run, split_name
 from gistpoint.sessions.runs.rendering import show
 from gistpoint.sessions.runs.searching import Query, SearchError, search_bytes, search_document
 from gistpoint.sessions.runs.searching_files import search
@@ -294,3 +295,18 @@ def test_a_record_is_decoded_as_the_standard_library_does(raw: bytes) -> None:
         expected = "can't be decoded"
     value, damage = load_record(BytesBlob(raw), 0, len(raw))
     assert (damage or repr(value)) == expected
+
+
+def test_a_run_is_found_by_the_name_that_is_printed(tmp_path: Path) -> None:
+    path = tmp_path / "red\x1b[31m\udcff" / "a\nb#c.json"
+    path.parent.mkdir()
+    write_run(path, 2)
+    printed = visible_line(str(path))
+    assert not Path(printed).exists()
+    assert split_name(printed) == (path, "")
+    assert split_name(f"{printed}#a%23b") == (path, "a%23b")
+    assert open_run(printed).step(0).text
+    assert [listed.header is not None for listed in list_runs([printed])] == [True]
+    write_run(path.parent / "a␊b#c.json", 2)
+    assert split_name(printed)[0] == path.parent / "a␊b#c.json"
+    assert split_name(str(tmp_path / "röt")) == (tmp_path / "röt", "")

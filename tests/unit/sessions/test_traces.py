@@ -51,6 +51,11 @@ def test_tokens_and_costs_are_those_of_the_models_own_spans(tmp_path: Path) -> N
     assert (headers["langfuse"].tokens, headers["langfuse"].cost) == (Tokens(29, 5), 0.5)
     assert headers["langsmith"].tokens == Tokens(29, 3)
     assert (headers["langfuse"].task, headers["langsmith"].task) == ("fixer", "fixer")
+    assert headers["langsmith"].cost is None
+    whole = langsmith()
+    whole["patch"][-1]["total_cost"] = "0.0021"
+    header = written(tmp_path / "costly", whole).header
+    assert (header.cost, "cost" in header.derived) == (0.0021, False)
 
 
 def test_what_surrounds_the_models_is_told_beside_them(tmp_path: Path) -> None:

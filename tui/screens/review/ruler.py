@@ -156,7 +156,7 @@ class Ruler(Widget):
         segments = [gutter, Segment("▏", self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                marked = y == 0 and glyph not in " ·"
+                marked = y == 0 and glyph not in f"{BLOCKS}·"  # a height that is reversed reads as another one
                 glyph = glyph if marked or y else "▾"
                 style += " reverse" if marked else " on $block-cursor-background"
             segments.append(Segment(glyph, self.style(style.strip())))
