@@ -292,7 +292,7 @@ _KINDS = (
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
     Foreign("Continue's list of its sessions", "Open a session beside it, SESSION-ID.json.",
-            _any(lambda record: {"sessionId", "dateCreated", "workspaceDirectory"} <= record.keys())),
+            _has("sessionId", "dateCreated", "workspaceDirectory")),
     Foreign("conversations that ChatGPT exported", _CONVERT, _has("mapping", "current_node")),
     Foreign("the memory of an agent of smolagents", _CONVERT, _has("step_number", "model_output")),
     Foreign("the saved state of an agent or a team of AutoGen", _CONVERT,

@@ -31,7 +31,7 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         (LANGCHAIN, "messages of LangChain"),
         ({"n_total_trials": 2, "stats": {}}, "the summary of a job of Harbor"),
         (
-            [{"sessionId": "a", "title": "t", "dateCreated": "0", "workspaceDirectory": "/x"}],
+            {"sessionId": "a", "title": "t", "dateCreated": "0", "workspaceDirectory": "/x"},
             "Continue's list of its sessions",
         ),
         ({"mapping": {"a": {"message": None}}, "current_node": "a"}, "conversations that ChatGPT exported"),
