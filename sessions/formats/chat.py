@@ -21,10 +21,10 @@ from gistpoint.sessions.formats.messages import (
 )
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames, RunReader
-from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepTexts
+from gistpoint.sessions.records.model import Actor, Json, NotShown, Run, Step, StepKind, StepTexts
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.scanning import RawRecord, array_records, guarded, lines, object_records
-from gistpoint.sessions.records.values import as_dict, as_list, as_str, first, objects, recoded
+from gistpoint.sessions.records.values import as_dict, as_list, as_str, dumped, first, objects, recoded, when
 
 Shape = Literal["object", "array", "lines", "runs"]
 _ARRAYS = ("messages",)
@@ -32,6 +32,9 @@ _LISTED = "data"
 """The key of the items of a list that OpenAI's API returned."""
 _SYSTEM = ("system", "system_prompt")
 """The system prompt's key in requests to Anthropic's API, and in Cline's files."""
+
+_HERMES = frozenset(("session_id", "platform", "system_prompt", "tools"))
+"""What stands in a session of Hermes before its messages, often more than is read to find the format out."""
 
 
 def _is_message(value: Json) -> bool:
@@ -42,6 +45,11 @@ def _is_message(value: Json) -> bool:
             bool({"content", "tool_calls", "output", "text"} & value.keys()) or "call_id" in value or "summary" in value
         )
     )
+
+
+def _is_head(line: dict[str, Json]) -> bool:
+    """Whether a line tells of the session, as nanobot and Hermes write one before the messages."""
+    return line.get("role") == "session_meta" or line.get("_type") == "metadata"
 
 
 def _messages(value: dict[str, Json]) -> list[Json] | None:
@@ -72,7 +80,10 @@ def shape_of(probe: FileProbe) -> Shape | None:
     messages = _messages(probe.object)
     if messages is not None:
         return "object" if not messages or isinstance(messages[0], dict) else None
-    return "lines" if probe.lines and _is_message(probe.lines[0]) else None
+    if probe.object.keys() >= _HERMES and not probe.is_lines:
+        return "object"
+    said = probe.lines[1:2] if probe.lines and _is_head(probe.lines[0]) else probe.lines[:1]
+    return "lines" if said and _is_message(said[0]) else None
 
 
 class _Reader(RunReader):
@@ -87,6 +98,7 @@ class _Reader(RunReader):
         self._turns = Turns()
         self._totals = Totals()
         self._systems = 0
+        self._model = as_str(probe.lines[0].get("model")) if probe.lines and _is_head(probe.lines[0]) else ""
 
     def records(self) -> Iterator[RawRecord]:
         if self._shape == "object":
@@ -124,14 +136,20 @@ class _Reader(RunReader):
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         if index < self._systems:
             return message_step(index, [replace(raws[0], value={"role": "system", "content": raws[0].value})])
+        head = as_dict(raws[0].value)
+        if _is_head(head):
+            told = {key: value for key, value in head.items() if key != "tools"}
+            return Step(index, Actor.SYSTEM, StepKind.STATE, raws[0].range, tuple(raw.range for raw in raws),
+                        label="session", text=dumped(told), started=when(head.get("timestamp")))  # fmt: skip
         return message_step(index, raws)
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
-        return None if index < self._systems else message_texts(values)
+        apart = index < self._systems or _is_head(as_dict(values[0]))
+        return None if apart else message_texts(values)
 
     def header(self) -> Run:
         if self._shape in ("array", "lines"):
-            return self._with_totals(Run(self.format, self._shape))
+            return self._with_totals(Run(self.format, self._shape, model=self._model))
         return self._with_totals(row_header(self.format, self._shape, {key: self.fact(key) for key in HEADER}))
 
     def _with_totals(self, run: Run) -> Run:
@@ -147,6 +165,7 @@ class Chat(Format):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(("tools", "functions", "tool_definitions", "tool_choice"), "what the model could call", of_run=True),
+        NotShown(("tools",), "what the model could call"),
         NotShown(("content.cache_control", "modelInfo", "metrics", "usage", "stop_reason"),
                  "counts and settings of the provider; the model and the tokens are shown"),
         NotShown(("status",), "whether an item is complete; one that failed is an error"),

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gistpoint.sessions.formats.calls import edits_of, kind_of, kind_of_command
-from gistpoint.sessions.formats.messages import Totals, message_step, parts_of_message
+from gistpoint.sessions.formats.messages import Parts, Totals, message_step, parts_of_message
 from gistpoint.sessions.records.format import Raw, unknown_step
-from gistpoint.sessions.records.model import Actor, Json, Result, RunCall, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import Actor, Json, Noted, Result, RunCall, Step, StepKind, Tokens
 from gistpoint.sessions.records.scanning import RawRecord
 from gistpoint.sessions.records.values import (
     as_dict,
@@ -178,8 +178,17 @@ def _turn(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> Ste
         cost=as_float(_usage(model).get("total_cost")),
         model=as_str(first(output, "model") or model.get("model")),
         edits=edits_of(calls), flags=frozenset({"error"} if failed else ()), derived=frozenset({"kind"}),
-        id=as_str(events[0].get("uuid")),
+        id=as_str(events[0].get("uuid")), also=_said_first(model, parts),
     )  # fmt: skip
+
+
+def _said_first(model: dict[str, Json], shown: Parts) -> tuple[Noted, ...]:
+    """Return what the provider's reply says if a solver has put something else in its place, such as an answer."""
+    response = as_dict(as_dict(model.get("call")).get("response"))
+    messages = [as_dict(choice.get("message")) for choice in objects(response.get("choices"))] or [response]
+    texts = joined(text for message in messages for text in parts_of_message(message.get("content")).texts)
+    known = joined([*shown.texts, *shown.thought])
+    return (Noted("call.response", texts),) if texts.strip() and texts.strip() not in known else ()
 
 
 def answer(message: dict[str, Json]) -> Result:

@@ -215,7 +215,9 @@ class _Sample(RunReader):
         if isinstance(value, list):
             return [self._resolved(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            left = ("input", "call", "tools", "config") if value.get("event") == "model" else ()
+            left = (
+                ("input", "tools", "config", "request") if value.get("event") == "model" or "request" in value else ()
+            )
             return {key: item if key in left else self._resolved(item, depth + 1) for key, item in value.items()}
         return value
 

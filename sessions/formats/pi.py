@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.calls import call_of_function, edits_of, kind_of, shell_call
 from gistpoint.sessions.formats.messages import Totals, thought_text
 from gistpoint.sessions.records.format import Raw, RunReader, SingleRun, unknown_step
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
 from gistpoint.sessions.records.probe import FileProbe
-from gistpoint.sessions.records.requests import headline
+from gistpoint.sessions.records.requests import request_in
 from gistpoint.sessions.records.values import (
     as_bool,
     as_dict,
@@ -78,7 +78,7 @@ class _Reader(RunReader):
             self.format,
             as_str(opening.get("version")),
             id=as_str(opening.get("id")),
-            task=as_str(opening.get("name")) or headline(self._asked()),
+            task=as_str(opening.get("name")) or request_in(self._asked()),
             model=as_str(first(opening, "model", "modelId")),
             agent="pi",
             exit_status=self._end,
@@ -91,10 +91,10 @@ class _Reader(RunReader):
             derived=frozenset({"tokens", "cost", "duration_s", "exit_status"}),
         )
 
-    def _asked(self) -> str:
-        """Return the first question, if it is near the beginning of the file."""
-        messages = [as_dict(line.get("message")) for line in self.probe.lines]
-        return next((as_text(item.get("content")) for item in messages if item.get("role") == "user"), "")
+    def _asked(self) -> Iterator[str]:
+        """Yield what was asked near the beginning of the file."""
+        messages = (as_dict(line.get("message")) for line in self.probe.lines)
+        return (as_text(item.get("content")) for item in messages if item.get("role") == "user")
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         entries = [as_dict(raw.value) for raw in raws]

@@ -54,6 +54,8 @@ class _Reader(RunReader):
             step = next((owner for owner in owners if owner is not None), step_count)
         elif record.get("type") == "assistant" and identity:  # a reply is written again as it goes on
             step = self._replies.setdefault(identity, step_count)
+        elif record.get("subtype") == "ui_telemetry" and not _failure(record):
+            step = self._steps.get(as_str(record.get("parentUuid")), step_count)
         else:
             step = step_count
         self._calls.update({_id(part, "functionCall"): step for part in parts if "functionCall" in part})
@@ -61,6 +63,10 @@ class _Reader(RunReader):
             self._steps[identity] = step
             self._parents[identity] = as_str(record.get("parentUuid"))
         return step
+
+    def had_a_step(self, fields: Json) -> bool:
+        record = as_dict(fields)
+        return record.get("subtype") == "ui_telemetry" and not _failure(record)
 
     def _take_back(self, target: str) -> None:
         """Mark every step that does not lead to `target`."""
@@ -113,6 +119,13 @@ class _Reader(RunReader):
 
 def _id(part: dict[str, Json], key: str) -> str:
     return as_str(as_dict(part.get(key)).get("id"))
+
+
+def _failure(record: dict[str, Json]) -> str:
+    """Return the message of a call of the API that failed; empty if the record tells of none."""
+    event = as_dict(as_dict(record.get("systemPayload")).get("uiEvent"))
+    failed = as_str(event.get("event.name")).endswith(".api_error")
+    return (as_text(event.get("error_message")) or "error") if failed else ""
 
 
 def _parts_of(record: dict[str, Json]) -> Parts:
@@ -175,12 +188,15 @@ def _other_step(index: int, raws: Sequence[Raw], record: dict[str, Json], *, tak
     if name == "user":
         kind = StepKind.NOTE if subtype == "notification" else StepKind.TASK if index < 3 else StepKind.MESSAGE
         actor = Actor.SYSTEM if subtype == "notification" else Actor.USER
+    elif _failure(record):
+        kind, text = StepKind.ERROR, _failure(record)
     elif name not in _TYPES:
         return unknown_step(index, raws, name or "record", dumped(raws[0].value))
     return Step(
         index, actor, kind, raws[0].range, tuple(raw.range for raw in raws), label=_label(record),
         text=text, calls=tuple(parts.calls), results=tuple(parts.results), started=when(record.get("timestamp")),
-        naive=is_naive(record.get("timestamp")), flags=frozenset({"taken back"} if taken_back else ()),
+        naive=is_naive(record.get("timestamp")),
+        flags=frozenset(({"taken back"} if taken_back else set()) | ({"error"} if kind is StepKind.ERROR else set())),
         derived=frozenset({"kind"}), id=as_str(first(record, "uuid")),
         state={"title": as_text(as_dict(payload)["customTitle"])} if as_dict(payload).get("customTitle") else {},
     )  # fmt: skip

@@ -290,6 +290,8 @@ _KINDS = (
             _is_database(b"session", b"message", b"part", b"CREATE TABLE")),
     Foreign("a session of Kimi", _CONVERT,
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
+    Foreign("what OpenClaw traced of a session's runs", "Open the session beside it, SESSION-ID.jsonl.",
+            _any(lambda record: record.get("traceSchema") == "openclaw-trajectory")),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
     Foreign("Continue's list of its sessions", "Open a session beside it, SESSION-ID.json.",
             _has("sessionId", "dateCreated", "workspaceDirectory")),

@@ -132,6 +132,23 @@ def test_a_session_of_qwen_marks_the_branch_that_was_left(tmp_path: Path) -> Non
     assert (turn.tokens, document.header.model) == (Tokens(12, 4, None, 1), "qwen-x")
 
 
+def test_what_qwen_counts_joins_what_it_counted_and_a_failed_call_of_the_api_is_an_error(tmp_path: Path) -> None:
+    def counted(name: str, parent: str, event: str, **more: str) -> dict[str, Any]:
+        event_of = {"event.name": f"qwen-code.{event}", **more}
+        return {"uuid": name, "parentUuid": parent, "sessionId": "qs-1", "type": "system", "subtype": "ui_telemetry",
+                "systemPayload": {"uiEvent": event_of}}  # fmt: skip
+
+    records = qwen_session()
+    plain = opened(tmp_path / "plain", records)
+    told = [counted("t1", "aaaaa", "tool_call", decision="auto_accept"), counted("t2", "t1", "api_response"),
+            counted("t3", "t2", "api_error", error_message="429 too many")]  # fmt: skip
+    document = opened(tmp_path / "session", [*records, *told])
+    *same, failed = document.steps()
+    assert [step.text for step in same] == [step.text for step in plain.steps()]
+    assert len(same[-1].records) == 5
+    assert (failed.kind, failed.text, "error" in failed.flags) == (StepKind.ERROR, "429 too many", True)
+
+
 def test_parts_of_every_kind_have_a_text() -> None:
     parts = google_parts([
         {"executableCode": {"language": "PYTHON", "code": "print(1)"}}, {"fileData": {"fileUri": "gs://a/b.pdf"}},

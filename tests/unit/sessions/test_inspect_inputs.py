@@ -114,6 +114,22 @@ def test_search_finds_what_a_user_said_between_the_turns(tmp_path: Path) -> None
     assert main(["search", "submission was incorrect", str(tmp_path / "a.eval")]) == 0
 
 
+def test_what_a_solver_put_an_answer_in_the_place_of_is_also_recorded(tmp_path: Path) -> None:
+    event = model([said("user", "Which?")], said("assistant", "42"), 1)
+    event["call"] = {"request": {"messages": [said("user", "Which?")]}, "response": {
+        "choices": [{"message": said("assistant", "attachment://abc0")}]}}  # fmt: skip
+    again = {**model([], said("assistant", "Because"), 2), "call": {"response": {"content": [
+        {"type": "text", "text": "Because"}]}}}  # fmt: skip
+    document = log(tmp_path / "a.json", {
+        "id": 1, "epoch": 1, "input": "Which?", "events": [event, again], "messages": [],
+        "attachments": {"abc0": "I think it is 42."}, "scores": {},
+    })  # fmt: skip
+    first, second = [step for step in document.steps() if step.actor is Actor.AGENT]
+    assert (first.text, [(one.path, one.text) for one in first.also]) == (
+        "42", [("call.response", "I think it is 42.")])  # fmt: skip
+    assert not second.also
+
+
 def test_time_and_tokens_come_from_the_events_if_the_sample_has_none(tmp_path: Path) -> None:
     messages, events = conversation()
     run = log(tmp_path / "a", {"messages": messages, "events": events}).header

@@ -179,6 +179,30 @@ def test_a_session_with_a_side_agent_in_it_is_no_side_agent(tmp_path: Path) -> N
     assert (alone.id, alone.agent) == ("ag1", "claude-code side agent")
 
 
+def test_messages_after_a_line_about_the_session_are_read(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Fix it", "timestamp": "2026-04-29T08:23:32"},
+            {"role": "assistant", "content": "Done", "timestamp": "2026-04-29T08:23:40"}]  # fmt: skip
+    heads = [{"role": "session_meta", "tools": [{"name": "bash"}], "model": "model-x", "platform": "cli"},
+             {"_type": "metadata", "key": "cli:direct", "created_at": "2026-04-29T08:23:32"}]  # fmt: skip
+    for number, head in enumerate(heads):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in (head, *said)), encoding="utf-8")
+        document = open_run(path)
+        document.build()
+        about, asked, reply = document.steps()
+        assert (about.kind, asked.text, reply.text) == (StepKind.STATE, "Fix it", "Done")
+        assert document.header.model == head.get("model", "")
+
+
+def test_messages_behind_long_declarations_of_tools_are_found(tmp_path: Path) -> None:
+    tools = [{"name": "bash", "description": "x" * 200_000}]
+    session = {"session_id": "s1", "model": "model-x", "platform": "cli", "system_prompt": "Be brief.", "tools": tools,
+               "messages": [{"role": "user", "content": "Fix it"}]}  # fmt: skip
+    document = opened(tmp_path / "session.json", session)
+    assert [step.text for step in document.steps()] == ["Be brief.", "Fix it"]
+    assert document.header.model == "model-x"
+
+
 def progress(owner: str, **data: str) -> dict[str, Any]:
     return {"type": "progress", "parentToolUseID": owner, "toolUseID": f"p-{owner}", "data": data}
 
