@@ -19,14 +19,16 @@ _NAMES: dict[StepKind, tuple[str, ...]] = {
         "grep", "glob", "search", "search_dir", "search_file", "find_file", "websearch", "webfetch", "web_search",
         "fetch", "file_search", "grep_search", "semantic_search", "codebase_search", "search_files", "find",
         "list_code_definition_names", "copilot_findtextinfiles", "copilot_findfiles", "copilot_searchcodebase",
-        "copilot_fetchwebpage", "fetch_webpage", "web_fetch", "google_web_search", "search_file_content", "tool_search",
+        "file_glob_search", "copilot_fetchwebpage", "fetch_webpage", "web_fetch", "google_web_search",
+        "search_file_content", "tool_search",
     ),
     StepKind.EDIT: (
         "edit", "write", "multiedit", "create", "insert", "append", "notebookedit", "apply_patch", "rewrite",
         "str_replace", "undo_edit", "create_file", "write_file", "write_to_file", "replace_in_file", "apply_diff",
         "insert_content", "search_and_replace", "search_replace", "replace_string_in_file", "insert_edit_into_file",
         "multi_replace_string_in_file", "editor", "patch", "copilot_createfile", "copilot_replacestring",
-        "copilot_insertedit", "copilot_applypatch", "replace", "file_change",
+        "copilot_insertedit", "copilot_applypatch", "replace", "file_change", "create_new_file", "multi_edit",
+        "edit_existing_file", "single_find_and_replace",
     ),
     StepKind.SUBMIT: ("submit", "finish", "submit_review", "attempt_completion", "exit_forfeit"),
     StepKind.DELEGATE: ("task", "agent", "delegate", "spawn_agent"),
@@ -38,7 +40,7 @@ _SHELLS = frozenset(
     ("bash", "shell", "sh", "terminal", "execute_bash", "bash_command", "run", "run_command", "exec_command",
      "local_shell", "swe_agent_action", "cmd_run", "execute", "run_ipython", "run_in_terminal", "run_terminal_cmd",
      "execute_command", "run_commands", "run_shell_command", "shell_command",
-     "command_execution", "code_interpreter")
+     "run_terminal_command", "command_execution", "code_interpreter")
 )  # fmt: skip
 _TEST = re.compile(
     r"\b(pytest|py\.test|tox|nox|unittest|runtests\.py|bin/test|npm (run )?test|go test|cargo test|ctest)\b"
@@ -61,6 +63,7 @@ _SEARCH = re.compile(r"^\s*(e?grep|rg|ag|find|fd|git grep|search_dir|search_file
 _VIEW = re.compile(
     r"^\s*(cat|head|tail|less|more|nl|ls|tree|open|goto|scroll_\w+|sed\s+-n|git (show|diff|log|status)|pwd|wc)\b"
 )
+_PATHS = ("path", "file_path", "filePath", "filepath")
 _PATCH = "*** Begin Patch"
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.M)
 _WORD = re.compile(r"""(?:[^\s'"\\]++|'[^']*+'|"(?:[^"\\]++|\\.)*+"|\\.)++""", re.S)
@@ -145,7 +148,7 @@ def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
         if _PATCH in patch:
             found += _patched(patch)
             continue
-        path = as_str(arguments.get("path") or arguments.get("file_path") or arguments.get("filePath"))
+        path = as_str(next((arguments[key] for key in _PATHS if arguments.get(key)), ""))
         if not path or _kind(call) is not StepKind.EDIT:
             continue
         for change in objects(arguments.get("edits")):
@@ -161,7 +164,8 @@ def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
         if isinstance(change.get(old), str):
             return FileEdit(path, as_str(change[old]), as_str(change.get(new)))
     whole = next(
-        (change[key] for key in ("file_text", "content", "func_code") if isinstance(change.get(key), str)), None
+        (change[key] for key in ("file_text", "content", "contents", "func_code") if isinstance(change.get(key), str)),
+        None,
     )
     return FileEdit(path, None, None if whole is None or "func_name" in change else as_str(whole))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats._parts import PartsReader
 from gistpoint.sessions.formats.calls import kind_of, shell_call
-from gistpoint.sessions.records.archives import Blob, RunFileError
+from gistpoint.sessions.records.archives import Blob, FileBlob, RunFileError
 from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunNames
 from gistpoint.sessions.records.loading import load_record
 from gistpoint.sessions.records.model import Actor, Json, NotShown, Result, Run, Step, StepKind, Tokens
@@ -32,20 +32,21 @@ from gistpoint.sessions.records.values import (
 
 LONGEST_TEXT = 1 << 20
 """Bytes of a log that are shown."""
+_SETTINGS = "run_metadata.json"
 _QUIET = frozenset({"", "unset", "none"})
 
 
 class _Reader(PartsReader):
     format = "terminal-bench"
 
-    def __init__(self, probe: FileProbe, id: str = "") -> None:
+    def __init__(self, probe: FileProbe, id: str = "", settings: dict[str, Json] | None = None) -> None:
         super().__init__(probe)
         self._id = id
         self.blobs = [probe.blob, *probe.parts[1:]]
         self._trial = as_dict(load_record(probe.blob, probe.start, probe.blob.size)[0])
-        self._run: dict[str, Json] = {}
+        self._run = settings or {}
         for blob in self.blobs[1:]:
-            if blob.name == "run_metadata.json":
+            if blob.name == _SETTINGS:
                 self._run = as_dict(load_record(blob, 0, blob.size)[0])
 
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
@@ -62,7 +63,7 @@ class _Reader(PartsReader):
         later: list[RawRecord] = []
         for member, part in enumerate(self.blobs[1:], 1):
             record = RawRecord(0, part.size, {"part": _part(part.name), "file": part.name}, "", member)
-            if not part.size or part.name == "run_metadata.json":
+            if not part.size or part.name == _SETTINGS:
                 continue
             if _part(part.name) == "tests":
                 later.append(record)
@@ -196,8 +197,9 @@ class TerminalBench(Format):
         if not _first_of(probe):
             yield RunEntry("", _Reader(probe).header())
             return
+        settings = _settings(probe)
         for id, part in _trials(probe):
-            yield RunEntry(id, _Reader(part, id).header())
+            yield RunEntry(id, _Reader(part, id, settings).header())
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trial by its name, or the only one."""
@@ -205,8 +207,17 @@ class TerminalBench(Format):
             return _Reader(probe)
         for known, part in _trials(probe):
             if known == id or not id:
-                return _Reader(part, known)
+                return _Reader(part, known, _settings(probe))
         raise RunFileError(f"{probe.name or 'The file'} has no run #{id}.")
+
+
+def _settings(probe: FileProbe) -> dict[str, Json]:
+    """Return what stands beside the results of a run: its agent and its model."""
+    path = probe.blob.path.with_name(_SETTINGS) if isinstance(probe.blob, FileBlob) else None
+    if path is None or not path.is_file():
+        return {}
+    blob = FileBlob(path)
+    return as_dict(load_record(blob, 0, blob.size)[0])
 
 
 def _first_of(probe: FileProbe) -> dict[str, Json]:

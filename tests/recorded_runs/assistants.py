@@ -326,6 +326,7 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("l-copilot", False, chats, "copilot-chat", 6, 6),
         ("l-copilot-events", True, copilot_events(), "copilot-cli", 13, 5),
         ("l-opencode", False, opencode(), "opencode", 3, 3),
+        ("l-continue", False, continue_session(), "continue", 7, 5),
         ("l-aider", False, AIDER, "aider",
          {"2024-08-21 15:16:42": 10, "2024-08-22 08:00:00": 5}, {"2024-08-21 15:16:42": 7, "2024-08-22 08:00:00": 4}),
         ("l-specstory", False, SPECSTORY, "chat-markdown", 4, 4),
@@ -376,6 +377,37 @@ I can't.
 #### explain  \n> Tokens: 100 sent, 5 received.  \n
 It is one.
 """
+
+
+def continue_session() -> dict[str, Any]:
+    """A session of Continue: calls with results of both kinds, a refused one, a thought, and attached context."""
+
+    def call(identity: str, name: str, **arguments: Any) -> dict[str, Any]:
+        return {"id": identity, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+    def state(call: dict[str, Any], status: str, **more: Any) -> dict[str, Any]:
+        tool = {"displayTitle": "Run Terminal Command", "function": {"description": "Run a command in the folder."}}
+        return {"toolCallId": call["id"], "toolCall": call, "status": status, "tool": tool, **more}
+
+    def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"message": {"role": role, "content": content, **more}, "contextItems": []}
+
+    usage = {"prompt_tokens": 40, "completion_tokens": 5, "total_tokens": 45, "model": "model-x", "cost_cents": 25}
+    edit = call("c1", "create_new_file", filepath="a.py", contents="mean = 2\n")
+    run, refused = call("c2", "run_terminal_command", command="pytest"), call("c3", "read_file", filepath="b.py")
+    attached = {"name": "a.py", "description": "src/a.py", "content": "def mean(): what was attached"}
+    asked = {**said("user", [{"type": "text", "text": "Fix the mean"}]), "contextItems": [attached],
+             "editorState": {"type": "doc", "content": [{"type": "text", "text": "Fix the mean"}]}}  # fmt: skip
+    done = state(edit, "done", output=[{"name": "Tool Result", "description": "told", "content": "written"}])
+    log = {"modelTitle": "Model X", "prompt": "<user> Fix the mean", "completion": "<assistant> I write it"}
+    reply = {**said("assistant", "I write it", toolCalls=[edit], usage=usage), "toolCallStates": [done],
+             "promptLogs": [log]}  # fmt: skip
+    both = {**said("assistant", "", toolCalls=[run, refused], usage=usage),
+            "toolCallStates": [state(run, "errored"), state(refused, "canceled")]}  # fmt: skip
+    return {"history": [asked, reply, said("thinking", "two places"), both,
+                        said("tool", "1 failed", toolCallId="c2"), said("user", "Thanks"), said("assistant", "Gladly")],
+            "title": "Mean of nothing", "sessionId": "9b1d", "workspaceDirectory": "/r", "mode": "agent",
+            "usage": {"totalCost": 0.5, "promptTokens": 80, "completionTokens": 10}}  # fmt: skip
 
 
 def opencode_storage(folder: Path) -> Path:

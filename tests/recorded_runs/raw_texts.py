@@ -147,6 +147,9 @@ LAYOUTS = {
     "copilot-cli": Layout(("data.content", "data.toolRequests.arguments", "data.arguments", "data.result.content",
                            "data.reasoningText", "data.message")),
     "cursor": Layout(("message.content", "tool_call"), repeated=("message.content", "tool_call")),
+    "continue": Layout(
+        ("message.content", "message.toolCalls.function.arguments", "toolCallStates.output.content"), ("history",)
+    ),
     "dataset-rows": Layout(
         ("content", "text", "system_prompt", "value", "thought", "action", "observation",
          "tool_calls.function.arguments"),

@@ -193,6 +193,14 @@ def opencode(run: Any) -> Count:
     return Count(len(replies), len(calls), len(_of(calls, status="completed")) + len(_of(calls, status="error")))
 
 
+def continue_dev(run: Any) -> Count:
+    messages = [item["message"] for item in run["history"]]
+    calls = [call["id"] for message in messages for call in message.get("toolCalls") or []]
+    ended = {state["toolCallId"] for item in run["history"] for state in item.get("toolCallStates") or []
+             if state["status"] in ("done", "errored", "canceled")}  # fmt: skip
+    return Count(len(_of(messages, role="assistant")), len(calls), len(ended))
+
+
 def dataset_rows(run: Any) -> Count:
     if "trajectory_steps" in run:
         steps = len(run["trajectory_steps"])
@@ -456,6 +464,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "codex": _each(codex),
     "codex-exec": _each(codex_exec),
     "cline": _each(cline),
+    "continue": _each(continue_dev),
     "copilot-chat": _each(copilot_chat),
     "copilot-cli": _each(copilot_cli),
     "cursor": _each(cursor),

@@ -30,7 +30,10 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         (VERCEL_RESULT, "a result of the Vercel AI SDK"),
         (LANGCHAIN, "messages of LangChain"),
         ({"n_total_trials": 2, "stats": {}}, "the summary of a job of Harbor"),
-        ({"sessionId": "a", "workspaceDirectory": "/x", "history": [{"message": SAID}]}, "a session of Continue"),
+        (
+            {"sessionId": "a", "title": "t", "dateCreated": "0", "workspaceDirectory": "/x"},
+            "Continue's list of its sessions",
+        ),
         ({"mapping": {"a": {"message": None}}, "current_node": "a"}, "conversations that ChatGPT exported"),
         ({"step_number": 1, "model_output": "x", "tool_calls": []}, "the memory of an agent of smolagents"),
         ({"type": "TeamState", "agent_states": {}}, "the saved state of an agent or a team of AutoGen"),

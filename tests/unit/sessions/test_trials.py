@@ -42,6 +42,8 @@ def test_a_trial_of_terminal_bench_has_what_its_agent_did(tmp_path: Path) -> Non
     assert score.text.endswith("test_found: failed\n1 failed")
     assert (run.header.model, run.header.agent, run.header.verdict) == ("model-x", "terminus-2", "unsolved")
     assert read_whole(trial / "results.json").step_count == run.step_count
+    whole = read_whole(tmp_path / "run" / "results.json", "two.1-of-1").header
+    assert (whole.model, whole.agent) == ("model-x", "terminus-2")
 
 
 def test_a_trial_of_harbor_is_the_agents_transcript_with_the_outcome(tmp_path: Path) -> None:
