@@ -201,8 +201,8 @@ def split_name(name: str) -> tuple[Path, str]:
             return Path(name[:at]), name[at + 1 :]
         at = name.find("#", at + 1)
     for end in (len(name), *(at for at, letter in enumerate(name) if letter == "#")):
-        if not name.isascii() and (path := _as_printed(Path(name[:end]))) is not None:
-            return path, name[end + 1 :]
+        if not name.isascii() and (printed := _as_printed(Path(name[:end]))) is not None:
+            return printed, name[end + 1 :]
     path, _, id = name.partition("#")
     return Path(path), id
 

@@ -39,16 +39,18 @@ def names_images(step: Step) -> bool:
 
 def images_in(records: bytes) -> Iterator[Image]:
     """Yield the images in the raw records of a step, as JSON has them."""
+    return filter(None, images_or_gaps(records))
+
+
+def images_or_gaps(records: bytes) -> Iterator[Image | None]:
+    """Yield what begins as an image does, None in place of one that is too large or none after all."""
     for found in _ENCODED.finditer(records):
         encoded = found[1].replace(b"\\/", b"/")
-        if len(encoded) > LARGEST * 4 // 3 + 4:
-            continue
         try:
-            data = base64.b64decode(encoded, validate=True)
+            data = b"" if len(encoded) > LARGEST * 4 // 3 + 4 else base64.b64decode(encoded, validate=True)
         except binascii.Error:
-            continue
-        if kind := _kind(data):
-            yield Image(kind, data)
+            data = b""
+        yield Image(kind, data) if (kind := _kind(data)) else None
 
 
 def _kind(data: bytes) -> str:

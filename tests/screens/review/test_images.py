@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from screens.review.reviewing import reviewing
-from textual.widgets._toast import Toast
 
 DOT = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
 
@@ -19,7 +18,10 @@ async def test_enter_on_an_image_opens_it_or_tells_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_viewer: bool
 ) -> None:
     shot = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DOT}"}}
-    says = [{"type": "text", "text": "Look:"}, shot]
+    large = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(2_100_000)).decode()
+    too_large = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{large}"}}
+    linked = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    says = [{"type": "text", "text": "Look:"}, linked, too_large, shot]
     run = tmp_path / "a.json"
     call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
     told = [{"role": "user", "content": says}, {"role": "assistant", "content": "I", "tool_calls": [call]}]
@@ -40,16 +42,19 @@ async def test_enter_on_an_image_opens_it_or_tells_its_file(
         await driver.until_read(0)
         await driver.until(lambda: re.search(r"ls +\?", driver.text()))  # the sign of a call without a result
         page = driver.review.step_page
-        ((line, _),) = page.places.items()
+        first, line = page.places
         await driver.press("tab")
         await driver.until(lambda: page.has_focus)
+        page.go_to(first + page.first_line)
+        await driver.press("enter")
+        await driver.until(lambda: "larger than 2 MB" in driver.text())
         page.go_to(line + page.first_line)
         await driver.press("enter")
-        await driver.until(lambda: driver.app.screen.query(Toast))
-        (file,) = tmp_path.glob("gistpoint-*/step-1-image-1.png")
+        await driver.until(lambda: list(tmp_path.glob("gistpoint-*/step-1-image-2.png")))
+        (file,) = tmp_path.glob("gistpoint-*/step-1-image-2.png")
         assert file.read_bytes() == base64.b64decode(DOT)
         if has_viewer:
             await driver.until((tmp_path / "opened").exists)
             assert (tmp_path / "opened").read_text() == f"{file}\n"
         else:
-            assert "There is no viewer here" in driver.text()
+            await driver.until(lambda: "There is no viewer here" in driver.text())

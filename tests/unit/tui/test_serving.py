@@ -58,10 +58,11 @@ def test_a_file_of_links_is_read_whole_or_refused(tmp_path: Path, text: str) -> 
 
 def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
     given = {"PATH": "/bin", "GISTPOINT_HOME": "/g", "OPENAI_API_KEY": "k", "EDITOR": "vi", "PYTHONPATH": "/evil"}
+    given |= {"PGHOST": "db.example", "PGPASSWORD": "k"}
     environment = environment_of_session(given, 10**9, 48)
     assert (environment["COLUMNS"], environment["ROWS"]) == ("500", "48")
-    assert {"PATH", "GISTPOINT_HOME"} < environment.keys()
-    assert not {"OPENAI_API_KEY", "EDITOR", "PYTHONPATH"} & environment.keys()
+    assert {"PATH", "GISTPOINT_HOME", "PGHOST"} < environment.keys()
+    assert not {"OPENAI_API_KEY", "PGPASSWORD", "EDITOR", "PYTHONPATH"} & environment.keys()
     assert (cells("80"), cells(-3), cells(None)) == (80, 20, 80)
 
 

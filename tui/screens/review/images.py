@@ -9,21 +9,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gistpoint.core.text import plural
-from gistpoint.sessions.exports.html.images import READ, images_in
+from gistpoint.sessions.exports.html.images import READ, images_or_gaps
 from gistpoint.sessions.runs.document import RunDocument
 
 
-def opened_image(document: RunDocument, step: int, number: int) -> str:
-    """Open the image `number` of a step (both from 0), and return in words what became of it.
+def opened_image(document: RunDocument, step: int, number: int, count: int) -> str:
+    """Open the image `number` of `count` of a step (both from 0), and return in words what became of it.
 
-    It is written to a file that only this user can read, and that is left to the viewer.
+    Records may hold an image twice that the step shows once. The image is written to a file that only this user can
+    read, and that is left to the viewer.
     """
-    images = list(images_in(document.raw(step, READ)))
-    if number >= len(images):
-        held = plural(len(images), "image") if images else "no image"
-        return f"Step {step + 1} holds {held} that can be shown: this one is only named, too large, or of another kind."
-    image = images[number]
+    images = list(images_or_gaps(document.raw(step, READ)))
+    if len(images) > count:
+        images = list(dict.fromkeys(images))
+    image = images[number] if number < len(images) else None
+    if image is None:
+        return "This image can't be opened: it is only named, or larger than 2 MB, or neither PNG, JPEG, GIF nor WebP."
     path = Path(tempfile.mkdtemp(prefix="gistpoint-")) / f"step-{step + 1}-image-{number + 1}.{image.kind}"
     path.write_bytes(image.data)
     viewer = _viewer()

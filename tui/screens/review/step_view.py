@@ -42,7 +42,7 @@ KEPT_LINES, KEPT_CHARACTERS = 120, 12_000
 REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 """Kinds of steps that show the outcome."""
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
-_IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)", re.M)
+_IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)(?! https?:)", re.M)
 """What stands in a text for an image; Enter there opens it."""
 _COLOUR_S = 0.05
 """Long code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
@@ -431,12 +431,12 @@ class StepPage(StepView):
         if step is None or loader is None or loader.document is None:
             return
         message.stop()
-        document, index, number = loader.document, step.index, int(str(message.place))
+        document, index, number, count = loader.document, step.index, int(str(message.place)), len(self.places)
 
         def opened() -> str:
             from gistpoint.tui.screens.review.images import opened_image
 
-            return opened_image(document, index, number)
+            return opened_image(document, index, number, count)
 
         loader.do(opened, lambda words: self.app.notify(words, timeout=_READ_S))
 
