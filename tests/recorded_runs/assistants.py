@@ -318,6 +318,68 @@ and no more.
 Thanks
 """
 
+OPENCODE_EXPORT = """# Mean of nothing
+
+**Session ID:** ses_1a2b
+**Created:** 5/9/2026, 9:08:30 AM
+**Updated:** 5/9/2026, 10:08:50 AM
+
+---
+
+## User
+
+Fix the mean
+
+---
+
+## Assistant (Build · Model X · 3.3s)
+
+_Thinking:_
+
+I look at what is there.
+
+**Tool: bash**
+
+**Input:**
+```json
+{"command": "cat notes.md"}
+```
+
+**Output:**
+```
+A note:
+```python
+mean = 2
+```
+
+## User
+is no turn here.
+```
+
+
+**Tool: read**
+
+**Input:**
+```json
+{"filePath": "b.py"}
+```
+
+**Error:**
+```
+File not found: b.py
+```
+
+
+---
+
+## Assistant (Build · Model X · 1.0s)
+
+It is two.
+
+---
+
+"""
+
 
 def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
     """Return names of files, whether they are lines, what is in them, their formats, and how many records and steps."""
@@ -331,6 +393,7 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
          {"2024-08-21 15:16:42": 10, "2024-08-22 08:00:00": 5}, {"2024-08-21 15:16:42": 7, "2024-08-22 08:00:00": 4}),
         ("l-specstory", False, SPECSTORY, "chat-markdown", 4, 4),
         ("l-cursor-export", False, CURSOR_EXPORT, "chat-markdown", 4, 4),
+        ("l-opencode-export", False, OPENCODE_EXPORT, "opencode-markdown", 4, 4),
         ("l-cline", False, cline_session(), "cline", 4, 3),
         ("l-cline-text", False, cline_history(), "cline", 7, 5),
         ("l-pi", True, pi_session(), "pi", 8, 6),

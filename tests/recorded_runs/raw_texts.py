@@ -177,6 +177,7 @@ LAYOUTS = {
     "opencode": Layout(
         ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
     ),
+    "opencode-markdown": Layout(("line",), runs=lines_of),
     "otel": Layout(
         ("attributes.llm.output_messages", "attributes.gen_ai.output", "attributes.gen_ai.tool.call.result"),
         runs=spans_of,

@@ -437,6 +437,14 @@ def chat_markdown(path: Path, formats: list[str]) -> list[Count | None]:
     return [Count(turns, len(calls), sum("```" in call for call in calls))]
 
 
+def opencode_markdown(path: Path, formats: list[str]) -> list[Count | None]:
+    """Count the headings of the agent below a rule, its calls, and what they brought."""
+    text = path.read_text("utf-8")
+    turns = len(re.findall(r"^---\n\n## Assistant(?: \(.*\))?$", text, flags=re.M))
+    calls = len(re.findall(r"^\*\*Tool: .+\*\*$", text, flags=re.M))
+    return [Count(turns, calls, len(re.findall(r"^\*\*(?:Output|Error):\*\*$", text, flags=re.M)))]
+
+
 def terminal_bench(run: Any) -> Count:
     solved = run[0]["is_resolved"]
     return Count(verdict="" if solved is None else "solved" if solved else "unsolved")
@@ -451,6 +459,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "aider": aider,
     "breakpoint": _each(breakpoint_results),
     "chat-markdown": chat_markdown,
+    "opencode-markdown": opencode_markdown,
     "debug-gym": _each(debug_gym),
     "docent": _each(docent),
     "gemini-stream": _each(gemini_stream),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from recorded_runs.assistants import opencode, opencode_storage
+from recorded_runs.assistants import OPENCODE_EXPORT, opencode, opencode_storage
 from recorded_runs.written import answers, read_whole, written
 
 from gistpoint.sessions.records.archives import NoRunError
-from gistpoint.sessions.records.model import StepKind, Tokens
+from gistpoint.sessions.records.model import Actor, StepKind, Tokens
 from gistpoint.sessions.runs.opening import linked_name, list_runs, open_run
 from gistpoint.sessions.runs.searching import Query, search_document
 
@@ -59,3 +59,19 @@ def test_a_piece_of_the_storage_says_where_its_session_is(tmp_path: Path) -> Non
     opencode_storage(tmp_path / "storage")
     with pytest.raises(NoRunError, match="part of a message of opencode"):
         open_run(tmp_path / "storage" / "message" / "ses_1" / "msg_0.json")
+
+
+def test_an_export_as_markdown_has_its_calls_with_their_results(tmp_path: Path) -> None:
+    run = written(tmp_path / "a.md", OPENCODE_EXPORT)
+    head, task, turn, last = run.steps()
+    assert (task.actor, task.kind, task.text) == (Actor.USER, StepKind.TASK, "Fix the mean")
+    assert turn.text == "_Thinking:_\n\nI look at what is there."
+    assert answers(turn) == [
+        ("bash", "A note:\n```python\nmean = 2\n```\n\n## User\nis no turn here.", False),
+        ("read", "File not found: b.py", True),
+    ]
+    assert ("error" in turn.flags, turn.kind, last.text) == (True, StepKind.VIEW, "It is two.")
+    header = run.header
+    assert (header.id, header.task, header.model) == ("ses_1a2b", "Mean of nothing", "Model X")
+    assert header.extra["created"] == "5/9/2026, 9:08:30 AM"
+    assert "Mean of nothing" in head.text
