@@ -266,8 +266,6 @@ _KINDS = (
     Foreign("a Markdown export of opencode", "Export it as JSON: opencode export ID.", _says("- Session ID: ses_")),
     Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
-    Foreign("what Cline's window showed", "Open api_conversation_history.json beside it.",
-            _any(lambda record: "ts" in record and _type(record, "say", "ask"))),
     Foreign("Cline's description of a session", "Open the messages beside it: SESSION.messages.json.",
             lambda probe: {"session_id", "provider", "status"} <= probe.object.keys()),
     Foreign("predictions for SWE-bench", "They hold patches and no runs.", _has("instance_id", "model_patch")),

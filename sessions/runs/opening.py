@@ -83,6 +83,8 @@ def files_of(path: Path) -> Iterator[Path]:
             continue
         if {"result.json", "results.json"} & set(files) and holds_trials(here):
             files = [name for name in files if name not in ("result.json", "results.json")]
+        if "api_conversation_history.json" in files:  # the same task as Cline's window showed it
+            files = [name for name in files if name != "ui_messages.json"]
         for name in sorted(files):
             count += 1
             if count > limits.MEMBERS:

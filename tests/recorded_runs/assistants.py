@@ -396,6 +396,7 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("l-opencode-export", False, OPENCODE_EXPORT, "opencode-markdown", 4, 4),
         ("l-cline", False, cline_session(), "cline", 4, 3),
         ("l-cline-text", False, cline_history(), "cline", 7, 5),
+        ("l-cline-window", False, cline_window(), "cline-window", 16, 6),
         ("l-pi", True, pi_session(), "pi", 8, 6),
         ("l-cursor", True, cursor_transcript(), "cursor", 4, 3),
         ("l-cursor-stream", True, cursor_stream(), "cursor", 13, 5),
@@ -471,6 +472,37 @@ def continue_session() -> dict[str, Any]:
                         said("tool", "1 failed", toolCallId="c2"), said("user", "Thanks"), said("assistant", "Gladly")],
             "title": "Mean of nothing", "sessionId": "9b1d", "workspaceDirectory": "/r", "mode": "agent",
             "usage": {"totalCost": 0.5, "promptTokens": 80, "completionTokens": 10}}  # fmt: skip
+
+
+def cline_window() -> list[dict[str, Any]]:
+    """What the window of Cline showed: two replies with calls of several kinds, a failure, and a user's answer."""
+
+    def record(number: int, what: str, kind: str, text: Any = "", **more: Any) -> dict[str, Any]:
+        told = text if isinstance(text, str) else json.dumps(text)
+        return {"ts": 1_790_000_000_000 + number * 1000, "type": what, what: kind, "text": told,
+                "modelInfo": {"providerId": "p", "modelId": "model-x", "mode": "act"}, **more}  # fmt: skip
+
+    spent = {"tokensIn": 10, "tokensOut": 5, "cacheWrites": 1, "cacheReads": 30, "cost": 0.25}
+    edit = {"tool": "editedExistingFile", "path": "a.py", "content": "------- SEARCH\n1", "startLineNumbers": [1]}
+    search = {"tool": "searchFiles", "path": ".", "regex": "mean", "content": "a.py: mean = 1"}
+    return [
+        record(0, "say", "text", "Fix the mean", images=[], files=["a.py"]),
+        record(1, "say", "checkpoint_created"),
+        record(2, "say", "api_req_started", {"request": "<task>Fix the mean</task> and all around it", **spent}),
+        record(3, "say", "reasoning", "two places"),
+        record(4, "say", "text", "I edit"),
+        record(5, "say", "tool", edit),
+        record(6, "say", "tool", search),
+        record(7, "ask", "command", "pytest"),
+        record(8, "ask", "command_output", "1 failed"),
+        record(9, "ask", "command_output", "0.1 s"),
+        record(10, "say", "error_retry", {"attempt": 1, "errorMessage": "terminated"}),
+        record(11, "say", "api_req_started", {"request": "again", **spent}),
+        record(12, "ask", "followup", {"question": "Which?", "options": ["one", "two"]}),
+        record(13, "say", "user_feedback", "The first"),
+        record(14, "say", "completion_result", "Done"),
+        record(15, "ask", "completion_result"),
+    ]
 
 
 def opencode_storage(folder: Path) -> Path:

@@ -88,6 +88,27 @@ def lines_of(path: Path) -> list[Any]:
     ]
 
 
+def exported_lines_of(path: Path) -> list[Any]:
+    """Return the lines of an export of opencode, but those that tell its parts; arguments by their texts."""
+    told: list[Any] = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        if line.startswith("{"):
+            told += [{"line": text} for text in json.loads(line).values()]
+        elif (
+            line.strip("-` ")
+            and line != "```json"
+            and not line.startswith(("## Assistant", "## User", "**Tool", "**Input", "**Output", "**Err"))
+        ):
+            told.append({"line": line})
+    return [told]
+
+
+def shown_by_cline(path: Path) -> list[Any]:
+    """Return what was said and asked, with the texts that are JSON as values."""
+    records = json.loads(path.read_text(encoding="utf-8"))
+    return [[{**one, "text": json.loads(one["text"])} if one.get("text", "")[:1] == "{" else one for one in records]]
+
+
 def aider_chats(path: Path) -> list[Any]:
     """Return the lines of each chat that is listed, without their marks."""
     listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
@@ -127,6 +148,7 @@ LAYOUTS = {
     "chat-markdown": Layout(("line",), runs=lines_of),
     "claude-code": Layout(("message.content",)),
     "claude-stream": Layout(("message.content", "result", "errors"), runs=side_agents_apart),
+    "cline-window": Layout(("text.path", "text.content", "text.question"), runs=shown_by_cline),
     "codex": Layout(
         ("payload.content", "payload.summary.text", "payload.arguments", "payload.input", "payload.output",
          "payload.message", "payload.text", "payload.instructions", "payload.base_instructions"),
@@ -177,7 +199,7 @@ LAYOUTS = {
     "opencode": Layout(
         ("parts.text", "parts.state.input", "parts.state.output", "parts.state.error", "info.error.data"), ("messages",)
     ),
-    "opencode-markdown": Layout(("line",), runs=lines_of),
+    "opencode-markdown": Layout(("line",), runs=exported_lines_of),
     "otel": Layout(
         ("attributes.llm.output_messages", "attributes.gen_ai.output", "attributes.gen_ai.tool.call.result"),
         runs=spans_of,

@@ -136,6 +136,23 @@ def codex_exec(run: Any) -> Count:
     return count
 
 
+def cline_window(run: Any) -> Count:
+    kinds = [record.get("say", record.get("ask")) for record in run]
+    spoken, open_reply = ("task", "user_feedback", "error_retry", "api_req_failed"), False
+    count, brought = Count(), False
+    for number, kind in enumerate(kinds):
+        if number == 0 or kind in spoken:
+            open_reply = False
+        elif kind == "api_req_started" or (not open_reply and kind in ("text", "tool", "command", "completion_result")):
+            count.turns, open_reply = count.turns + 1, True
+        if kind in ("tool", "command"):
+            count.calls, brought = count.calls + 1, kind == "tool" and run[number]["text"]["tool"].startswith("search")
+            count.results += brought
+        if kind == "command_output" and run[number]["text"] and not brought:
+            count.results, brought = count.results + 1, True
+    return count
+
+
 def cline(run: Any) -> Count:
     """Count calls and results as blocks, and those that are texts: an element of XML, a heading that names the call."""
     messages = _records(run, "messages")
@@ -470,6 +487,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "chat": _each(chat),
     "claude-code": _each(claude_code),
     "claude-stream": _each(claude_code),
+    "cline-window": _each(cline_window),
     "codex": _each(codex),
     "codex-exec": _each(codex_exec),
     "cline": _each(cline),
