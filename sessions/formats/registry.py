@@ -290,6 +290,8 @@ _KINDS = (
             _any(lambda record: _type(record, "metadata") and "protocol_version" in record)),
     Foreign("what OpenClaw traced of a session's runs", "Open the session beside it, SESSION-ID.jsonl.",
             _any(lambda record: record.get("traceSchema") == "openclaw-trajectory")),
+    Foreign("a session of Grok's command line", _CONVERT, _has("model_fingerprint", "model_id")),
+    Foreign("a session of Antigravity", _CONVERT, _has("step_index", "source", "status", "created_at")),
     Foreign("a session of Goose", _CONVERT, _has("working_dir", "message_count")),
     Foreign("Continue's list of its sessions", "Open a session beside it, SESSION-ID.json.",
             _has("sessionId", "dateCreated", "workspaceDirectory")),

@@ -37,6 +37,8 @@ RESPONSE = {"object": "response", "id": "r", "output": []}
         ({"mapping": {"a": {"message": None}}, "current_node": "a"}, "conversations that ChatGPT exported"),
         ({"step_number": 1, "model_output": "x", "tool_calls": []}, "the memory of an agent of smolagents"),
         ({"type": "TeamState", "agent_states": {}}, "the saved state of an agent or a team of AutoGen"),
+        ({"type": "assistant", "content": "x", "model_id": "m", "model_fingerprint": "f"}, "a session of Grok"),
+        ({"step_index": 1, "source": "MODEL", "status": "DONE", "created_at": "t"}, "a session of Antigravity"),
         ({"traceSchema": "openclaw-trajectory", "type": "session.started"}, "what OpenClaw traced of a session's runs"),
         ({"type": "session_start", "id": "a", "cwd": "/x"}, "a session of Factory's droid"),
         ({"info": {"request_id": "tr-1"}, "data": {"spans": []}}, "a trace of MLflow"),
