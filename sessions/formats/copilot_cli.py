@@ -40,6 +40,11 @@ _KINDS = {
 _QUIET = ("session.", "hook.", "assistant.", "subagent.", "tool.", "permission.", "user.", "external_tool.", "mcp.")
 
 
+def _goes_along(event: dict[str, Json]) -> bool:
+    """Whether an event tells of a hook that ran beside a call; one that failed is a step of its own."""
+    return as_str(event.get("type")).startswith("hook.") and as_dict(event.get("data")).get("success") is not False
+
+
 class _Reader(RunReader):
     format = "copilot-cli"
     in_lines = True
@@ -76,9 +81,14 @@ class _Reader(RunReader):
             if known is None and name == "tool.execution_start":
                 self._calls[as_str(data.get("toolCallId"))] = step_count
             return step_count if known is None else known
+        if _goes_along(event) and self._reply is not None:
+            return self._reply
         if name in ("user.message", "session.resume", "abort"):
             self._open = self._reply = None
         return step_count
+
+    def had_a_step(self, fields: Json) -> bool:
+        return _goes_along(as_dict(fields))
 
     def _learn(self, name: str, event: dict[str, Json], data: dict[str, Json]) -> None:
         at = when(event.get("timestamp"))

@@ -27,6 +27,21 @@ def test_calls_are_paired_by_id_across_a_side_agent(tmp_path: Path) -> None:
     assert (header.tokens, header.duration_s) == (Tokens(90, 14, 7), 12.0)
 
 
+def test_what_a_hook_did_joins_the_reply_that_it_ran_beside(tmp_path: Path) -> None:
+    events = copilot_events()
+    plain = list(written_lines(tmp_path / "plain", events).steps())
+    told = [
+        {"type": "hook.start", "data": {"hookType": "postToolUse", "input": {"note": "tidied by a hook"}}},
+        {"type": "hook.end", "data": {"hookType": "postToolUse", "success": True}},
+        {"type": "hook.end", "data": {"hookType": "postToolUse", "success": False, "error": "exit 1"}},
+    ]
+    at = next(number for number, event in enumerate(events) if event["type"] == "tool.execution_complete")
+    steps = list(written_lines(tmp_path / "events", [*events[:at], *told, *events[at:]]).steps())
+    assert len(steps) == len(plain) + 1
+    assert "tidied by a hook" in [noted.text for noted in steps[2].also]
+    assert len(steps[2].records) == len(plain[2].records) + 2
+
+
 def test_an_unfinished_session_counts_what_its_replies_say(tmp_path: Path) -> None:
     run = written_lines(tmp_path / "events", copilot_events()[:8])
     assert (run.header.tokens.completion, run.header.exit_status) == (12, "")
