@@ -38,8 +38,8 @@ def test_what_a_hook_did_joins_the_reply_that_it_ran_beside(tmp_path: Path) -> N
     at = next(number for number, event in enumerate(events) if event["type"] == "tool.execution_complete")
     steps = list(written_lines(tmp_path / "events", [*events[:at], *told, *events[at:]]).steps())
     assert len(steps) == len(plain) + 1
-    assert "tidied by a hook" in [noted.text for noted in steps[2].also]
-    assert len(steps[2].records) == len(plain[2].records) + 2
+    assert "tidied by a hook" in [noted.text for noted in steps[3].also]
+    assert len(steps[3].records) == len(plain[3].records) + 2
 
 
 def test_an_unfinished_session_counts_what_its_replies_say(tmp_path: Path) -> None:
