@@ -92,16 +92,22 @@ def report_options(parser: argparse.ArgumentParser) -> Handler:
 def report(options: argparse.Namespace) -> int:
     """Write the report of a study."""
     study = open_study(options.dir)
+    if options.output and not (folder := Path(options.output).expanduser().parent).is_dir():
+        raise UserError(f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o.")
     page_pieces = _page_writer()
     made = _report(study, options)
     target = page_name(study.root, options.output, simulated=made.simulated)
     beside = _beside(target)
     heading = f"{SIMULATED}: methods" if made.simulated else "Methods"
-    with long_work(options, kept="Nothing was written.", asks_token=False) as work:
+    page: list[bytes] = []
+    # By the token: what is raised in a callback of matplotlib's is dropped.
+    with long_work(options, kept="Nothing was written.") as work:
         work.progress.stage("drawing the figures")
-        page = [piece.encode("utf-8", "replace") for piece in page_pieces(made)]
         numbers = json.dumps({"schema": SCHEMA, **results(made)}, indent=1).encode() + b"\n"
         methods = markdown(heading, made.methods).encode("utf-8", "replace")
+        for piece in page_pieces(made):
+            page.append(piece.encode("utf-8", "replace"))
+            work.cancel.check()
     write_whole(target, page)
     write_whole(beside["results"], [numbers])
     write_whole(beside["methods"], [methods])

@@ -110,7 +110,7 @@ class Interrupted(tuple[str, ...]):
 def test_ctrl_c_leaves_the_files_of_the_report_before(
     study: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, reading: int
 ) -> None:
-    """The page reads the notes first, and `results.json` after it: both are of the same report, or neither is new."""
+    """The numbers and the page read the notes: the files are all of the same report."""
     monkeypatch.setattr(Interrupted, "readings", 0)
     module = sys.modules["analyses_of_a_test"]
     monkeypatch.setattr(module, "fails", lambda data: replace(counts(data), notes=Interrupted(["noted"])))
@@ -121,6 +121,13 @@ def test_ctrl_c_leaves_the_files_of_the_report_before(
     assert cli.main(["study", "report", str(study)]) == cli.INTERRUPTED
     assert "Stopped. Nothing was written." in capsys.readouterr().err
     assert {path: path.read_bytes() for path in study.iterdir() if path.is_file()} == before
+
+
+def test_a_missing_folder_is_told_before_the_work(study: Path, capsys: Captured) -> None:
+    assert cli.main(["study", "report", str(study), "-o", str(study / "missing" / "page.html")]) == cli.MISTAKE
+    err = capsys.readouterr().err
+    assert "There is no folder" in err
+    assert "reading the study" not in err
 
 
 def test_the_same_study_has_the_same_files(study: Path, tmp_path: Path) -> None:
