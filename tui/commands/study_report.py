@@ -19,6 +19,7 @@ from gistpoint.core.analysis.running import (
     missing_extra,
     run_analyses,
 )
+from gistpoint.core.errors import UserError
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.prose import markdown
