@@ -95,22 +95,21 @@ class TaskStore:
             )
         with tempfile.TemporaryDirectory(prefix=".deleting-", dir=self.roots[0]) as gone:
             folder.rename(Path(gone) / "task")
-        note = self._note_of(task.id)
-        note.parent.mkdir(exist_ok=True)
-        note.touch()
+        self._notes.mkdir(exist_ok=True)
+        (self._notes / task.id).touch()
 
     @property
     def deleted(self) -> set[str]:
         """The ids of tasks that were deleted here, and that no synchronisation brings back unasked."""
-        folder = self._note_of("").parent
-        return {note.name for note in folder.iterdir()} if folder.is_dir() else set()
+        return {note.name for note in self._notes.iterdir()} if self._notes.is_dir() else set()
 
     def forget_deleted(self, identity: str) -> None:
         """Forget that a task was deleted: it is here again."""
-        self._note_of(identity).unlink(missing_ok=True)
+        (self._notes / identity).unlink(missing_ok=True)
 
-    def _note_of(self, identity: str) -> Path:
-        return self.roots[0] / ".deleted" / (identity or "x")
+    @property
+    def _notes(self) -> Path:
+        return self.roots[0] / ".deleted"
 
     def add(self, archive: Path) -> Task:
         """Unpack an archive into the first folder and return its task."""
