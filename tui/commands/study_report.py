@@ -101,7 +101,7 @@ def report(options: argparse.Namespace) -> int:
     beside = _beside(target)
     heading = f"{SIMULATED}: methods" if made.simulated else "Methods"
     page: list[bytes] = []
-    # By the token: what is raised in a callback of matplotlib's is dropped.
+    # By the token: an interrupt that is raised while a figure is drawn may be lost in a callback.
     with long_work(options, kept="Nothing was written.") as work:
         work.progress.stage("drawing the figures")
         numbers = json.dumps({"schema": SCHEMA, **results(made)}, indent=1).encode() + b"\n"
