@@ -16,6 +16,7 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.records.model import TextScope
+from gistpoint.tui.screens.review.places import PlacesScreen
 from gistpoint.tui.screens.review.ruler import GUTTER, Ruler
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
@@ -168,6 +169,17 @@ async def test_what_a_harness_floods_a_run_with_is_hidden_at_first(tmp_path: Pat
         await driver.press("enter")
         await driver.until_on(ReviewScreen)
         await driver.until_read(4)
+        await driver.press("q")
+        await driver.until_on(RunsScreen)
+        await driver.press("S")
+        await driver.until_on(PlacesScreen)
+        await driver.type("/0")
+        await driver.until(lambda: "1 in 1 run" in driver.text())
+        await driver.press("enter", "enter")
+        await driver.until_on(ReviewScreen)
+        await driver.until_read(0)
+        await driver.until(lambda: "hidden: o" in driver.text())
+        assert driver.review.steps.cursor == 0, "a hidden step that was asked for stays"
 
 
 async def test_a_cell_for_many_steps_shows_their_share_of_errors_and_rare_marks(tmp_path: Path) -> None:

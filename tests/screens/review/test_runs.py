@@ -184,7 +184,7 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         await driver.press("space", "space", "C")
         compare = await driver.until_on(CompareScreen)
         await driver.until(lambda: compare.rows.count > 0)
-        assert " a · b" in driver.text()
+        assert " a.traj.json · b.traj.json" in driver.text()
         names = [str(name) for found in compare.rows.comparison.rows for name in found.milestones]
         assert "first edit" in names
         assert "submission 1" in names

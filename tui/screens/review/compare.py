@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -169,11 +170,17 @@ class CompareScreen(Screen[None]):
             lines += [f"{s.index + 1:>4} {kind_words(s.kind)} {row_words(s)}" for s in document.steps()]
         return _Both((left, right), compare(*sides), words, next(filter(None, titles), ""))
 
+    def _short_names(self) -> list[str]:
+        """Return the names of the files if they are short and tell the runs apart, else where the names differ."""
+        files = [PurePath(name).name for name in self._names]
+        if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
+            return files
+        return [shortened(part, _NAME) for part in differences(self._names, hidden=self._settings.blind)]
+
     def _show(self, both: _Both) -> None:
         self._both = both
         milestones = len(both.comparison.milestones)
-        told = [shortened(part, _NAME) for part in differences(self._names, hidden=self._settings.blind)]
-        self.header_bar.show(words=" · ".join(filter(None, [*told, both.title])))
+        self.header_bar.show(words=" · ".join(filter(None, [*self._short_names(), both.title])))
         note = f"{milestones} milestones; the steps between them are aligned from the top"
         framed(self.rows, "Steps side by side", note)
         self.rows.show(both.comparison, both.words)

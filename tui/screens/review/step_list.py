@@ -123,6 +123,8 @@ class StepList(RecordList):
         """The listed steps; None for every one."""
         self._extra: int | None = None
         """The hidden step that is listed because the cursor is on it."""
+        self.is_asked_for = False
+        """Whether the run was opened at a step, which may be hidden, and not where it begins."""
         self._seen_before: Collection[int] = ()
         """The steps that were seen when the unseen ones were asked for: they stay while they are read."""
         self.facts: Mapping[int, RowFact] = {}
@@ -182,6 +184,7 @@ class StepList(RecordList):
         """Show another run, from its first step."""
         self.facts, self.survey, self._listed = facts, None, None
         self.signs, self.badges, self.seen, self._seen_before, self._asked = {}, {}, (), (), ()
+        self.is_asked_for = False
         self.set_reactive(RecordList.cursor, 0)
         self.set_count(0)
         self.show_cursor()
@@ -192,7 +195,8 @@ class StepList(RecordList):
         self.set_count(self.count)
         if self.row_count != before:
             self.show_cursor()
-        if listed is None and self._extra == 0 and self.row_count > 1:  # the run begins later, as it turns out
+        begins = listed is None and self._extra == 0 and not self.is_asked_for
+        if begins and self.row_count > 1:  # the run begins later, as it turns out
             self.cursor = self.index_at(1)
 
     @property
