@@ -31,6 +31,11 @@ class Image:
         """The image as an address that asks nobody for anything."""
         return f"data:image/{self.kind};base64,{base64.b64encode(self.data).decode()}"
 
+    @property
+    def size(self) -> str:
+        """Its size as the text in its place has it, which knows the length of the base64 alone."""
+        return f"{-(-len(self.data) // 3) * 3:,} bytes"
+
 
 def names_images(step: Step) -> bool:
     """Whether a text of the step stands for an image, so that its records are worth a look."""
@@ -39,18 +44,16 @@ def names_images(step: Step) -> bool:
 
 def images_in(records: bytes) -> Iterator[Image]:
     """Yield the images in the raw records of a step, as JSON has them."""
-    return filter(None, images_or_gaps(records))
-
-
-def images_or_gaps(records: bytes) -> Iterator[Image | None]:
-    """Yield what begins as an image does, None in place of one that is too large or none after all."""
     for found in _ENCODED.finditer(records):
         encoded = found[1].replace(b"\\/", b"/")
+        if len(encoded) > LARGEST * 4 // 3 + 4:
+            continue
         try:
-            data = b"" if len(encoded) > LARGEST * 4 // 3 + 4 else base64.b64decode(encoded, validate=True)
+            data = base64.b64decode(encoded, validate=True)
         except binascii.Error:
-            data = b""
-        yield Image(kind, data) if (kind := _kind(data)) else None
+            continue
+        if kind := _kind(data):
+            yield Image(kind, data)
 
 
 def _kind(data: bytes) -> str:

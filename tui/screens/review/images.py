@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from gistpoint.sessions.exports.html.images import READ, images_or_gaps
+from gistpoint.sessions.exports.html.images import READ, Image, images_in
 from gistpoint.sessions.runs.document import RunDocument
 
+_SIZE = re.compile(r"[\d,]+ bytes(?=\]|$)")
 
-def opened_image(document: RunDocument, step: int, number: int, count: int) -> str:
-    """Open the image `number` of `count` of a step (both from 0), and return in words what became of it.
+
+def opened_image(document: RunDocument, step: int, number: int, places: Sequence[str]) -> str:
+    """Open the image that stands at one of `places`, lines of a step's text, and return in words what became of it.
 
     Records may hold an image twice that the step shows once. The image is written to a file that only this user can
     read, and that is left to the viewer.
     """
-    images = list(images_or_gaps(document.raw(step, READ)))
-    if len(images) > count:
-        images = list(dict.fromkeys(images))
-    image = images[number] if number < len(images) else None
+    image = _image_at(number, places, list(dict.fromkeys(images_in(document.raw(step, READ)))))
     if image is None:
-        return "This image can't be opened: it is only named, or larger than 2 MB, or neither PNG, JPEG, GIF nor WebP."
+        return (
+            "This image can't be opened: it is only named, can't be told from the others, is larger than 2 MB, or "
+            "neither PNG, JPEG, GIF nor WebP."
+        )
     path = Path(tempfile.mkdtemp(prefix="gistpoint-")) / f"step-{step + 1}-image-{number + 1}.{image.kind}"
     path.write_bytes(image.data)
     viewer = _viewer()
@@ -41,6 +45,18 @@ def opened_image(document: RunDocument, step: int, number: int, count: int) -> s
     except OSError as error:
         return f"{viewer[0]} could not be started ({error.strerror}); the image is in {path}"
     return f"{viewer[0]} opens {path}"
+
+
+def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Image | None:
+    """Return the image of a place: told by its size, or by its order if no place has one; None if that is not sure."""
+    sizes = [found[0] if (found := _SIZE.search(place)) else "" for place in places]
+    alike = [image for image in images if not sizes[number] or image.size == sizes[number]]
+    same = [place for place, size in enumerate(sizes) if size == sizes[number]]
+    if not sizes[number] and len(same) < len(places):
+        return None
+    if sizes[number] and len(alike) == 1:
+        return alike[0]
+    return alike[same.index(number)] if len(alike) == len(same) else None
 
 
 def _viewer() -> list[str]:

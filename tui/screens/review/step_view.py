@@ -431,12 +431,13 @@ class StepPage(StepView):
         if step is None or loader is None or loader.document is None:
             return
         message.stop()
-        document, index, number, count = loader.document, step.index, int(str(message.place)), len(self.places)
+        document, index, number, text = loader.document, step.index, int(str(message.place)), self.composed.text
 
         def opened() -> str:
             from gistpoint.tui.screens.review.images import opened_image
 
-            return opened_image(document, index, number, count)
+            places = [text[found.start() :].partition("\n")[0] for found in _IMAGE.finditer(text)]
+            return opened_image(document, index, number, places)
 
         loader.do(opened, lambda words: self.app.notify(words, timeout=_READ_S))
 
