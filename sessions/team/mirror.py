@@ -72,6 +72,10 @@ _AT = text(
     "JOIN events e ON e.attempt = known.id AND e.seq = known.seq"
 )
 _ALL = text("SELECT id, seq, head FROM attempts ORDER BY id")
+_MISCOUNTED = text(
+    "SELECT a.id, count(e.seq) AS lines FROM attempts a LEFT JOIN events e ON e.attempt = a.id "
+    "GROUP BY a.id, a.seq HAVING count(e.seq) <> a.seq ORDER BY a.id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,11 @@ def _damaged(folder: Path, line: int) -> Alarm:
 
 
 def _miscounted(attempt: str, seq: int) -> Alarm:
-    return Alarm(f"attempt {attempt}", seq, words="the store's lines are not those that it counts; nothing was sent.")
+    words = (
+        "the store's lines are not those that it counts; nothing was sent. Once its owner has deleted the attempt's "
+        "row in `attempts`, `gistpoint store sync` sends the whole."
+    )
+    return Alarm(f"attempt {attempt}", seq, words=words)
 
 
 def _batch(lines: list[JournalLine]) -> list[JournalLine]:
@@ -411,6 +419,12 @@ def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
         if row.sha256 != end.head:
             found[folder] = 0
     return found
+
+
+def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Alarm]:
+    """Return an alarm, by its id, for each attempt of which the store has lost lines, or has some that nobody sent."""
+    names = {folder.name for folder in folders}
+    return {row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names}
 
 
 def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:

@@ -13,7 +13,7 @@ from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, exchange
 from gistpoint.sessions.team.connecting import reaching
-from gistpoint.sessions.team.mirror import local_attempts, pull_attempts, push_attempt, to_push
+from gistpoint.sessions.team.mirror import local_attempts, miscounted, pull_attempts, push_attempt, to_push
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.rights import Rights
 from gistpoint.sessions.team.study_sharing import fetched_studies
@@ -73,7 +73,10 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
 
     told, sent, lines, branches = _told(run, "sending attempts"), 0, 0, list[str]()
     with engine.connect() as connection:
-        folders = [*to_push(connection, local_attempts(locations.attempts))]
+        mine = local_attempts(locations.attempts)
+        lost = miscounted(connection, mine)
+        folders = [folder for folder in to_push(connection, mine) if folder.name not in lost]
+    alarms += lost.values()
     for number, folder in enumerate(folders):
         told(number, len(folders), folder.name)
         pushed = push_attempt(engine, folder, machine)

@@ -82,6 +82,17 @@ def test_every_change_of_the_database_is_found(one: TeamMachine, server: Postgre
         assert one.check() == []
 
 
+def test_lines_that_the_store_lost_are_told_and_sent_again_with_their_attempt(
+    one: TeamMachine, server: PostgresServer, shared: str
+) -> None:
+    for lost in ("seq = 1", "seq = (SELECT max(seq) FROM events)", "true"):
+        ask(server, f"DELETE FROM events WHERE {lost}")
+        assert [alarm.what for alarm in one.sync().alarms] == [f"attempt {shared}"], lost
+        ask(server, "DELETE FROM attempts")
+        assert one.sync().alarms == ()
+        assert one.check() == []
+
+
 def test_every_change_of_the_files_is_found(one: TeamMachine, two: TeamMachine, shared: str) -> None:
     two.sync()
     assert two.check() == []
