@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ _LOOPBACK = ("", "localhost", "127.0.0.1", "::1")
 _REDIRECTIONS = ("PGSERVICE", "PGHOSTADDR")
 """What the environment may name in place of an address's host."""
 _VERIFIED = "verify-full"
+_HALF_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _SHAPE = "It looks like postgresql://USER@HOST/DATABASE."
 
 
@@ -117,6 +119,9 @@ def parse_address(text: str) -> StoreAddress:
     named = options.pop("port", "")
     if named and not (named.isascii() and named.isdigit() and 0 < int(named[:9]) < 2**16):
         raise TeamStoreError("The port in the store's address is no number from 1 to 65535.", hint=_SHAPE)
+    control = any(not part.isprintable() for part in (host, user, database, *options.values()))
+    if control or any(mark.isspace() for mark in host) or _HALF_ESCAPE.search(text):
+        raise TeamStoreError("The address of the store is no URL.", hint=_SHAPE)
     for name in options:
         if name not in _OPTIONS:
             raise TeamStoreError(

@@ -161,4 +161,4 @@ async def test_a_hit_in_the_header_is_shown_on_the_page_of_the_run(tmp_path: Pat
         await driver.press("escape", "ctrl+b", "slash")
         await driver.until(lambda: driver.review.hides)
         await driver.type("judge's")
-        await driver.until(lambda: "0 found;" in driver.text())
+        await driver.until(lambda: "None found" in driver.text())

@@ -46,6 +46,10 @@ def test_the_environment_does_not_lead_elsewhere_without_tls(
         "postgresql://db.example",
         "mysql://db.example/team",
         "postgresql://db.example:secret/team",
+        "postgresql://db.example/team%00secret",
+        "postgresql://db.example/team?sslrootcert=secret%0a",
+        "postgresql://db%20secret/team",
+        "postgresql://50%secret@db.example/team",
     ],
 )
 def test_what_is_unsafe_or_no_address_is_refused_without_being_repeated(url: str) -> None:

@@ -316,7 +316,8 @@ class Search(Container):
     def _say_place(self, *, so_far: bool = False) -> None:
         place = f"{self.hit + 1:,} of " if self.hit is not None else ""
         more = " so far" if so_far else ""
-        self._view.say(f"{place}{self.count:,} found{more}; n and N go through them, F8 lists them")
+        found = f"{place}{self.count:,} found{more}; n and N go through them, F8 lists them"
+        self._view.say(found if self.count else f"None found{more}")
 
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
