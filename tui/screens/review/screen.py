@@ -187,7 +187,6 @@ class ReviewScreen(Screen[None]):
         self.draw()
         look_further(self, self)
         if self._found is not None:
-            self.steps.is_asked_for = True
             self.search.go_on_from(self._found)
             self._found = None
         else:

@@ -272,6 +272,7 @@ class Search(Container):
         """Show one of the hits of a search that began in another run; take them over unless they are here."""
         if found.hits is not self.hits:
             self._take(found.wanted, list(found.hits))
+        self._view.steps.is_asked_for = True
         self._view.steps.set_count(max(self._view.steps.count, (found.hits[found.at].step or 0) + 1))
         self.go_to(found.at)
 
