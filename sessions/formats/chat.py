@@ -34,7 +34,7 @@ _SYSTEM = ("system", "system_prompt")
 """The system prompt's key in requests to Anthropic's API, and in Cline's files."""
 
 _HERMES = frozenset(("session_id", "platform", "system_prompt", "tools"))
-"""What stands in a session of Hermes before its messages, often more than is read to find the format out."""
+"""Keys that a session of Hermes has before its messages, often longer than the part that tells its format."""
 
 
 def _is_message(value: Json) -> bool:

@@ -169,7 +169,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[dict[str, Json]]) -> S
 
 
 def _call(record: dict[str, Json], identity: str) -> tuple[RunCall, str]:
-    """Return a call, and what it brought if that stands in the same record."""
+    """Return a call, and its result if the same record has it."""
     kind, inner = _kind(record), as_dict(record.get("text"))
     if kind == "command" or not inner:
         name = "execute_command" if kind == "command" else kind

@@ -122,7 +122,7 @@ def _id(part: dict[str, Json], key: str) -> str:
 
 
 def _failure(record: dict[str, Json]) -> str:
-    """Return the message of a call of the API that failed; empty if the record tells of none."""
+    """Return the message of a failed API call; empty if the record has none."""
     event = as_dict(as_dict(record.get("systemPayload")).get("uiEvent"))
     failed = as_str(event.get("event.name")).endswith(".api_error")
     return (as_text(event.get("error_message")) or "error") if failed else ""

@@ -456,7 +456,7 @@ def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the lines of a JSONL text as records; empty ones are skipped. One that is no object or list is damaged."""
+    """Yield the lines of a JSONL text as records. Empty ones are skipped; one without an object or list is damaged."""
     held: list[bytes] = []
     begun, offset, size = start, start, blob.size
     while offset < size:

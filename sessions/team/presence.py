@@ -1,4 +1,4 @@
-"""Who reads what at this moment, as a team's store is told: no lock, two people may read the same."""
+"""Who is reading which run now, as the team's store knows it. This is no lock: two people may read the same run."""
 
 from __future__ import annotations
 

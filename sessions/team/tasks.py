@@ -209,7 +209,7 @@ def _baselines_here(task: Task) -> dict[str, Path]:
 
 
 def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Alarm]:
-    """Unite the baselines of tasks on both sides; one that was measured anew on one side stays as it is on both."""
+    """Copy baselines to the side that lacks them; a baseline that differs is left as it is on both sides."""
     alarms = []
     with engine.begin() as connection:
         there = _baselines_there(connection)

@@ -43,7 +43,7 @@ REVEALING = frozenset({StepKind.SCORE, StepKind.END})
 """Kinds of steps that show the outcome."""
 _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
 _IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)(?! https?:)", re.M)
-"""What stands in a text for an image; Enter there opens it."""
+"""The beginning of a line that stands for an image; Enter on it opens the image."""
 _COLOUR_S = 0.05
 """Long code is coloured once a step has been in sight for this long: who walks on does not wait for it."""
 _READ_S = 20
