@@ -25,7 +25,7 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
     """
     image = _image_at(number, places, list(dict.fromkeys(images_in(document.raw(step, READ)))))
     if image is None:
-        return "No single PNG, JPEG, GIF or WebP of this size is in the record, or it is larger than 2 MB."
+        return "The record has no single PNG, JPEG, GIF or WebP of this size, or it is larger than 2 MB."
     path = Path(tempfile.mkdtemp(prefix="gistpoint-")) / f"step-{step + 1}-image-{number + 1}.{image.kind}"
     path.write_bytes(image.data)
     viewer = _viewer()
