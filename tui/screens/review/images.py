@@ -25,7 +25,10 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
     """
     image = _image_at(number, places, list(dict.fromkeys(images_in(document.raw(step, READ)))))
     if image is None:
-        return "The record has no single PNG, JPEG, GIF or WebP of this size, or it is larger than 2 MB."
+        return (
+            "This image can't be opened: it is only named, can't be told from the others, is larger than 2 MB, or "
+            "neither PNG, JPEG, GIF nor WebP."
+        )
     path = Path(tempfile.mkdtemp(prefix="gistpoint-")) / f"step-{step + 1}-image-{number + 1}.{image.kind}"
     path.write_bytes(image.data)
     viewer = _viewer()
