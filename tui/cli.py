@@ -19,8 +19,8 @@ from gistpoint.tui.commands.command import (
     INTERRUPTED,
     MISTAKE,
     NEGATIVE,
-    CommandRow,
     CommandParser,
+    CommandRow,
     add_commands,
     readable,
 )

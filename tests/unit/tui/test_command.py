@@ -15,7 +15,7 @@ from gistpoint.core.requests import LOCAL, Count, IsolationChoice, Natural, Requ
 from gistpoint.sandbox.ladder import builtin_backends
 from gistpoint.tui import cli
 from gistpoint.tui.commands.arguments import ISOLATION
-from gistpoint.tui.commands.command import CommandRow, CommandParser, add_commands
+from gistpoint.tui.commands.command import CommandParser, CommandRow, add_commands
 from gistpoint.tui.commands.options import CALLED, Face, Words, add_words, argument, option
 
 
