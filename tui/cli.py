@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
+from gistpoint.object_graph import ProcessConsent, build_services
 from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import (
     DONE,
@@ -24,7 +25,7 @@ from gistpoint.tui.commands.command import (
     add_commands,
     readable,
 )
-from gistpoint.tui.object_graph import build_services
+from gistpoint.tui.consent import ask_consent
 from gistpoint.tui.starting import hold_collection
 
 COMMANDS = (
@@ -138,6 +139,7 @@ GROUPS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    ProcessConsent.asker = ask_consent
     if "_ARGCOMPLETE" in os.environ:
         from gistpoint.tui.commands.completion import complete
 

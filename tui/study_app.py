@@ -33,6 +33,7 @@ from gistpoint.core.study.steps import (
     WithdrawnStep,
 )
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
@@ -48,7 +49,6 @@ from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.page import StudyPage, WithdrawAsked
 from gistpoint.tui.screens.study.ready import ReadyPage, RulesPage
 from gistpoint.tui.screens.study.withdraw import WithdrawDialog
-from gistpoint.tui.services import Services
 from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:  # the first page needs none of it

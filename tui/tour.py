@@ -15,9 +15,8 @@ from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
+from gistpoint.sessions.services import Opening, Services
 from gistpoint.tui.keys import key_named, shown_keys
-from gistpoint.tui.opening import Opening
-from gistpoint.tui.services import Services
 
 _TASK = "seats-together"
 

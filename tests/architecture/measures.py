@@ -1,7 +1,7 @@
 """Measures the structure of the source: `python tests/architecture/measures.py [ROOT] [--list]`.
 
 Prints one line a measure. `--list` adds what is behind each number. Product files are the modules of the four folders
-without the demo's library and the attack programs, which are data.
+and those beside the links to them, without the demo's library and the attack programs, which are data.
 """
 
 from __future__ import annotations
@@ -31,17 +31,23 @@ class Source:
     packages: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        for path in self._paths():
+            where = path.relative_to(self.root)
+            if any(part in where.as_posix() for part in DATA):
+                continue
+            parts = where.with_suffix("").parts
+            parts = parts[2:] if parts[0] == "src" else parts
+            name = ".".join(("gistpoint", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+            if parts[-1] == "__init__":
+                self.packages.add(name)
+            self.texts[name] = path.read_text(encoding="utf-8")
+            self.trees[name] = ast.parse(self.texts[name])
+
+    def _paths(self) -> Iterator[Path]:
+        """The modules of the folders, and those beside the links to them."""
         for folder in FOLDERS:
-            for path in sorted((self.root / folder).rglob("*.py")):
-                where = path.relative_to(self.root)
-                if any(part in where.as_posix() for part in DATA):
-                    continue
-                parts = where.with_suffix("").parts
-                name = ".".join(("gistpoint", *(parts[:-1] if parts[-1] == "__init__" else parts)))
-                if parts[-1] == "__init__":
-                    self.packages.add(name)
-                self.texts[name] = path.read_text(encoding="utf-8")
-                self.trees[name] = ast.parse(self.texts[name])
+            yield from sorted((self.root / folder).rglob("*.py"))
+        yield from sorted((self.root / "src/gistpoint").glob("*.py"))
 
     def modules(self) -> list[str]:
         """The modules that hold something: not the `__init__` that is a docstring alone."""

@@ -15,6 +15,7 @@ import msgspec
 
 from gistpoint import __version__
 from gistpoint.core.agents.settings import SYSTEM_PROMPTS, AgentSettings, TokenPrice
+from gistpoint.core.agents.solvers import AgentSolver
 from gistpoint.core.agents.static import StaticRefusedError
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.chat import Sampling
@@ -23,12 +24,14 @@ from gistpoint.core.kinds.gist.overrides import TOOL_PROFILES, in_profile
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.text import plural, visible
+from gistpoint.object_graph import build_services, build_worker_services
+from gistpoint.sessions.agentruns.beginning import FirstRequest, agent_ports, first_request
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, shown
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings, job_of
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
-from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
 from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, counted, isolation_of, natural, positive, share
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE, Handler
@@ -43,14 +46,12 @@ from gistpoint.tui.commands.output import (
     write_whole,
 )
 from gistpoint.tui.commands.solve import read_gist_settings
-from gistpoint.tui.object_graph import build_services
-from gistpoint.tui.services import Services
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
+    from gistpoint.sessions.agentruns.cluster_runs import ClusterRunner
     from gistpoint.tui.agent_progress import JobDisplay
-    from gistpoint.tui.cluster_runs import ClusterRunner
 
 _AT_ONCE = 4
 _MOST_MESSAGES = 5
@@ -128,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
     """Queue what is missing, do it, and print the figures."""
     services = build_services(isolation_of(options))
     tasks = _tasks(options, services)
-    solver = solver_named(services.locations.config, os.environ, options.model, options.base_url)
+    solver = services.solver(options.model, options.base_url)
     settings = _settings(options, solver)
     jobs = [job_of(task.id, settings, repeat) for task in tasks for repeat in range(1, options.repeats + 1)]
     if options.dry_run:
@@ -157,7 +158,7 @@ def resume(options: argparse.Namespace) -> int:
     services = build_services(isolation_of(options))
     found = AgentRunStore(services.locations.runs).open(options.name)
     settings = found.settings
-    solver = solver_named(services.locations.config, os.environ, settings.model, options.base_url)
+    solver = services.solver(settings.model, options.base_url)
     if solver.host != settings.host:
         raise UserError(
             f"The run {found.name} was begun with a model at another server: {settings.host or 'none'}.",
@@ -198,13 +199,20 @@ def _here(options: argparse.Namespace, found: AgentRun, ports: AgentPorts, displ
 
 
 def _on_cluster(options: argparse.Namespace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> ClusterRunner:
-    from gistpoint.tui.cluster_runs import ClusterRunner, crew_at, work_tools
+    from gistpoint.sandbox.cluster import crew_at
+    from gistpoint.sessions.agentruns.cluster_runs import ClusterRunner, work_tools
 
-    tools = work_tools(options, base_url=options.base_url, tests_at_once=options.tests_at_once or 0)
+    tools = work_tools(isolation_of(options), base_url=options.base_url, tests_at_once=options.tests_at_once or 0)
     with display, crew_at(options.cluster, display.tell) as crew:
         crew.most = options.at_once
         runner = ClusterRunner(
-            found, ports, crew, tools, max_cost_usd=found.document.max_cost_usd, on_job=display.changed
+            found,
+            ports,
+            crew,
+            tools,
+            build_worker_services,
+            max_cost_usd=found.document.max_cost_usd,
+            on_job=display.changed,
         )
         runner.work(tick=lambda: display.draw(runner.states, crew.sent))
     return runner

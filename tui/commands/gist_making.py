@@ -38,6 +38,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
+from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.tui.commands.arguments import (
     add_isolation,
     add_suite,
@@ -53,7 +54,6 @@ from gistpoint.tui.commands.gist_listing import reference_record, shown_difficul
 from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import cause, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
-from gistpoint.tui.object_graph import build_entrypoint_runner
 
 if TYPE_CHECKING:
     from gistpoint.core.generation.settings import SourceSpec

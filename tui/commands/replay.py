@@ -8,6 +8,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.text import bounded, plural
+from gistpoint.object_graph import build_services
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
 from gistpoint.sessions.replay.reporting import NEARLY, ReplayedRow, ReplayReport, report_of
 from gistpoint.tui.commands.arguments import add_isolation, isolation_of
@@ -15,7 +16,6 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.runs import RUN_HELP, open_named
-from gistpoint.tui.object_graph import build_services
 
 _DIFF_CHARACTERS = 8_000
 _CALL_CHARACTERS = 160

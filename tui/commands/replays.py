@@ -16,15 +16,15 @@ from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import path_of
 from gistpoint.core.text import plural, visible_line
+from gistpoint.object_graph import build_services, build_worker_services
 from gistpoint.sessions.disk import sync_file
 from gistpoint.sessions.replay.reporting import ReplayReport, VerdictRow, report_of
+from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.arguments import isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import LongWork, long_work
 from gistpoint.tui.commands.runs import open_named
-from gistpoint.tui.object_graph import build_services
-from gistpoint.tui.services import Services
 
 _SCHEMA = "gistpoint.replay/1"
 
@@ -128,14 +128,16 @@ def _here(options: argparse.Namespace, services: Services, batch: ReplayBatch, w
 
 
 def _on_cluster(options: argparse.Namespace, services: Services, batch: ReplayBatch, work: LongWork) -> None:
-    from gistpoint.tui.cluster_replays import ReplaysElsewhere
-    from gistpoint.tui.cluster_runs import crew_at, work_tools
+    from gistpoint.sandbox.cluster import crew_at
+    from gistpoint.sessions.agentruns.cluster_replays import ReplaysElsewhere
+    from gistpoint.sessions.agentruns.cluster_runs import work_tools
 
     def tick() -> None:
         work.progress.count(len(batch.names) - len(batch.left), len(batch.names))
 
     with crew_at(options.cluster, _tell) as crew:
-        replays = ReplaysElsewhere(services, work_tools(options), batch.take, batch.fail)
+        tools = work_tools(isolation_of(options))
+        replays = ReplaysElsewhere(services, tools, build_worker_services, batch.take, batch.fail)
         replays.carry_out(crew, batch.left, tick)
         if crew.interrupts:
             work.cancel.cancel()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from gist_tasks import FILES, TRACE, FakeEntrypoints, build_gist_task
 
+from gistpoint import object_graph
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist.answer import gist_answer
@@ -24,7 +25,7 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 from gistpoint.tui.commands import gist_making
 
 Captured = pytest.CaptureFixture[str]

@@ -1,15 +1,15 @@
-"""What a run of an agent needs, put together: for the command line, and for programs that carry out runs themselves."""
+"""What a run of an agent begins with: its ports, and the first request that its model would be sent."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.agents.conversation import conversation
-from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
 from gistpoint.core.agents.static import static_messages
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EventData, JournalEvent
@@ -22,51 +22,12 @@ from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunner, Slots
 from gistpoint.sessions.agentruns.runner import AgentPorts
 from gistpoint.sessions.agentruns.store import RunSettings
-from gistpoint.tui.services import Services, is_our_demo
+from gistpoint.sessions.services import Services, is_our_demo
 
 if TYPE_CHECKING:
     from gistpoint.core.chat import ChatMessage
     from gistpoint.core.ports import ChatModel, TimeSource
     from gistpoint.core.tasks.model import Task
-    from gistpoint.sandbox.endpoints.settings import EndpointSettings
-
-SEARCHER = "builtin:searcher"
-_BUILT_IN = "builtin:"
-
-
-@dataclass(frozen=True, slots=True)
-class AgentSolver:
-    """A model by name: behind an endpoint, or built in."""
-
-    name: str
-    endpoint: EndpointSettings | None = None
-
-    @property
-    def host(self) -> str:
-        """The endpoint's host and port; empty for one that is built in."""
-        return "" if self.endpoint is None else self.endpoint.place
-
-    @property
-    def price(self) -> TokenPrice | None:
-        """The price that the user's settings name."""
-        prices = None if self.endpoint is None else self.endpoint.prices
-        return None if prices is None else TokenPrice(prices.prompt, prices.completion)
-
-
-def solver_named(config: Path, environment: Mapping[str, str], model: str = "", base_url: str = "") -> AgentSolver:
-    """Return the solver of this name, or the one that environment and `config.toml` name.
-
-    Raises `EndpointError` and `SettingsError`; no message holds a value of the user's.
-    """
-    from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
-
-    if model.startswith(_BUILT_IN):
-        if model != SEARCHER:
-            raise EndpointError("There is no built-in solver of this name.", hint=f"There is {SEARCHER}.")
-        return AgentSolver(model)
-    given = {**environment, URL_NAME: base_url} if base_url else environment
-    endpoint = endpoint_settings(config, given, model or None)
-    return AgentSolver(endpoint.model, endpoint)
 
 
 def agent_ports(services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int) -> AgentPorts:
@@ -80,11 +41,10 @@ def agent_ports(services: Services, solver: AgentSolver, settings: RunSettings, 
         runner_for=lambda task: BoundedRunner(services.runner_for(task), slots),
         entrypoints_for=lambda task: BoundedEntrypoints(services.entrypoints_for(task), slots),
     )
-    return replace(_ports(bounded, settings), model=_Models(solver).with_sampling)
+    return _ports(bounded, settings, solver.models())
 
 
-def _ports(services: Services, settings: RunSettings) -> AgentPorts:
-    """Return the ports of a run without a model."""
+def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> AgentPorts:
 
     def as_given(task: Task) -> Task:
         if settings.gist is None or not is_gist(task):
@@ -94,15 +54,12 @@ def _ports(services: Services, settings: RunSettings) -> AgentPorts:
     def role(task: Task, wanted: Role) -> Role:
         return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
 
-    def no_model(settings: AgentSettings) -> ChatModel:
-        raise EndpointError("No model was chosen.")
-
     return AgentPorts(
         attempts=services.attempts,
         clock=services.clock,
         task=services.tasks.find,
         judge=services.judge_for,
-        model=no_model,
+        model=model,
         as_given=as_given,
         role=role,
     )
@@ -131,7 +88,8 @@ class FirstRequest:
 def first_request(services: Services, task: Task, settings: RunSettings) -> FirstRequest:
     """Return the first request of an attempt that is not kept, and that can run no code."""
     idle: Any = _NoRunner()
-    ports = _ports(replace(services, runner_for=lambda task: idle, entrypoints_for=lambda task: idle), settings)
+    without = replace(services, runner_for=lambda task: idle, entrypoints_for=lambda task: idle)
+    ports = _ports(without, settings, _no_model)
     task = ports.as_given(task)
     judge = ports.judge(task)
     attempt = Attempt(task, judge, _Unkept(services.clock), services.clock)
@@ -141,6 +99,10 @@ def first_request(services: Services, task: Task, settings: RunSettings) -> Firs
         return FirstRequest(static_messages(attempt, settings.agent), ())
     messages = conversation(attempt.state, settings.agent)
     return FirstRequest(messages, [tool.json_schema() for tool in attempt.offered()])
+
+
+def _no_model(settings: AgentSettings) -> ChatModel:
+    raise EndpointError("No model was chosen.")
 
 
 class _NoRunner:
@@ -160,33 +122,3 @@ class _Unkept:
         """Return the event."""
         self.seq += 1
         return JournalEvent(self.seq, data.type, self.clock.utc_ms(), self.clock.mono_ms(), data)
-
-
-def solving_model(solver: AgentSolver) -> ChatModel:
-    """Return the model of a solver, behind a gate of its own. Raises `EndpointError` if a package is missing."""
-    return _Models(solver).with_sampling(AgentSettings())
-
-
-class _Models:
-    """Makes the model of a solver, behind one gate."""
-
-    def __init__(self, solver: AgentSolver) -> None:
-        from gistpoint.sandbox.endpoints.throttle import Throttle
-
-        self._solver = solver
-        self._throttle = Throttle()
-        self.with_sampling(AgentSettings())  # so that a missing package is told before anything is begun
-
-    def with_sampling(self, settings: AgentSettings) -> ChatModel:
-        """Return the model with the sampling of these settings; what its replies cost is for the loop to say."""
-        endpoint = self._solver.endpoint
-        if endpoint is None:
-            from gistpoint.core.agents.searcher import Searcher
-
-            return Searcher()
-        from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
-        from gistpoint.sandbox.endpoints.retrying import RetryingModel
-        from gistpoint.sandbox.endpoints.throttle import ThrottledModel
-
-        model = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=None))
-        return RetryingModel(ThrottledModel(model, self._throttle.gate(endpoint.place)))
