@@ -11,6 +11,7 @@ from study_folders import Machine, declare
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.logs import torn_path
 from gistpoint.core.study.operations import (
     ORGANISER,
     STUDY,
@@ -85,7 +86,7 @@ def test_no_tasks_at_all_are_told(tmp_path: Path, machine: Machine) -> None:
         _ = machine.open(declare(tmp_path / "s", tasks=False)).tasks
 
 
-def test_a_torn_line_keeps_its_number(tmp_path: Path, machine: Machine) -> None:
+def test_a_torn_line_has_no_number_and_takes_none_from_the_next(tmp_path: Path, machine: Machine) -> None:
     root = declare(tmp_path / "s")
     study = machine.open(root)
     study.record("P07", person("P07"), K.ENROLLED, Enrolled())
@@ -96,8 +97,11 @@ def test_a_torn_line_keeps_its_number(tmp_path: Path, machine: Machine) -> None:
     assert list(study.basis().values()) == [2]
     assert "torn" in study.files.problems[0]
     said = study.record("P07", person("P07"), K.DECLINED)
-    assert list(study.basis().values()) == [4]
+    assert list(study.basis().values()) == [3]
     assert study.store.operations_at(study.basis())[-1] == said
+    assert torn_path(path).read_bytes() == b'{"op": "torn\n'
+    study.reload()
+    assert study.files.problems == ()
     assert study.ledger.person("P07").declined
 
 
