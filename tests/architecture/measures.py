@@ -127,8 +127,9 @@ def shared_class_names(source: Source) -> dict[str, list[str]]:
 
 
 def screen_depths(source: Source) -> dict[str, int]:
-    """How many classes of ours stand between each screen and Textual, itself counted."""
+    """How many classes of ours stand between each screen and `BaseScreen`, the base of all, itself counted."""
     bases = {node.name: [ast.unparse(b).split("[")[0] for b in node.bases] for _, node in source.classes()}
+    bases.pop("BaseScreen", None)
 
     def depth(name: str) -> int:
         return 1 + max((depth(base) for base in bases[name]), default=0) if name in bases else 0
