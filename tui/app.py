@@ -299,8 +299,9 @@ class GistpointApp(BaseApp):
     def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
         if not self._opened(opening):
             return
+        from gistpoint.core.readable import duration, when
         from gistpoint.tui.titles import title_of
-        from gistpoint.tui.view_models import duration, used_words, when
+        from gistpoint.tui.view_models import used_words
 
         begun = when(latest.started_utc_ms, self.services.clock.utc_ms())
         spent = f"{duration(latest.state.clock.active)} worked, {used_words(latest.state)}"
