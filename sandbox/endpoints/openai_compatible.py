@@ -87,7 +87,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
     elif isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _MOST_USD:
         dollars = float(cost)
-    return Usage(prompt, completion, dollars, estimated, min(cached, prompt), min(reasoning, completion))
+    return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion), dollars, estimated)
 
 
 def _details(usage: Mapping[str, object], side: str) -> Mapping[str, object]:
