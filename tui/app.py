@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
     from gistpoint.tui.screens.kinds import Play
     from gistpoint.tui.screens.solve.screen import SolveScreen
+    from gistpoint.tui.screens.tour import Tour
     from gistpoint.tui.services import Services
-    from gistpoint.tui.tour import Tour
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class GistpointApp(BaseApp):
 
     def _begin_tour(self, opening: Opening) -> None:
         from gistpoint.tui.home_rows import remember_tour
-        from gistpoint.tui.tour import Tour
+        from gistpoint.tui.screens.tour import Tour
 
         tour = Tour.begin(self.services, opening)
         remember_tour(self.services.locations)
@@ -215,7 +215,7 @@ class GistpointApp(BaseApp):
         tour.end()
 
     def _toured(self, tour: Tour, how: Literal["ended", "left"] | None) -> None:
-        from gistpoint.tui.tour import END, STEPS, step_at
+        from gistpoint.tui.screens.tour import END, STEPS, step_at
 
         state = tour.held.attempt.state
         self._end_tour()
