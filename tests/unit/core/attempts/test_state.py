@@ -196,7 +196,7 @@ def test_what_a_model_spent_is_the_sum_of_its_turns_with_the_tries_that_were_los
     ]
     spent = fold(events).spent
     assert (spent.turns, spent.retried, spent.malformed) == (2, 1, 1)
-    assert spent.usage == Usage(340, 10, 0.5, True, 50, 2)
+    assert spent.usage == Usage(340, 10, cost_usd=0.5, estimated=True, cached_tokens=50, reasoning_tokens=2)
 
 
 def test_an_attempt_that_a_person_and_a_model_had_is_mixed() -> None:
