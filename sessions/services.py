@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,6 +33,20 @@ if TYPE_CHECKING:
 def is_our_demo(task: Task, locations: Locations) -> bool:
     """Whether a task is a demo task as shipped with gistpoint; the task's own claim proves nothing."""
     return task.demo and task.folder.parent == locations.demo
+
+
+def read_gist_settings(file: str) -> GistOverrides:
+    """Read a file of settings of gists. Raises `UserError`."""
+    from gistpoint.core.kinds.gist.overrides import MOST_BYTES, parse_overrides
+
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
+    if len(data) > MOST_BYTES:
+        raise UserError(f"{file} has more than {MOST_BYTES} bytes.", hint="Name a file of settings.")
+    return parse_overrides(data, file)
 
 
 def never(why_not: str) -> bool:

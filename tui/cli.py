@@ -13,19 +13,18 @@ from collections.abc import Sequence
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
-from gistpoint.object_graph import ProcessConsent, build_services
-from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import (
     DONE,
     INTERRUPTED,
     MISTAKE,
     NEGATIVE,
+    SANDBOX_HELP,
+    UNSANDBOXED_HELP,
     CommandParser,
     CommandRow,
     add_commands,
     readable,
 )
-from gistpoint.tui.consent import ask_consent
 from gistpoint.tui.starting import hold_collection
 
 COMMANDS = (
@@ -64,12 +63,12 @@ COMMANDS = (
         "attempts as a table, as an archive of journals, or one as a recorded run",
         "attempts:export_options",
     ),
-    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:run_options"),
-    CommandRow("agent resume", "do what is missing of a run", "agents:resume_options"),
-    CommandRow("agent list", "the runs that are here", "agents:list_options"),
-    CommandRow("agent show", "the figures of a run", "agents:show_options"),
-    CommandRow("agent stop", "stop a run that another process carries out", "agents:stop_options"),
-    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:watch_options", screen=True),
+    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:RUN"),
+    CommandRow("agent resume", "do what is missing of a run", "agents:RESUME"),
+    CommandRow("agent list", "the runs that are here", "agents:LIST"),
+    CommandRow("agent show", "the figures of a run", "agents:SHOW"),
+    CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
+    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:WATCH", screen=True),
     CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:mcp_options"),
     CommandRow("serve", "serve tasks or a study to participants in browsers", "serve:serve_options"),
     CommandRow("participant", "", "participant:participant_options", screen=True),
@@ -139,7 +138,6 @@ GROUPS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    ProcessConsent.asker = ask_consent
     if "_ARGCOMPLETE" in os.environ:
         from gistpoint.tui.commands.completion import complete
 
@@ -147,6 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = _understood(sys.argv[1:] if arguments is None else arguments)
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
+        _ask_on_terminal()
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -166,6 +165,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         what = str(error.filename) if error.filename is not None else "A file"
         return _reported(UserError(f"{what} can't be used: {error.strerror}."))
+
+
+def _ask_on_terminal() -> None:
+    """Have this process ask on the terminal whether code may run without isolation."""
+    from gistpoint.object_graph import ProcessConsent
+    from gistpoint.tui.consent import ask_consent
+
+    ProcessConsent.asker = ask_consent
 
 
 _SAID_OTHERWISE = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
@@ -206,9 +213,22 @@ def parser() -> CommandParser:
     )
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
-    add_isolation(top)
+    _add_isolation(top)
     add_commands(top, COMMANDS, GROUPS)
     return top
+
+
+def _add_isolation(top: CommandParser) -> None:
+    """Add the options of `arguments.ISOLATION` before any command; importing that takes as long as the help."""
+
+    def named(text: str) -> str:
+        from gistpoint.tui.commands.arguments import backend_name
+
+        return backend_name(text)
+
+    group = top.add_argument_group("isolation")
+    group.add_argument("--sandbox", metavar="BACKEND", type=named, default=argparse.SUPPRESS, help=SANDBOX_HELP)
+    group.add_argument("--allow-unsandboxed", action="store_true", default=argparse.SUPPRESS, help=UNSANDBOXED_HELP)
 
 
 def _home(options: argparse.Namespace) -> int:
@@ -221,7 +241,9 @@ def _home(options: argparse.Namespace) -> int:
 
         return listing(argparse.Namespace(json=False, where="", ids=False))
     from gistpoint.core.locations import Locations
+    from gistpoint.object_graph import build_services
     from gistpoint.tui.app import GistpointApp, ServicesMaker
+    from gistpoint.tui.commands.arguments import isolation_of
 
     return GistpointApp(
         ServicesMaker(Locations.of_user(), lambda: build_services(isolation_of(options)))

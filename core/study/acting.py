@@ -23,9 +23,9 @@ from gistpoint.core.attempts.events import (
     Pane,
     PauseReason,
     RequestedCall,
-    TurnUsage,
 )
 from gistpoint.core.attempts.state import NoKindState
+from gistpoint.core.chat import Usage
 from gistpoint.core.code.index import DefinitionKind, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import with_definition
@@ -413,7 +413,7 @@ class Performance:
             return
         self.turns += 1
         raw = json.dumps(arguments)
-        usage = TurnUsage(prompt=model.tokens_per_turn * self.turns, completion=len(raw) // 3 + 60)
+        usage = Usage(prompt_tokens=model.tokens_per_turn * self.turns, completion_tokens=len(raw) // 3 + 60)
         self.attempt.model_turn(
             ModelTurn(
                 turn=self.turns,
