@@ -224,15 +224,16 @@ def drop(connection: Connection, file: str, writers: Collection[str]) -> None:
 
 
 def portions(items: Iterable[T], size: Callable[[T], int], most: int = _FETCHED) -> Iterator[list[T]]:
-    """Yield items in lists whose sizes add up to little more than `most`."""
+    """Yield items in lists whose sizes add up to no more than `most`; one that is larger is alone."""
     found: list[T] = []
     total = 0
     for item in items:
-        found.append(item)
-        total += size(item)
-        if total >= most:
+        more = size(item)
+        if found and total + more > most:
             yield found
             found, total = [], 0
+        found.append(item)
+        total += more
     if found:
         yield found
 

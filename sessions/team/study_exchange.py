@@ -368,12 +368,12 @@ def _holding(lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]
 
 def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
     """Return what is said of lines that an index refuses."""
-    if "study_begun_once" in str(error):
+    if "beginning_once" in str(error):
         return StudyError(
             "This task was begun on another machine at this moment.",
             hint="Go on there, or ask the organiser to return it.",
         )
-    if "study_op_once" not in str(error):
+    if "operation_once" not in str(error):
         raise error
     writer = next((line.writer for line in lines if line.op and line.op in str(error.orig)), "a writer")
     return StudyError(

@@ -22,7 +22,7 @@ from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, UnreachableError
-from gistpoint.sessions.team.blobs import get_blob, put_blob
+from gistpoint.sessions.team.blobs import get_blobs, put_blobs, require_whole
 from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
 from gistpoint.sessions.team.schema import studies
 from gistpoint.sessions.team.study_archive import files_of, files_sha256, pack, unpack
@@ -109,13 +109,13 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
             copied = known and not (there and here and there.isdisjoint(here))
             _require_same(study, note, address, known=known, copied=copied)
         if row is None or row.files_sha256 != found:
-            values = {"files_sha256": found, "archive_sha256": put_blob(connection, archive, secret=True)}
+            values = {"files_sha256": found, "archive_sha256": put_blobs(connection, [archive], secret=True)[0]}
             if row is None:
                 connection.execute(studies.insert().values(id=study.study.id, **values))
             else:
                 connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
         elif sha256_of(archive) == row.archive_sha256:
-            put_blob(connection, archive, secret=True)  # pieces that the store has lost
+            put_blobs(connection, [archive], secret=True)  # pieces that the store has lost
     write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
     return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
 
@@ -177,7 +177,8 @@ def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: 
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=beside) as scratch:
         archive, folder = Path(scratch) / "study.tar.zst", Path(scratch) / "study"
-        get_blob(connection, row.archive_sha256, archive)
+        get_blobs(connection, {row.archive_sha256: archive}, streamed=True)
+        require_whole(archive, row.archive_sha256)
         folder.mkdir()
         if files_sha256(unpack(archive, folder)) != row.files_sha256 or read_study(folder).id != name:
             raise StudyError(

@@ -234,7 +234,8 @@ class Growth:
             connection.autocommit = True
             connection.execute("VACUUM ANALYZE")
             asked = {"database": "pg_database_size('team')"}
-            asked |= {name: f"pg_total_relation_size('{name}')" for name in ("lines_of_attempts", "attempts", "tasks", "blobs")}
+            tables = ("lines_of_attempts", "attempts", "tasks", "blobs")
+            asked |= {name: f"pg_total_relation_size('{name}')" for name in tables}
             asked["index of lines"] = "pg_indexes_size('lines_of_attempts')"
             sizes = {name: connection.execute(f"SELECT {what}".encode()).fetchone() for name, what in asked.items()}
             counted = connection.execute("SELECT count(*), sum(length(line)) FROM lines_of_attempts").fetchone()

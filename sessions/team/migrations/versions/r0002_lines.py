@@ -41,9 +41,9 @@ CREATE TABLE lines_of_studies PARTITION OF lines (
 CREATE UNIQUE INDEX lines_once ON lines (file, writer, number);
 CREATE UNIQUE INDEX annotation_once ON lines_of_annotations (file, op);
 CREATE INDEX annotations_by_subject ON lines_of_annotations (file, subject);
-CREATE UNIQUE INDEX study_op_once ON lines_of_studies (file, op);
-CREATE UNIQUE INDEX study_begun_once ON lines_of_studies (file, assignment) WHERE kind = 'begun';
-CREATE INDEX study_erased ON lines_of_studies (file) WHERE subject = 'erased';
+CREATE UNIQUE INDEX operation_once ON lines_of_studies (file, op);
+CREATE UNIQUE INDEX beginning_once ON lines_of_studies (file, assignment) WHERE kind = 'begun';
+CREATE INDEX lines_erased ON lines_of_studies (file) WHERE subject = 'erased';
 INSERT INTO lines (file, writer, number, line, sha256, machine)
     SELECT 'attempts', attempt, seq, line, sha256, machine FROM events;
 INSERT INTO lines (file, writer, number, line, sha256, machine, op, utc_ms, subject, kind)
