@@ -24,7 +24,7 @@ from gistpoint.core.analysis.pooling import keys_note, regression_needs, tasks_o
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import gists
 from gistpoint.core.analysis.task_means import percent, share_over_tasks
-from gistpoint.core.kinds.gist.trace import TOP, hard_subset
+from gistpoint.core.metrics.bars import TOP, hard_subset
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 

@@ -30,10 +30,10 @@ from gistpoint.core.code.index import DefinitionKind, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import with_definition
 from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.entrypoints.runs import GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.rates import unfolded
-from gistpoint.core.kinds.gist.runs import GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER, SUBMIT_GIST, WRITE_GIST
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.repair.bench import RepairHarness

@@ -91,8 +91,8 @@ class Gist(TaskKind["GistJudge"]):
 
     def verify(self, task: Task, answer: Answer) -> None:
         """Raise `TaskError` unless every run of the original has the ids of the suite."""
+        from gistpoint.core.entrypoints.runs import TestsRun
         from gistpoint.core.kinds.gist.answer import gist_answer
-        from gistpoint.core.kinds.gist.runs import TestsRun
         from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
         from gistpoint.core.tasks.identity import hash_of_ids
 
