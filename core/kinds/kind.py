@@ -15,6 +15,7 @@ from gistpoint.core.outcomes import BackendRecord, RunStatus
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import TaskJudge
     from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.kinds.simulation import Scene
     from gistpoint.core.ports import Runner
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
@@ -197,3 +198,9 @@ class TaskKind(ABC, Generic[J]):
         raise TaskError(
             f"There are no trials of tasks in the mode {judge.task.mode!r}.", hint="`gistpoint task check` checks them."
         )
+
+    def simulated(self, task: Task, answer: Answer) -> Scene:
+        """Return the task as simulated solvers meet it; one without a right text can't be simulated."""
+        from gistpoint.core.kinds.simulation import Scene
+
+        return Scene(self, task, answer)

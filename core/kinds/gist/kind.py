@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
     from gistpoint.core.attempts.state import KindState
     from gistpoint.core.kinds.gist.judge import GistJudge
+    from gistpoint.core.kinds.gist.simulation import GistScene
     from gistpoint.core.kinds.kind import Runners
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
@@ -135,3 +136,9 @@ class Gist(TaskKind["GistJudge"]):
         if subject is TrialSubject.FIX:
             text = texts[GIST_BUFFER]
         return score_trial(judge, subject, text, run=run)
+
+    def simulated(self, task: Task, answer: Answer) -> GistScene:
+        """Return the scene of a gist."""
+        from gistpoint.core.kinds.gist.simulation import GistScene
+
+        return GistScene(self, task, answer)

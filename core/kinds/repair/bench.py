@@ -23,6 +23,11 @@ _FREE_REFUSALS = 2
 """Free refusals in a row at the last use, so that a slip does not cost the only submission."""
 
 
+def searched(task: Task) -> bool:
+    """Whether solvers have to find the corrupted functions, and may replace any; else the brief names the one."""
+    return task.mode == Mode.DISCOVERY
+
+
 class RepairHarness(TaskBench):
     """Tools see the corrupted tree; in discovery, with all accepted replacements applied."""
 
@@ -39,7 +44,7 @@ class RepairHarness(TaskBench):
 
     @property
     def _persistent(self) -> bool:
-        return self.task.mode == Mode.DISCOVERY
+        return searched(self.task)
 
     def _awaits_submission(self, state: AttemptState) -> bool:
         """Whether only a submission is possible next."""

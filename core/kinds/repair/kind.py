@@ -17,6 +17,7 @@ from gistpoint.core.tools.browsing import BROWSING
 if TYPE_CHECKING:
     from gistpoint.core.kinds.kind import Runners
     from gistpoint.core.kinds.repair.judge import RepairJudge
+    from gistpoint.core.kinds.repair.simulation import RepairScene
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields
@@ -89,3 +90,9 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.kinds.repair.trials import run_trial
 
         return run_trial(judge, subject, texts, run=run)
+
+    def simulated(self, task: Task, answer: Answer) -> RepairScene:
+        """Return the scene of a repair."""
+        from gistpoint.core.kinds.repair.simulation import RepairScene
+
+        return RepairScene(self, task, answer)
