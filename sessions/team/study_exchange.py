@@ -7,7 +7,6 @@ neither sent nor fetched.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,12 +20,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
+from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import ERASED, Erased, StudyError, StudyOperation, StudyOperationKind, TakenBack
 from gistpoint.core.study.ports import PublishedAttempt
 from gistpoint.sessions.annotations.reviewer import ReviewStore
-from gistpoint.sessions.disk import sync_file, sync_folder
-from gistpoint.sessions.journal import line_hash
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS
 from gistpoint.sessions.studies.publishing import CONFLICT, PublishedNote, head_at, put
 from gistpoint.sessions.studies.store import FolderStore
@@ -420,12 +418,8 @@ def digest_of(lines: Sequence[bytes]) -> str:
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
     """Open a file of the log, which is made if it is not there, as who appends to it does."""
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
-    finally:
-        os.close(file)
+    with wait_for(path) as lock:
+        yield lock.file
 
 
 def _plain(value: str) -> str:

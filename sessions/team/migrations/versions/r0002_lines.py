@@ -10,7 +10,7 @@ import json
 from alembic import op
 from sqlalchemy import Connection, text
 
-from gistpoint.sessions.journal import line_hash
+from gistpoint.core.logs import line_hash
 
 revision = "0002"
 down_revision = "0001"
