@@ -23,9 +23,9 @@ from gistpoint.sessions.tasks import TaskStore
 
 if TYPE_CHECKING:
     from gistpoint.core.agents.solvers import AgentSolver
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.kinds.gist.judge import GistJudge
     from gistpoint.core.kinds.gist.overrides import GistOverrides
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
 

@@ -13,28 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint import __version__
+from gistpoint.core.entrypoints.command import Entrypoint, command_line, parse_entrypoint, with_input
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import (
-    STRATEGIES,
-    UNLIMITED,
-    Entrypoint,
-    GistSettings,
-    command_line,
-    parse_entrypoint,
-    with_input,
-    with_settings,
-)
+from gistpoint.core.kinds.gist.model import STRATEGIES, UNLIMITED, GistSettings, with_settings
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent, toml_lines
 from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
-from gistpoint.core.kinds.gist.trace import TOP
 from gistpoint.core.locations import Locations
+from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
@@ -56,8 +48,8 @@ from gistpoint.tui.commands.output import cause, print_json, print_table, print_
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
 
 if TYPE_CHECKING:
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.generation.settings import SourceSpec
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
     from gistpoint.core.tasks.repository import Repository
     from gistpoint.sandbox.environments.images import ImageSpec
 
