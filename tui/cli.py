@@ -28,9 +28,9 @@ from gistpoint.tui.commands.command import (
 from gistpoint.tui.starting import hold_collection
 
 COMMANDS = (
-    CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:demo_options", screen=True),
-    CommandRow("solve", "solve a task, or resume an attempt", "solve:solve_options", screen=True),
-    CommandRow("review", "read recorded runs step by step", "review:review_options", screen=True),
+    CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:DEMO", screen=True),
+    CommandRow("solve", "solve a task, or resume an attempt", "solve:SOLVE", screen=True),
+    CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True),
     CommandRow(
         "glance", "read functions blind, and see how often a fault is seen", "glance:glance_options", screen=True
     ),
@@ -69,7 +69,7 @@ COMMANDS = (
     CommandRow("agent show", "the figures of a run", "agents:SHOW"),
     CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
     CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:WATCH", screen=True),
-    CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:mcp_options"),
+    CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:MCP"),
     CommandRow("serve", "serve tasks or a study to participants in browsers", "serve:serve_options"),
     CommandRow("participant", "", "participant:participant_options", screen=True),
     CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:LIST"),
@@ -77,13 +77,13 @@ COMMANDS = (
     CommandRow("search", "search recorded runs", "runs:SEARCH"),
     CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
     CommandRow("replay", "make the tool calls of a recorded run again, and compare", "replay:REPLAY"),
-    CommandRow("rescore", "judge the results of another harness again", "rescore:rescore_options"),
+    CommandRow("rescore", "judge the results of another harness again", "rescore:RESCORE"),
     CommandRow("reviews export", "labels, comments and verdicts as CSV or JSON lines", "reviews:export_options"),
     CommandRow(
         "reviews merge", "take in what others said: files of reviews, or folders of them", "reviews:merge_options"
     ),
     CommandRow("reviews agreement", "Cohen's kappa of two reviewers, label by label", "reviews:agreement_options"),
-    CommandRow("doctor", "say which isolation works here, and what would mend the rest", "doctor:doctor_options"),
+    CommandRow("doctor", "say which isolation works here, and what would mend the rest", "doctor:DOCTOR"),
     CommandRow("store use", "choose the database, or files alone", "store:use_options"),
     CommandRow("store init", "make the database's tables and roles", "store:init_options"),
     CommandRow("store status", "what it has, and what is to be sent and fetched", "store:status_options"),
@@ -93,7 +93,7 @@ COMMANDS = (
     CommandRow("cache clean", "remove them; nothing of a task or an attempt is touched", "storage:CLEAN"),
     CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
     CommandRow("paths", "print where gistpoint keeps things", "storage:PATHS"),
-    CommandRow("completion", "print the completion of a shell: bash, zsh or fish", "completion:script_options"),
+    CommandRow("completion", "print the completion of a shell: bash, zsh or fish", "completion:SCRIPT"),
     CommandRow("study new", "make the folder of a study", "studies:new_options"),
     CommandRow("study check", "what is missing or unsound before it opens", "studies:check_options"),
     CommandRow("study open", "freeze the declaration and let people take part", "studies:open_options"),
