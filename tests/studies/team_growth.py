@@ -292,10 +292,10 @@ async def open_home(home: Path) -> None:
     from gistpoint import __version__
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.services import Services
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.app import GistpointApp
     from gistpoint.tui.screens.home import HomeScreen
-    from gistpoint.tui.services import Services
 
     places, clock = Locations(home / "data", home / "config", home / "cache"), SystemTime()
     services = Services(

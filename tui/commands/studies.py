@@ -19,6 +19,7 @@ from gistpoint.core.study.soundness import faults_with_tasks, unwritten_texts
 from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
+from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sessions.studies.checking import check_study
 from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, found
@@ -26,7 +27,6 @@ from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import build_entrypoint_runner
 from gistpoint.tui.study_opening import FOLDER_HELP, open_study, share_again
 
 DEMO = "demo"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from dataclasses import asdict
@@ -16,17 +15,17 @@ from gistpoint.core.study.declaration import Assistance
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
 from gistpoint.core.study.steps import RefusedStep
 from gistpoint.core.text import visible_line
+from gistpoint.object_graph import build_services
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
-from gistpoint.tui.object_graph import build_services
 from gistpoint.tui.study_opening import FOLDER_HELP, open_study
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import ChatModel
     from gistpoint.core.study.declaration import Study
     from gistpoint.core.study.progress import StudyProgress, TaskCoverage
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.study_app import StudyApp
 
 
@@ -83,10 +82,7 @@ def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
     names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
     if not names:
         return {}
-    from gistpoint.tui.agent_running import solver_named, solving_model
-
-    config = services.locations.config
-    return {name: solving_model(solver_named(config, os.environ, name)) for name in sorted(names)}
+    return {name: services.solver(name, "").model() for name in sorted(names)}
 
 
 def _works(demand: str | None) -> bool:
