@@ -13,12 +13,13 @@ from collections.abc import Sequence
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
-from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import (
     DONE,
     INTERRUPTED,
     MISTAKE,
     NEGATIVE,
+    SANDBOX_HELP,
+    UNSANDBOXED_HELP,
     CommandParser,
     CommandRow,
     add_commands,
@@ -204,9 +205,22 @@ def parser() -> CommandParser:
     )
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
-    add_isolation(top)
+    _add_isolation(top)
     add_commands(top, COMMANDS, GROUPS)
     return top
+
+
+def _add_isolation(top: CommandParser) -> None:
+    """Add the options of `arguments.ISOLATION` before any command; importing that takes as long as the help."""
+
+    def named(text: str) -> str:
+        from gistpoint.tui.commands.arguments import backend_name
+
+        return backend_name(text)
+
+    group = top.add_argument_group("isolation")
+    group.add_argument("--sandbox", metavar="BACKEND", type=named, default=argparse.SUPPRESS, help=SANDBOX_HELP)
+    group.add_argument("--allow-unsandboxed", action="store_true", default=argparse.SUPPRESS, help=UNSANDBOXED_HELP)
 
 
 def _home(options: argparse.Namespace) -> int:
@@ -220,6 +234,7 @@ def _home(options: argparse.Namespace) -> int:
         return listing(argparse.Namespace(json=False, where="", ids=False))
     from gistpoint.core.locations import Locations
     from gistpoint.tui.app import GistpointApp, ServicesMaker
+    from gistpoint.tui.commands.arguments import isolation_of
 
     return GistpointApp(
         ServicesMaker(Locations.of_user(), lambda: build_services(isolation_of(options)))

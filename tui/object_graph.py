@@ -12,11 +12,11 @@ from gistpoint import __version__
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
-    from gistpoint.core.kinds.repair.equivalence import EquivalenceTester
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.locations import Locations
     from gistpoint.core.ports import Runner
     from gistpoint.core.requests import IsolationChoice
+    from gistpoint.core.tasks.equivalence import EquivalenceTester
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.backends.base import Backend
     from gistpoint.sessions.team.live import LiveAnnotations

@@ -21,6 +21,7 @@ from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.overrides import TOOL_PROFILES, in_profile
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.readable import stamp
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.text import plural, visible
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, shown
@@ -39,7 +40,6 @@ from gistpoint.tui.commands.output import (
     print_table,
     print_text,
     require_terminal,
-    stamp,
     write_whole,
 )
 from gistpoint.tui.commands.solve import read_gist_settings

@@ -6,15 +6,11 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SourceError, UserError, did_you_mean
 from gistpoint.core.requests import IsolationChoice
+from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
 from gistpoint.tui.commands.options import Word, Words, add_words, argument, number, option, request_of, whole
-
-if TYPE_CHECKING:
-    pass
-
 
 TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
 TASK = argument("TASK", TASK_HELP)
@@ -30,7 +26,7 @@ def backend_name(text: str) -> str:
     raise argparse.ArgumentTypeError(f"there is no sandbox {text!r}: {', '.join(known)}.{did_you_mean(text, known)}")
 
 
-def sandbox_word(help: str = "bwrap, docker, landlock or plain; overrules config.toml") -> Word:
+def sandbox_word(help: str = SANDBOX_HELP) -> Word:
     """Return the word for the name of a backend."""
     return option("--sandbox", metavar="BACKEND", help=help, read=backend_name)
 
@@ -38,10 +34,7 @@ def sandbox_word(help: str = "bwrap, docker, landlock or plain; overrules config
 ISOLATION = Words(
     {
         "sandbox": sandbox_word(),
-        "allow_unsandboxed": option(
-            "--allow-unsandboxed",
-            help="if no isolation works, run the repository's code and builds of what it needs as yourself",
-        ),
+        "allow_unsandboxed": option("--allow-unsandboxed", help=UNSANDBOXED_HELP),
     },
     title="isolation",
 )

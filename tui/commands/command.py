@@ -9,10 +9,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import takewhile
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.tui.starting import hold_collection
@@ -25,6 +24,10 @@ INTERRUPTED = 130
 Handler = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], Handler]
 """Adds the options of a command to its parser and returns the function that runs the command."""
+
+SANDBOX_HELP = "bwrap, docker, landlock or plain; overrules config.toml"
+UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds of what it needs as yourself"
+"""The help of the options that choose the isolation, which may stand before a command as well."""
 
 _WIDTH = 1_000
 """Characters of a line of usage, which a terminal wraps better than argparse does."""
@@ -166,8 +169,7 @@ _WORD, _SENTENCE = 240, 4_000
 """Characters of a word and of a message, of which the middle is left out if they have more."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRow:
+class CommandRow(NamedTuple):
     """One line of the table of commands."""
 
     name: str

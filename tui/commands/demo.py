@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
+from gistpoint.core.readable import duration
 from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import add_isolation, add_lines, isolation_of, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
+from gistpoint.tui.commands.output import interactive, print_table, print_text
 from gistpoint.tui.object_graph import ProbedBackends, build_services
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     print(
         f"\n{ending}: {plural(len(state.calls), 'tool use')}, {plural(len(state.submissions), 'submission')}, ", end=""
     )
-    print(f"{duration(state.clock.active)} at this speed")
+    print(f"{duration(state.clock.active, rounded=True)} at this speed")
     return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE
 
 

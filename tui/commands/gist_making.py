@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gistpoint.core.entrypoints.command import command_line
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.generation.settings import SourceSpec, SuiteNeeds
 from gistpoint.core.kinds.gist.making import (
@@ -18,11 +19,11 @@ from gistpoint.core.kinds.gist.making import (
     MakeGists,
     make_gists,
 )
-from gistpoint.core.kinds.gist.model import STRATEGIES, command_line
+from gistpoint.core.kinds.gist.model import STRATEGIES
 from gistpoint.core.kinds.gist.overrides import toml_lines
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
-from gistpoint.core.kinds.gist.trace import TOP
 from gistpoint.core.locations import Locations
+from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task

@@ -105,8 +105,7 @@ def _require_extra() -> None:
 
 def _served(options: argparse.Namespace, transport: str) -> ServedAttempt:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.tui.mcp.logs import log_visibly
-    from gistpoint.tui.mcp.served import KIND, ServedAttempt
+    from gistpoint.tui.mcp.served import KIND, ServedAttempt, log_visibly
 
     log_visibly()
     role = Role(options.role or Role.QA)

@@ -15,7 +15,7 @@ from gistpoint.tui.commands.output import require_terminal
 from gistpoint.tui.object_graph import build_services
 
 if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.ports import Runner
     from gistpoint.core.tasks.model import Task
     from gistpoint.tui.base_app import BaseApp

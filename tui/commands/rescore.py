@@ -17,7 +17,7 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.kinds.repair.scoring import taken_over
 from gistpoint.core.outcomes import FREE
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.tasks.patches import patched
+from gistpoint.core.tasks.trees import patched
 from gistpoint.core.text import plural, visible_line
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResult, ExternalResultStore

@@ -73,7 +73,7 @@ def revoke_options(parser: argparse.ArgumentParser) -> Handler:
 
 def show_links(options: argparse.Namespace) -> int:
     """List the links."""
-    from gistpoint.tui.view_models import moment
+    from gistpoint.core.readable import moment
 
     clock = _clock()
     links = _book(clock).all()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.core.readable import stamp
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.team.address import (
     EmptyStoreError,
@@ -20,7 +21,7 @@ from gistpoint.sessions.team.address import (
     parse_address,
 )
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import print_json, print_table, print_text, stamp
+from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import long_work
 
 if TYPE_CHECKING:

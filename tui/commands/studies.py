@@ -21,8 +21,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sessions.studies.checking import check_study
-from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.sessions.studies.founding import StudyTemplate, found
+from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, found
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text

@@ -32,8 +32,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.exports.study.registry import NAMES, StudyExport, study_exporter
 from gistpoint.sessions.journal import read_journal
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.sessions.studies.loading import LoadedStudy, load_study
-from gistpoint.sessions.studies.portable import of_person
+from gistpoint.sessions.studies.loading import LoadedStudy, load_study, of_person
 from gistpoint.sessions.studies.pseudonyms import Pseudonyms, key_of
 from gistpoint.sessions.studies.public import public_data
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler

@@ -8,10 +8,10 @@ from collections import Counter
 
 from gistpoint.core.analysis.running import missing_extra
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.repair.equivalence import Equivalence
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.data import MergeDecision
 from gistpoint.core.study.operations import StudyError
+from gistpoint.core.tasks.equivalence import Equivalence
 from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.studies.folder import StudyFolder

@@ -17,11 +17,12 @@ import msgspec
 
 from gistpoint import __version__
 from gistpoint.core.demo.tasks import PACKAGE
+from gistpoint.core.draws import normal
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.study.operations import ORGANISER, STUDY, PowerTold, StudyError, StudyOperationKind
 from gistpoint.core.study.reading import FILE as STUDY_FILE
-from gistpoint.core.study.simulating import Behaviour, Crowd, ModelBehaviour, difficulties, normal
+from gistpoint.core.study.simulating import Behaviour, Crowd, ModelBehaviour, difficulties
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.arguments import counted
@@ -110,7 +111,7 @@ def fill(
     run: RunContext | None = None,
 ) -> SimulationCount:
     """Let simulated people and models work in the study in `root`; `skills` are those of models, by name."""
-    from gistpoint.core.study.acting import SimulatedTime
+    from gistpoint.core.kinds.simulation import SimulatedTime
     from gistpoint.sessions.studies.simulation import FIRST_MS, StudySimulation
 
     run = run or RunContext()

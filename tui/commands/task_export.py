@@ -121,8 +121,7 @@ def _refuse_image(task: Task) -> None:
 
 
 def _exported(task: Task) -> ExportedTask:
-    from gistpoint.sandbox.verifier.bundle import bundle
-    from gistpoint.sandbox.verifier.expected import expected_text
+    from gistpoint.sandbox.verifier.bundle import bundle, expected_text
     from gistpoint.sessions.exports.tasks.exported import ExportedTask
 
     answer = read_answer(task)

@@ -12,7 +12,7 @@ from typing import Any
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.generation.baselines import BaselineDifference, differences, record_baseline
+from gistpoint.core.generation.proof import BaselineDifference, differences, record_baseline
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.documents import read_figures

@@ -11,24 +11,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gistpoint import __version__
+from gistpoint.core.entrypoints.command import Entrypoint, command_line, parse_entrypoint, with_input
+from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.errors import InfrastructureError, UserError, cause
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import (
-    UNLIMITED,
-    Entrypoint,
-    GistSettings,
-    command_line,
-    parse_entrypoint,
-    with_input,
-    with_settings,
-)
+from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, with_settings
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent
 from gistpoint.core.kinds.gist.references import ReferenceMaker, reference_of
-from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress

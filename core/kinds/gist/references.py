@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from gistpoint.core.entrypoints.command import Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.runs import GistTrial, TestsRun, Watched
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.failures import gist_error
 from gistpoint.core.kinds.gist.fidelity import Fidelity
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.original_test import SplicedGist, ready_text
 from gistpoint.core.kinds.gist.reference import (
     Codebase,
@@ -19,7 +20,6 @@ from gistpoint.core.kinds.gist.reference import (
     limits_of,
     make_reference,
 )
-from gistpoint.core.kinds.gist.runs import GistTrial, TestsRun, Watched
 from gistpoint.core.kinds.gist.score import GistJudgement, GistScore
 from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.outcomes import RunStatus
