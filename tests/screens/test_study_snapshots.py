@@ -28,6 +28,7 @@ from gistpoint.core.study.steps import BetweenStep, FormStep, ReadyStep, Sitting
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.help_gists import write_help
 from gistpoint.tui import study_words as words
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.study.between import BetweenPage, BreakPage
 from gistpoint.tui.screens.study.consent import ConsentPage
 from gistpoint.tui.screens.study.done import LastPage
@@ -36,7 +37,6 @@ from gistpoint.tui.screens.study.progress import ProgressScreen
 from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
 from gistpoint.tui.screens.study.ready import ReadyPage, RulesPage
 from gistpoint.tui.screens.study.withdraw import WithdrawDialog
-from gistpoint.tui.study_progress_app import StudyProgressApp
 
 Compare = Callable[..., bool]
 TEXTS = Texts(
@@ -167,7 +167,7 @@ def test_page(tmp_path: Path, snap_compare: Compare, name: str) -> None:
         await pilot.press(*keys)
         await drawn(pilot)
 
-    app = StudyProgressApp(machine.locations, lambda: make(machine, tmp_path / "study"))
+    app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: make(machine, tmp_path / "study"))
     assert snap_compare(app, terminal_size=SMALL, run_before=ready)
 
 

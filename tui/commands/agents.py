@@ -27,8 +27,8 @@ from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, f
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings, job_of
 from gistpoint.sessions.tasks import read_set
-from gistpoint.tui.agent_progress import JobLines, JobTable
 from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
+from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive, share
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE, Handler
@@ -49,8 +49,8 @@ from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
-    from gistpoint.tui.agent_progress import JobDisplay
     from gistpoint.tui.cluster_runs import ClusterRunner
+    from gistpoint.tui.commands.agent_progress import JobDisplay
 
 _AT_ONCE = 4
 _MOST_MESSAGES = 5
