@@ -37,6 +37,7 @@ from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, Reasoned
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.solve.terms import Terms, Then
@@ -64,7 +65,7 @@ SEND_AGAIN_S = 5.0
 """What a store that is away should have is tried again so often."""
 
 
-class WaitingPage(Screen[None]):
+class WaitingPage(BaseScreen[None]):
     """A line at the bottom of the stack, shown while something is read or prepared."""
 
     def __init__(self, came_back: Then) -> None:
@@ -350,7 +351,13 @@ class StudyApp(BaseApp):
         )
         attempt = taken.opened.attempt
         screen = self._last_solved_on = screens_of(attempt.task).solve(attempt, self.services.clock, None, terms)
+        screen.when_left(partial(self._let_go, taken))
         self.push_screen(screen, partial(self._solved, taken))
+
+    def _let_go(self, taken: TakenAttempt) -> None:
+        """Close the attempt, unless it is withdrawn: that is still written to it, by `_solved`."""
+        if self._withdrawal is None:
+            taken.opened.close()
 
     def _assistant_of(self, taken: TakenAttempt) -> Assistant | None:
         chat = taken.step.condition.chat

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -167,14 +166,14 @@ class LongWork:
 
 
 @contextmanager
-def long_work(options: argparse.Namespace, *, kept: str, asks_token: bool = True) -> Iterator[LongWork]:
-    """Show the work's progress, none with `--json`, and stop it on Ctrl+C.
+def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Iterator[LongWork]:
+    """Show the work's progress, none if `quiet`, and stop it on Ctrl+C.
 
     The first Ctrl+C sets the token, and the second ends the work where it stands; work that does not ask for the token
     ends at the first. Raises `CancelledError` then, with a sentence of what is `kept` and how to go on.
     """
     stopped = CancelledError(f"Stopped. {kept}".strip())
-    with ProgressLine(quiet=getattr(options, "json", False)) as progress:
+    with ProgressLine(quiet=quiet) as progress:
         try:
             if not asks_token:
                 yield LongWork(progress, CancelToken())

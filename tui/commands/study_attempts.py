@@ -281,7 +281,9 @@ def export(options: argparse.Namespace) -> int:
         require_unblinded(study, options.dir, unblind=options.unblind)
     exporters = {name: study_exporter(name, public=options.public) for name in options.to}
     out, written = path_of(options.output), list[str]()
-    with long_work(options, kept="The same command writes every file again.", asks_token=False) as work:
+    with long_work(
+        quiet=getattr(options, "json", False), kept="The same command writes every file again.", asks_token=False
+    ) as work:
         work.progress.stage("reading the study")
         data = load_study(study, work.progress.detail).data
         if options.person is not None:

@@ -11,7 +11,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result
@@ -23,6 +22,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.titles import mode_words, told_title
 from gistpoint.tui.view_models import end_words, isolation_warning, score_rule, submission_words
@@ -184,7 +184,7 @@ class SummaryTextPage(TextView):
         self.load(self._text)
 
 
-class SummaryScreen(Screen[None]):
+class SummaryScreen(BaseScreen[None]):
     """An attempt that has ended, whatever the kind of its task."""
 
     CSS_PATH = "summary.tcss"

@@ -9,7 +9,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Tree
 
@@ -17,6 +16,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, last_source, shown_sources
 from gistpoint.tui.places import NamedPlace, shown_at
@@ -70,7 +70,7 @@ FLUSH_SECONDS = 1.0
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
 
 
-class SolveScreen(Screen[How]):
+class SolveScreen(BaseScreen[How]):
     """The attempt; dismissed with `ended`, or with `left` if it can be resumed."""
 
     CSS_PATH = "solve.tcss"
@@ -105,6 +105,7 @@ class SolveScreen(Screen[How]):
         """`play` are recorded steps, and the speed-up at which to play them; `terms` are those of a study."""
         super().__init__()
         self.controller = AttemptController(self, attempt)
+        self.when_left(self.controller.close)
         self.kind = self.KIND(self.controller)
         self._attempt, self._time, self._play = attempt, clock, play
         self._interruptions = Interruptions(self, self.controller, clock, terms)
@@ -192,10 +193,9 @@ class SolveScreen(Screen[How]):
 
     def _draw(self) -> None:
         state = self._attempt.state
-        for pane in self.query(StatePane):
-            pane.update_from(state)
-        if self.editor.is_attached:
-            self.editor.update_from(state)
+        for pane in (*self.query(StatePane), self.editor):
+            if pane.is_mounted:  # others are being mounted, and get the state from `_made`
+                pane.update_from(state)
         self.area.editing = self.area.editing or bool(state.buffers)
         self._draw_clock()
 
@@ -468,10 +468,16 @@ class SolveScreen(Screen[How]):
 
     def _leave_if_over(self) -> None:
         if self._attempt.state.ended and not self.controller.calling and not self._stopped:
-            self.stop()
-            while self.app.screen is not self and len(self.app.screen_stack) > 1:
-                self.app.pop_screen()
-            self.dismiss("ended")
+            self._close("ended")
+
+    def _close(self, how: How) -> None:
+        """Leave, together with whatever is asked or shown above the attempt."""
+        if self not in self.app.screen_stack:
+            return
+        self.stop()
+        while not self.is_active:
+            self.app.pop_screen()
+        self.dismiss(how)
 
     @on(SourceAsked)
     async def source_asked(self, message: SourceAsked) -> None:
@@ -554,8 +560,7 @@ class SolveScreen(Screen[How]):
 
     @on(LeaveAsked)
     def _leave(self) -> None:
-        self.stop()
-        self.dismiss("left")
+        self._close("left")
 
     @property
     def busy(self) -> bool:
@@ -583,6 +588,7 @@ class SolveScreen(Screen[How]):
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded afterwards."""
         if not self._stopped:
+            self._stopped = True
             if self.editor.is_mounted:
                 self.editor.editor.flush()
                 if self.editor.changed:
@@ -590,9 +596,4 @@ class SolveScreen(Screen[How]):
             self._places.keep(self.code, self.editor)
             if self.notes_pane.is_mounted and self.notes.waits:
                 self.controller.noted(self.notes.text)
-            self.on_unmount()
-
-    def on_unmount(self) -> None:
-        """Release the threads, however the screen ended."""
-        self._stopped = True
-        self.controller.close()
+            self.controller.close()

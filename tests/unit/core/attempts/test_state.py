@@ -136,6 +136,23 @@ def test_last_and_best_submissions_are_told_apart() -> None:
     assert (state.best.number, state.best.score) == (2, 0.8)
 
 
+def test_a_submission_that_solved_is_better_than_one_with_the_same_score() -> None:
+    """All tests pass in both, and the first has left a corrupted function as it was."""
+    tape: list[tuple[tuple[str, dict[str, Any]], int]] = []
+    for number, solved in enumerate([False, True, True], start=1):
+        call = f"call-{number}"
+        tape += [
+            (("tool_call", {"call_id": call, "tool": "replace_function"}), 10),
+            (("submit", {"call_id": call, "replacement": {"path": "a", "qualname": "f", "code": str(number)}}), 0),
+            (("test_run", {"call_id": call, "status": "finished", "counts": True}), 0),
+            (("score", {"call_id": call, "score": 1.0, "solved": solved}), 0),
+            (("tool_result", {"call_id": call}), 0),
+        ]
+    state = fold(events_of(tape))
+    assert state.best is not None
+    assert (state.best.number, state.best.solved) == (2, True)
+
+
 def test_empty_attempt_has_nothing() -> None:
     state = AttemptState()
     assert (state.attempt_id, state.pending, state.last, state.best, state.solved, state.ended) == (

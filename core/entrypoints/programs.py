@@ -6,7 +6,7 @@ import configparser
 import re
 from collections.abc import Mapping
 
-from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.command import Entrypoint, EntrypointKind
 
 _OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<rest>(?:\.[A-Za-z_]\w*)*)")
 

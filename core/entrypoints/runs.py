@@ -10,11 +10,13 @@ from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
 
 if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.model import Entrypoint
-    from gistpoint.core.kinds.gist.original_test import TestGuard
+    from gistpoint.core.entrypoints.command import Entrypoint
     from gistpoint.core.outcomes import BackendRecord
     from gistpoint.core.pins import EnvironmentPins
     from gistpoint.core.trees import SourceTree
+
+DOCTEST = "doctest:"
+"""What the names of doctests begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,25 @@ class TestRun:
     phase: str = ""
     fixed: str | None = None
     """Of a test that is made at run time, a hash of the data that it was made with; None for any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestGuard:
+    """The facts by which a run ensures that the test that ran is the one that was put in."""
+
+    __test__ = False
+
+    first: int
+    last: int
+    """The physical lines of the test, decorators included."""
+    decorated: bool
+    """Whether decorators other than pytest's marks may have wrapped it."""
+    pytest_names: Mapping[str, str]
+    """Names that the file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Where a command has several tests: the lines of each by qualified name."""
+    doctests: Mapping[str, str] = field(default_factory=dict)
+    """The hash of each docstring that is run, by the name of what it is on; see `docstring_sha256`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from fakes import FakeRunner
 from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.intake import take_in
 from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.protecting import NOTHING, find_protection
 from gistpoint.core.kinds.repair.judge import RepairJudge
-from gistpoint.core.kinds.repair.protection import NOTHING, find_protection
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult, Writable
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import RunRequest
