@@ -12,8 +12,8 @@ from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.study.facts import preregistration_markdown
 from gistpoint.core.study.operations import ORGANISER, STUDY, Amended, StudyError, StudyOpened, StudyOperationKind
-from gistpoint.core.study.preregistration import preregistration_markdown
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.soundness import faults_with_tasks, unwritten_texts
 from gistpoint.core.tasks.leaks import CheckFinding
