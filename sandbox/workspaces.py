@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import posixpath
 import shutil
@@ -13,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.logs import NoLocksError, is_held, take, wait_for
 from gistpoint.core.trees import SourceTree
 
 _PREFIX = "gistpoint-run-"
@@ -23,53 +23,42 @@ _YOUNG_S = 60.0
 def run_folder() -> Iterator[Path]:
     """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder.chmod(0o755)
-        yield folder
-    finally:
-        _remove(folder)
-        os.close(held)
+    with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
+        try:
+            folder.chmod(0o755)
+            yield folder
+        finally:
+            _remove(folder)
 
 
 def leftovers() -> tuple[Path, ...]:
     """Return the folders of runs whose program is gone, according to their locks."""
-    found = []
-    for folder, held in _unlocked():
-        os.close(held)
-        found.append(folder)
-    return tuple(found)
+    return tuple(_unlocked())
 
 
 def remove_leftovers() -> int:
     """Remove the folders of runs whose program is gone, and return how many there were."""
     removed = 0
-    for folder, held in _unlocked():
+    for folder in _unlocked():
         _remove(folder)
-        os.close(held)
         removed += 1
     return removed
 
 
-def _unlocked() -> Iterator[tuple[Path, int]]:
-    """Yield unlocked folders, after locking them, with the descriptor of the lock.
+def _unlocked() -> Iterator[Path]:
+    """Yield unlocked folders, each locked until the next one is asked for.
 
     Folders younger than a minute are skipped: they may be about to be locked.
     """
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        held = -1
-        try:
+        with contextlib.suppress(OSError, NoLocksError):
             stat = folder.lstat()
-            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < _YOUNG_S:
+            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < _YOUNG_S or is_held(folder):
                 continue
-            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            if held >= 0:
-                os.close(held)
-            continue
-        yield folder, held
+            lock = take(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+            if lock is not None:
+                with lock:
+                    yield folder
 
 
 def _remove(folder: Path) -> None:

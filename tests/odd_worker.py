@@ -29,7 +29,8 @@ if ODD == "ahead":
     time.time_ns = lambda: true_time_ns() + AHEAD_S * 10**9
 
 from gistpoint.core.attempts.events import AttemptStarted  # noqa: E402 (the version and the clock come first)
-from gistpoint.sessions.journal import encode, journal_in, line_hash  # noqa: E402
+from gistpoint.core.logs import line_hash  # noqa: E402
+from gistpoint.sessions.journal import encode, journal_in  # noqa: E402
 from gistpoint.tui import cluster_work  # noqa: E402
 
 if ODD:

@@ -18,8 +18,8 @@ from gistpoint.core.attempts.events import (
     Pane,
     PauseReason,
     RequestedCall,
-    TurnUsage,
 )
+from gistpoint.core.chat import Usage
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.simulation import Scene, SimulatedTime
@@ -121,7 +121,7 @@ class Performance:
             return
         self.turns += 1
         raw = json.dumps(arguments)
-        usage = TurnUsage(prompt=model.tokens_per_turn * self.turns, completion=len(raw) // 3 + 60)
+        usage = Usage(prompt_tokens=model.tokens_per_turn * self.turns, completion_tokens=len(raw) // 3 + 60)
         self.attempt.model_turn(
             ModelTurn(
                 turn=self.turns,

@@ -6,7 +6,6 @@ machine that went on without the lease sends its whole journal as a branch, `ATT
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
+from gistpoint.core.logs import append_whole, sync_file, sync_folder, take
 from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, head_path
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
 from gistpoint.sessions.team.address import TeamStoreError
@@ -362,19 +361,15 @@ def _append(path: Path, lines: Iterable[JournalLine]) -> None:
 def _unopened(folder: Path) -> Iterator[bool]:
     """Hold the lock of an attempt, so that no process opens it meanwhile; False if one has it open."""
     folder.mkdir(parents=True, exist_ok=True)
-    holder = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True
-            if not (folder / JOURNAL).exists():
-                (folder / LOCK).unlink()
-                folder.rmdir()
-    finally:
-        os.close(holder)
+    lock = take(folder / LOCK)
+    if lock is None:
+        yield False
+        return
+    with lock:
+        yield True
+        if not (folder / JOURNAL).exists():
+            (folder / LOCK).unlink()
+            folder.rmdir()
 
 
 def _named_as_branch(root: Path, branch: str, seq: int, head: str) -> None:

@@ -6,7 +6,6 @@ one is an alarm, and is overwritten nowhere.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -17,9 +16,9 @@ from pathlib import Path
 
 from sqlalchemy.exc import IntegrityError
 
+from gistpoint.core.logs import sync_file, sync_folder, wait_for
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import Erased, StudyError, StudyOperation, StudyOperationKind, TakenBack
-from gistpoint.sessions.disk import sync_file, sync_folder
 from gistpoint.sessions.studies.erasing import LOG
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.writers import name_in, writer_of
@@ -218,9 +217,5 @@ def digest_of(lines: Sequence[bytes]) -> str:
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
     """Open a file of the log, which is made if it is not there, as who appends to it does."""
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
-    finally:
-        os.close(file)
+    with wait_for(path) as lock:
+        yield lock.file

@@ -19,10 +19,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.logs import sync_file
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import Fact, StudyOperation, StudyOperationKind
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
-from gistpoint.sessions.disk import sync_file
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 from gistpoint.sessions.team.connecting import engine_of, reaching

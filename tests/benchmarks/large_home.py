@@ -38,10 +38,11 @@ from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, 
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
+from gistpoint.core.logs import line_hash
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.heads import HEADS
-from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, line_hash, read_journal
+from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, read_journal
 
 DAY_MS = 24 * 60 * 60 * 1000
 FIRST_MS = 1_600_000_000_000

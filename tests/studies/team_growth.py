@@ -39,10 +39,11 @@ from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, 
 from gistpoint.core.kinds.folder import read_answer, write_task  # noqa: E402
 from gistpoint.core.kinds.repair.judge import RepairJudge  # noqa: E402
 from gistpoint.core.locations import Locations  # noqa: E402
+from gistpoint.core.logs import line_hash  # noqa: E402
 from gistpoint.core.tasks.identity import task_id  # noqa: E402
 from gistpoint.core.tasks.model import Mode, Task  # noqa: E402
 from gistpoint.sessions.heads import HEADS  # noqa: E402
-from gistpoint.sessions.journal import JOURNAL, JournalWriter, decoded, line_hash  # noqa: E402
+from gistpoint.sessions.journal import JOURNAL, JournalWriter, decoded  # noqa: E402
 
 PEOPLE, NEW = 50, 100
 """Pseudonyms, and the share of attempts that are new at the last synchronisation: one of so many."""

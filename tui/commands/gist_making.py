@@ -30,12 +30,22 @@ from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui.commands.arguments import add_suite, counted, natural, positive, settled_source, spec_of, whole
+from gistpoint.tui.commands.arguments import (
+    add_isolation,
+    add_suite,
+    counted,
+    isolation_of,
+    natural,
+    positive,
+    settled_source,
+    spec_of,
+)
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
+from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import cause, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
-from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
+from gistpoint.tui.object_graph import build_entrypoint_runner
 
 if TYPE_CHECKING:
     from gistpoint.core.entrypoints.runs import EntrypointRunner
@@ -169,13 +179,13 @@ def new(options: argparse.Namespace) -> int:
     spec = spec_of(options, options.source)
     image = _image(options, spec)
     if image is None:
-        spec = replace(spec, source=settled_source(options, spec.source))
-    runner = build_entrypoint_runner(options, image=image is not None)
+        spec = replace(spec, source=settled_source(spec.source, options.called))
+    runner = build_entrypoint_runner(isolation_of(options), image=image is not None)
     making: _Making | None = None
     stopped: CancelledError | None = None
     try:
         with (
-            long_work(options, kept="The tasks that were made are kept.") as work,
+            long_work(quiet=getattr(options, "json", False), kept="The tasks that were made are kept.") as work,
             tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch,
         ):
             for entrypoint in (one for text, one in zip(texts, named, strict=True) if one.is_test and "[" in text):

@@ -15,9 +15,10 @@ import msgspec
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import path_of
+from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
 from gistpoint.core.text import plural, visible_line
-from gistpoint.sessions.disk import sync_file
 from gistpoint.sessions.replay.reporting import ReplayReport, VerdictRow, report_of
+from gistpoint.tui.commands.arguments import isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import LongWork, long_work
@@ -26,6 +27,7 @@ from gistpoint.tui.object_graph import build_services
 from gistpoint.tui.services import Services
 
 _SCHEMA = "gistpoint.replay/1"
+_REPORTS = LogKind("gistpoint.replay")
 
 
 @dataclass
@@ -52,10 +54,9 @@ class ReplayBatch:
         if self.output is not None:
             line = json.dumps({"schema": _SCHEMA, **report.as_json()}, ensure_ascii=True) + "\n"
             try:
-                with self.output.open("ab") as file:
-                    file.write(line.encode("ascii"))
-                    file.flush()
-                    sync_file(file.fileno())
+                self.output.touch()  # others may read it, unlike what gistpoint keeps for itself
+                with AppendLog(self.output, _REPORTS, wait_for(self.output)) as log:
+                    log.append(line.encode("ascii"))
             except OSError as error:
                 raise UserError(f"{self.output} can't be written: {error.strerror}.") from error
         self.reports[name] = report
@@ -74,11 +75,11 @@ class ReplayBatch:
 
 def replay_many(options: argparse.Namespace) -> int:
     """Replay the named runs, or all ended attempts of the store; return 1 if one differs or could not be replayed."""
-    services = build_services(options)
+    services = build_services(isolation_of(options))
     names = _ended(services) if options.all else [*dict.fromkeys(options.recorded)]
     output = path_of(options.output) if options.output else None
     kept = f"The reports so far are in {output}: the same command goes on." if output else "-o FILE keeps reports."
-    with long_work(options, kept=kept) as work:
+    with long_work(quiet=getattr(options, "json", False), kept=kept) as work:
 
         def print_line(line: str) -> None:
             if not options.json:
@@ -157,20 +158,15 @@ def _verdict(verdict: VerdictRow) -> str:
 
 
 def _kept(path: Path) -> dict[str, ReplayReport]:
-    """Return the reports in a file, by run; a last line that a crash left torn is cut off. Raises `UserError`."""
+    """Return the reports in a file, by run. Raises `UserError`."""
     try:
-        data = path.read_bytes()
+        found = [msgspec.json.decode(line, type=ReplayReport) for line in read_log(path, _REPORTS).lines]
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror}.") from error
-    whole = data[: data.rfind(b"\n") + 1]
-    try:
-        found = [msgspec.json.decode(line, type=ReplayReport) for line in whole.splitlines()]
     except msgspec.MsgspecError as error:
         raise UserError(
             f"{path} has lines that are no reports on replays: {error}.", hint="Name another file with -o."
         ) from error
-    if len(whole) < len(data):
-        path.write_bytes(whole)
     return {report.run: report for report in found}

@@ -25,8 +25,9 @@ from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.simulating import Behaviour, Crowd, ModelBehaviour, difficulties
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.arguments import counted, number, whole
+from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.options import number, whole
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.study_opening import FOLDER_HELP, open_study
@@ -242,7 +243,7 @@ def _power(options: argparse.Namespace) -> int:
     )
     numbers = (options.people,) if options.people else PEOPLE
     designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
-    with long_work(options, kept="Nothing was written.") as work:
+    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
         figures = [power_of(design, assumed, study.study.seed, run=work.run) for design in designs]
     told = PowerTold(
         what=designs[0].what,

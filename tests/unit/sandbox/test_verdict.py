@@ -256,6 +256,7 @@ def phases(*reports):
         ([["raw", "AssertionError"], PASS[0], ["call", "rerun", False], *PASS], Outcome.PASSED),
         (phases(("setup", "passed", False), ("teardown", "passed", False)), Outcome.ERROR),
         (phases(("setup", "rerun", False), *PASS), Outcome.PASSED),
+        ([PASS[0], ["subtest", "failed", False], ["raw", None], ["call", "rerun", False], *PASS], Outcome.PASSED),
         ([], Outcome.ERROR),
     ],
 )

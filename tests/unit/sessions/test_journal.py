@@ -26,9 +26,10 @@ from gistpoint.core.attempts.events import (
     SuspectMarked,
 )
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.logs import files, line_hash, torn_path
 from gistpoint.sessions import journal as journals
 from gistpoint.sessions.heads import Head, head_path, read_head
-from gistpoint.sessions.journal import JOURNAL, TORN, JournalWriter, encode, line_hash, read_journal
+from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, read_journal
 
 JSON = st.recursive(
     st.none()
@@ -94,7 +95,7 @@ def test_what_is_appended_is_read_back_in_a_chain(
 def test_durable_event_is_synced_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     synced: list[int] = []
-    monkeypatch.setattr(journals, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
+    monkeypatch.setattr(files, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
     writer.append(SUSPECT)
     assert synced == [(tmp_path / JOURNAL).stat().st_size]
     writer.close()
@@ -117,7 +118,7 @@ def test_events_in_groups_are_written_at_once_and_synced_together(
 
     monkeypatch.setattr(journals, "Timer", Waiting)
     synced: list[int] = []
-    monkeypatch.setattr(journals, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
+    monkeypatch.setattr(files, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
     writer = JournalWriter(tmp_path, FakeClock())
     synced.clear()
     for number in range(10):
@@ -142,11 +143,11 @@ def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: b
     path.write_bytes(whole + tail)
     content = read_journal(path)
     assert (len(content.events), content.torn) == (5, len(tail))
-    assert not (tmp_path / TORN).exists()
+    assert not torn_path(path).exists()
     writer = JournalWriter(tmp_path, FakeClock())
     assert len(writer.events) == 5
     assert path.read_bytes() == whole
-    assert (tmp_path / TORN).read_bytes() == tail + b"\n"
+    assert torn_path(path).read_bytes() == tail + b"\n"
     writer.append(NotesWritten("after"))
     writer.close()
     content = read_journal(path)
@@ -223,7 +224,7 @@ def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path
 def test_the_head_is_of_the_last_event_that_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     at_sync: list[Head | None] = []
-    monkeypatch.setattr(journals, "sync_file", lambda file: at_sync.append(read_head(tmp_path)))
+    monkeypatch.setattr(files, "sync_file", lambda file: at_sync.append(read_head(tmp_path)))
     first = writer.append(SUSPECT)
     assert (at_sync, read_head(tmp_path)) == ([Head(0, "")], Head(1, writer.head)), "after the event, never before it"
     writer.append(Heartbeat())

@@ -26,7 +26,7 @@ from gistpoint.sessions.exports.study.columns import CellType, TidyColumn, attem
 from gistpoint.sessions.exports.study.datapackage import DATAPACKAGE
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.exports.study.tidy import cell
-from gistpoint.sessions.studies.portable import of_person
+from gistpoint.sessions.studies.loading import of_person
 
 WRONG = REPAIR.replace("100", "99")
 SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone", "scaffold": "ours"}

@@ -115,6 +115,13 @@ def test_small_corrections_of_the_wall_clock_are_no_sleep() -> None:
     assert tape.add("heartbeat").state.clock.asleep == 0
 
 
+@pytest.mark.parametrize(("slept_ms", "asleep"), [(2_000, 0), (2_001, 2_001)])
+def test_more_than_two_seconds_are_a_sleep(slept_ms: int, asleep: int) -> None:
+    tape = Tape()
+    tape.time = FakeClock(tape.time.utc_ms() + 1_000 + slept_ms, tape.time.mono_ms() + 1_000)
+    assert tape.add("heartbeat").state.clock.asleep == asleep
+
+
 def test_idle_answered_away_moves_the_time_and_worked_does_not() -> None:
     tape = Tape().add("view", 1_000, pane="code").add("heartbeat", 180_000)
     worked = Tape().add("view", 1_000, pane="code").add("heartbeat", 180_000)
