@@ -201,8 +201,7 @@ def replay_each(
 ) -> None:
     """Replay the runs that are left, one after the other; `replay` makes a replay of a run by its name.
 
-    `begin` is told each name. What stands in the way of one run is noted, and the next one follows. Raises
-    `CancelledError`.
+    `begin` gets each name. Raises `CancelledError`. A run that fails is noted, and the next one follows.
     """
     for name in batch.left:
         begin(name)
