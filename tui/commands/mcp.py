@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError, extra_hint
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import build_services
+from gistpoint.sessions.served import ServeAttempt, ServedAttempt, served_attempt
 from gistpoint.tui.commands.arguments import ISOLATION, TASK_HELP
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Words, argument, option
 
 if TYPE_CHECKING:
-    from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.model import Task
-    from gistpoint.sessions.attempts import AttemptSummary
-    from gistpoint.sessions.services import Services
     from gistpoint.tui.mcp.http import Place
-    from gistpoint.tui.mcp.served import ServedAttempt
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
@@ -33,12 +30,7 @@ _ROLES = ("qa", "baseline", "author", "training")
 class ServeTools(Request):
     """The attempt that is served, and how."""
 
-    task: str
-    attempt: str | None = None
-    budgets: str | None = None
-    participant: str = ""
-    role: str | None = None
-    trust_client: bool = False
+    serve: ServeAttempt
     http: str | None = None
     host_name: tuple[str, ...] = ()
     cert: str | None = None
@@ -92,76 +84,17 @@ def _require_extra() -> None:
 
 def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.tui.mcp.served import KIND, ServedAttempt, log_visibly
+    from gistpoint.tui.mcp.server import log_visibly
 
     log_visibly()
-    role = Role(wanted.role or Role.QA)
-    services = build_services(wanted.isolation, role=role, participant=wanted.participant)
+    begun = wanted.serve
+    services = build_services(wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant)
     services.consent.asker = lambda why_not: False  # nobody is there to be asked
-    task = services.tasks.find(wanted.task)
-    resumed = _resumed(services, task, wanted)
-    if (role if resumed is None else Role(resumed.role)) is Role.BASELINE and not wanted.trust_client:
-        raise UserError(
-            "An attempt over MCP does not count: a client with a shell of its own can read the task's answer.",
-            hint="docs/guide/mcp.md has a set-up in which it can't; with it, --trust-client says so.",
-        )
-    budgets = _budgets(wanted.budgets, services, task) if wanted.budgets else None
-    _warn(services, task)
-    tools = "none_said" if wanted.trust_client else "unknown"
-    solver = {"kind": KIND, "transport": transport, "client_tools": tools}
-    return ServedAttempt(services, task, solver, budgets=budgets, resumed=resumed)
+    return served_attempt(services, begun, transport, _tell)
 
 
-def _resumed(services: Services, task: Task, wanted: ServeTools) -> AttemptSummary | None:
-    """Return the attempt to go on with; a person's, and that of an agent's run, are none."""
-    from gistpoint.tui.mcp.served import KIND
-
-    if not wanted.attempt:
-        return None
-    for given, name in ((wanted.budgets, "--budgets"), (wanted.role, "--role"), (wanted.participant, "--participant")):
-        if given:
-            raise UserError(f"An attempt keeps what it began with: {name} can't be given with --attempt.")
-    found = services.attempts.summary(wanted.attempt)
-    if found.problem:
-        raise UserError(f"The attempt {found.attempt_id} can only be read. {found.problem}")
-    if found.task_id != task.id:
-        raise UserError(f"The attempt {found.attempt_id} is one at another task.", hint="Name that task.")
-    if (found.state.header.solver or {}).get("kind") != KIND:
-        raise UserError(
-            f"The attempt {found.attempt_id} did not begin over MCP.", hint="Leave --attempt out to begin one."
-        )
-    if found.state.ending is not None:
-        raise UserError(f"The attempt {found.attempt_id} has ended: {found.state.ending.reason}.")
-    if found.open:
-        raise UserError(f"The attempt {found.attempt_id} is open in another process.", hint="Close that one first.")
-    return found
-
-
-def _budgets(text: str, services: Services, task: Task) -> Budgets:
-    from gistpoint.core.kinds.gist.model import is_gist
-    from gistpoint.core.kinds.registry import kind_of
-
-    own = kind_of(task).budgets(task, services.enrolled(task, services.enrolment).role)
-    uses, _, submissions = text.partition("/")
-    few = submissions or ("1" if is_gist(task) else str(max(1, int(uses) // 4) if uses.isdecimal() else 0))
-    if not (uses.isdecimal() and few.isdecimal() and int(uses) > 0 and int(few) > 0):
-        raise UserError(f"--budgets {text!r} is not a pair of numbers above 0.", hint="Such as 16/4.")
-    if is_gist(task) and int(few) != 1:
-        raise UserError("A gist is handed in once.", hint=f"Give its steps alone: --budgets {uses}.")
-    return replace(own, tool_uses=int(uses), submissions=int(few))
-
-
-def _warn(services: Services, task: Task) -> None:
-    """Say so if other users of this machine can read the answer."""
-    from gistpoint.sessions.services import is_our_demo
-
-    answer = task.folder / "answer"
-    if is_our_demo(task, services.locations) or not answer.exists() or not answer.stat().st_mode & 0o044:
-        return
-    if all(parent.stat().st_mode & 0o011 for parent in (answer, *answer.absolute().parents)):
-        print(
-            "gistpoint: other users of this machine can read the task's answer; chmod 700 its folder", file=sys.stderr
-        )
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -204,22 +137,22 @@ def _require_safe(place: Place, wanted: ServeTools) -> None:
 def _print(wanted: ServeTools, client: str) -> int:
     from gistpoint.tui.mcp.clients import configuration
 
-    task = build_services(wanted.isolation).tasks.find(wanted.task)
+    task = build_services(wanted.isolation).tasks.find(wanted.serve.task)
     print(configuration(client, _repeated(wanted, task), wanted.http or "", task.suite.timeout_s), end="")
     return DONE
 
 
 def _repeated(wanted: ServeTools, task: Task) -> list[str]:
     """Return the words of this command without `--print`, with the whole id of the task if it was given by a part."""
-    words = ["mcp", task.id if task.id.startswith(wanted.task) else str(Path(wanted.task).absolute())]
+    words = ["mcp", task.id if task.id.startswith(wanted.serve.task) else str(Path(wanted.serve.task).absolute())]
     given = {
-        "--attempt": wanted.attempt,
-        "--budgets": wanted.budgets,
-        "--participant": wanted.participant,
-        "--role": wanted.role,
+        "--attempt": wanted.serve.attempt,
+        "--budgets": wanted.serve.budgets,
+        "--participant": wanted.serve.participant,
+        "--role": wanted.serve.role,
         "--sandbox": wanted.isolation.sandbox,
     }
-    flags = {"--trust-client": wanted.trust_client, "--allow-unsandboxed": wanted.isolation.allow_unsandboxed}
+    flags = {"--trust-client": wanted.serve.trust_client, "--allow-unsandboxed": wanted.isolation.allow_unsandboxed}
     words += [word for name, value in given.items() if value for word in (name, value)]
     return [*words, *(name for name, is_given in flags.items() if is_given)]
 
@@ -229,16 +162,22 @@ MCP = Face(
     mcp,
     Words(
         {
-            "task": argument("TASK", TASK_HELP),
-            "attempt": option("--attempt", metavar="ID", help="go on with an unfinished attempt that came this way"),
-            "budgets": option(
-                "--budgets", metavar="USES[/SUBMISSIONS]", help="such as 16/4; instead of the task's own"
-            ),
-            "participant": option("--participant", help="a pseudonym, recorded with the attempt"),
-            "role": option("--role", choices=_ROLES, help="what the attempt is for (default: qa)"),
-            "trust_client": option(
-                "--trust-client",
-                help="the client has no tools of its own that reach this machine: what --role baseline needs",
+            "serve": Words(
+                {
+                    "task": argument("TASK", TASK_HELP),
+                    "attempt": option(
+                        "--attempt", metavar="ID", help="go on with an unfinished attempt that came this way"
+                    ),
+                    "budgets": option(
+                        "--budgets", metavar="USES[/SUBMISSIONS]", help="such as 16/4; instead of the task's own"
+                    ),
+                    "participant": option("--participant", help="a pseudonym, recorded with the attempt"),
+                    "role": option("--role", choices=_ROLES, help="what the attempt is for (default: qa)"),
+                    "trust_client": option(
+                        "--trust-client",
+                        help="the client has no tools of its own that reach this machine: what --role baseline needs",
+                    ),
+                }
             ),
             "http": option("--http", metavar="HOST:PORT", help="serve over HTTP, for who has the token"),
             "host_name": option("--host-name", metavar="NAME", help="a further name of the server in clients' URLs"),
