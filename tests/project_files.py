@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from architecture.measures import DATA
+from architecture.measures import FOLDERS as TOPS
+
 ROOT = Path(__file__).parents[1]
-TOPS = ("core", "sandbox", "sessions", "tui")
-DATA = ("core/demo/library/", *(f"sandbox/attacks/{kind}/" for kind in ("commands", "escapes", "reports", "trees")))
-"""The demo's library and the attacks are data: their files are no modules of ours."""
 
 
 @cache

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
     from gistpoint.tui.screens.kinds import Play
-    from gistpoint.tui.screens.solve.screen import SolveScreen
+    from gistpoint.tui.screens.tour import Tour
     from gistpoint.tui.services import Services
-    from gistpoint.tui.tour import Tour
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,6 @@ class GistpointApp(BaseApp):
         self._play = play
         self._alone = alone
         self._held: OpenAttempt | None = None
-        self._tour: Tour | None = None
         self._not_found: UserError | None = None
         """Why there was nothing to open."""
         self._opening: Opening | None = None
@@ -189,7 +187,7 @@ class GistpointApp(BaseApp):
 
     def _begin_tour(self, opening: Opening) -> None:
         from gistpoint.tui.home_rows import remember_tour
-        from gistpoint.tui.tour import Tour
+        from gistpoint.tui.screens.tour import Tour
 
         tour = Tour.begin(self.services, opening)
         remember_tour(self.services.locations)
@@ -199,26 +197,14 @@ class GistpointApp(BaseApp):
         from gistpoint.tui.screens.tour import TourScreen
 
         self._opened(opening)
-        self._tour = tour
-        self.push_screen(TourScreen(tour, self.services.clock), partial(self._toured, tour))
-
-    def _end_tour(self) -> None:
-        """Throw the practice attempt away, if there is one."""
-        tour, self._tour = self._tour, None
-        if tour is None:
-            return
-        from gistpoint.tui.screens.solve.screen import SolveScreen
-
-        for screen in self.screen_stack:
-            if isinstance(screen, SolveScreen):
-                screen.stop()
-        tour.end()
+        screen = TourScreen(tour, self.services.clock)
+        screen.when_left(tour.end)
+        self.push_screen(screen, partial(self._toured, tour))
 
     def _toured(self, tour: Tour, how: Literal["ended", "left"] | None) -> None:
-        from gistpoint.tui.tour import END, STEPS, step_at
+        from gistpoint.tui.screens.tour import END, STEPS, step_at
 
         state = tour.held.attempt.state
-        self._end_tour()
         if how == "ended" or step_at(state) == len(STEPS) - 1:
             self.push_screen(MessageDialog("That was the tour", END))
 
@@ -299,8 +285,9 @@ class GistpointApp(BaseApp):
     def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
         if not self._opened(opening):
             return
+        from gistpoint.core.readable import duration, when
         from gistpoint.tui.titles import title_of
-        from gistpoint.tui.view_models import duration, used_words, when
+        from gistpoint.tui.view_models import used_words
 
         begun = when(latest.started_utc_ms, self.services.clock.utc_ms())
         spent = f"{duration(latest.state.clock.active)} worked, {used_words(latest.state)}"
@@ -364,11 +351,16 @@ class GistpointApp(BaseApp):
         self._held = held
         play, self._play = self._play, None
         screen = screens_of(held.attempt.task).solve(held.attempt, self.services.clock, play)
+        screen.when_left(self._let_go)
         self.push_screen(screen, partial(self._solved, held))
 
+    def _let_go(self) -> None:
+        """Close the attempt, so that it can be resumed anywhere."""
+        held, self._held = self._held, None
+        if held is not None:
+            held.close()
+
     def _solved(self, held: OpenAttempt, how: Literal["ended", "left"] | None) -> None:
-        held.close()
-        self._held = None
         if isinstance(self.screen, HomeScreen) and self.screen.is_mounted:
             self.screen.action_reload()  # it may have read while the attempt was open
         if how == "ended":
@@ -382,7 +374,6 @@ class GistpointApp(BaseApp):
 
     def action_leave_program(self) -> None:
         """Close the program, after a question if an attempt is under way."""
-        self._end_tour()
         if self._held is None:
             self.exit()
             return
@@ -390,11 +381,11 @@ class GistpointApp(BaseApp):
 
         solving = next((screen for screen in self.screen_stack if isinstance(screen, SolveScreen)), None)
         if solving is None:
-            self._ask_to_close(solving)
+            self._ask_to_close()
         else:
-            solving.when_free(partial(self._ask_to_close, solving))
+            solving.when_free(self._ask_to_close)
 
-    def _ask_to_close(self, solving: SolveScreen | None) -> None:
+    def _ask_to_close(self) -> None:
         question = ConfirmDialog(
             "Close the program?",
             "The attempt is kept as it is, with its clock, budgets, code and notes; it can be resumed.",
@@ -403,10 +394,6 @@ class GistpointApp(BaseApp):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                if solving is not None:
-                    solving.stop()
-                if self._held is not None:
-                    self._held.close()
                 self.exit()
 
         self.push_screen(question, answered)
@@ -419,14 +406,12 @@ class GistpointApp(BaseApp):
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
         """Close the attempt, so that it can be resumed."""
-        self._end_tour()
-        held, self._held = self._held, None
-        if held is None:
+        if self._held is None:
             return ""
         from gistpoint.core.attempts.events import Crashed
 
-        held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
-        held.close()
+        self._held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
+        self._let_go()
         return " The attempt is safe: resume it from the home screen."
 
 

@@ -6,17 +6,19 @@ import asyncio
 import os
 import signal
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, work
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # what a terminal's bytes stand for; there is no public way
 from textual._context import active_message_pump  # names the widget whose handler raised; there is no public way
+from textual._time import get_time  # the clock of the events' own times
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -24,6 +26,7 @@ from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.dom import DOMNode
 from textual.drivers._writer_thread import WriterThread  # see `_leave_at`
+from textual.message_pump import MessagePump
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
@@ -33,6 +36,7 @@ from gistpoint import __version__
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
+from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KEYS, KeyScope, bindings_of, shown_key
 from gistpoint.tui.starting import START_S, go_on_collecting
@@ -73,45 +77,8 @@ def read_settings(config: Path) -> UserSettings:
 
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
-WIDE = 120
-"""The width in cells from which a screen has the class `-wide`."""
-_NARROW, _WIDE = (0, "-narrow"), (WIDE, "-wide")
-BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
-
-
 _READ_S = 1.0
 """Seconds after which a toast has no part in a change of the screen, and goes with it."""
-
-
-def fit_width(screen: Screen[Any], width: int) -> None:
-    """Set the width class of a screen before it is shown; set later, the class would restyle the whole screen."""
-    screen.set_class(width >= _WIDE[0], _WIDE[1], update=False)
-    screen.set_class(width < _WIDE[0], _NARROW[1], update=False)
-
-
-@runtime_checkable
-class AttendedScreen(Protocol):
-    """A screen that asks a question after a time without input."""
-
-    def input_happened(self, at: float) -> None:
-        """Note that a key or the mouse was used, on the clock of Textual's events."""
-
-
-@runtime_checkable
-class KeepingScreen(Protocol):
-    """A screen with something that is not written yet."""
-
-    def stop(self) -> None:
-        """Write it; nothing is recorded afterwards."""
-
-
-@runtime_checkable
-class ReluctantScreen(Protocol):
-    """A screen that can refuse input meant for the screen before it."""
-
-    def takes(self, event: events.InputEvent) -> bool:
-        """Whether the screen accepts an event."""
-        ...
 
 
 class BaseApp(App[object]):
@@ -141,6 +108,10 @@ class BaseApp(App[object]):
         """The user's own keys by binding id."""
         self.crashes: list[Exception] = []
         """Unexpected exceptions so far."""
+        self._given_up: Sequence[Screen[Any]] | None = None
+        """The screens that an unexpected exception takes away, until the user has read of it; None at other times."""
+        self._input_counts_from = 0.0
+        """Input before this time was meant for a screen that is gone; on the clock of Textual's events."""
         self._ground: Screen[Any] | None = None
         self.add_mode(self.DEFAULT_MODE, self._lay_ground)
 
@@ -186,7 +157,8 @@ class BaseApp(App[object]):
     def lay_ground(self, screen: Screen[Any]) -> Screen[Any]:
         """Make a screen, which is about to be shown, the bottom of the stack."""
         self._ground = screen
-        fit_width(screen, self.size.width)
+        if isinstance(screen, BaseScreen):
+            screen.fit_width(self.size.width)
         draw = screen._compositor_refresh
 
         def draw_if_shown() -> None:
@@ -212,7 +184,18 @@ class BaseApp(App[object]):
         if self.screen is self._ground:
             self.exit()
             return AwaitComplete()
+        self._leave(self.screen)
         return super().pop_screen()
+
+    def switch_screen(self, screen: Screen[Any] | str) -> AwaitComplete:
+        """Put a screen in the place of the top one."""
+        self._leave(self.screen)
+        return super().switch_screen(screen)
+
+    @staticmethod
+    def _leave(screen: Screen[Any]) -> None:
+        if isinstance(screen, BaseScreen):
+            screen.leave()
 
     @property
     def ground_renews_itself(self) -> bool:
@@ -269,21 +252,22 @@ class BaseApp(App[object]):
 
     async def on_event(self, event: events.Event) -> None:
         """Note that the user is there if the screen takes the event, before passing the event on."""
+        if isinstance(event, events.InputEvent) and event.time < self._input_counts_from:
+            return
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             event.character = None  # a terminal sends Escape and the letter, which fields would take for typing
         if isinstance(event, events.InputEvent):
             for screen in self.screen_stack:
-                if isinstance(screen, AttendedScreen):
+                if isinstance(screen, BaseScreen):
                     screen.input_happened(event.time)
-            if isinstance(self.screen, ReluctantScreen) and not self.screen.takes(event):
+            if isinstance(self.screen, BaseScreen) and not self.screen.takes(event):
                 return
         await super().on_event(event)
 
     def on_exit_app(self) -> None:
-        """Keep what is typed, however the program is ended: by a key, by a signal, or as the browser is gone."""
+        """Leave every screen, however the program is ended: by a key, by a signal, or as the browser is gone."""
         for screen in self.screen_stack:
-            if isinstance(screen, KeepingScreen) and screen.is_mounted:
-                screen.stop()
+            self._leave(screen)
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves; return 0, or 1 if an error ended the app."""
@@ -456,23 +440,48 @@ class BaseApp(App[object]):
     def _handle_exception(self, error: Exception) -> None:
         """Handle an exception of a handler: Textual has no public hook for it.
 
-        A widget whose handler raised is dead, so its screen is closed. If the app's own handler raised, nothing is
-        left that could draw, and the app ends as Textual does.
+        A widget whose handler raised is dead, so its screen is closed. If the app's own handler raised, or the screen
+        that tells of the first exception, nothing is left that could draw, and the app ends as Textual does.
         """
-        fatal = active_message_pump.get(None) is self or bool(self.crashes) or not self.is_running
+        raised_in = active_message_pump.get(None)
+        follows = self._is_given_up(raised_in)
+        fatal = raised_in is self or not self.is_running or (self._given_up is not None and not follows)
         self._crashed(error, recover=not fatal)
         if fatal:
             super()._handle_exception(error)
 
+    def _is_given_up(self, widget: MessagePump | None) -> bool:
+        """Whether a widget belongs to a screen that is being taken away after an unexpected exception."""
+        while widget is not None and widget not in (self._given_up or ()):
+            widget = widget._parent  # a widget that is removed has no `screen` any more
+        return widget is not None
+
     def _crashed(self, error: Exception, *, recover: bool = True) -> None:
-        """Log an unexpected exception and report it; all of them end up here."""
+        """Log an unexpected exception, and report the first one; all of them end up here.
+
+        Those that follow until the user has read of the first come of it, and are in the logs alone.
+        """
         self.crashes.append(error)
         log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
+        if self._given_up is not None:
+            return
+        self._given_up, self._input_counts_from = tuple(self.screen_stack), inf
+        for screen in self.screen_stack:
+            self._stop_after_crash(screen)
         kept = self.keep_what_is_open(error, log)
         told = f"The details are in {log}." if not self.is_web else "Tell who gave you the link."
         text = f"{type(error).__name__}: {str(error)[:500]}\n\n{told}{kept}"
         if recover:
             self.call_later(self._recover, text)
+
+    def _stop_after_crash(self, screen: Screen[Any]) -> None:
+        """Have a screen write what was typed; one that can't must not keep the others from it."""
+        try:
+            if isinstance(screen, BaseScreen):
+                screen.stop()
+        except Exception as error:
+            self.crashes.append(error)
+            write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
 
     def attempt_at_risk(self) -> str:
         """Return the id of the open attempt; empty if there is none."""
@@ -486,12 +495,23 @@ class BaseApp(App[object]):
         """Start again at the first screen and report what happened."""
         from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
-        closing = [App.pop_screen(self) for _ in self.screen_stack[1:]]
+        above, closing = self.screen_stack[:0:-1], []
+        for screen in above:
+            self._leave(screen)
+            closing.append(App.pop_screen(self))
         for closed in closing:
             await closed
-        if not self.ground_renews_itself:
+        if self.ground_renews_itself:
+            self._given_up = above
+        else:
             await self.begin_anew()
-        self.push_screen(MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint."))
+        message = MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint.")
+        message.when_left(self._told_of_crash)
+        await self.push_screen(message)
+        self._input_counts_from = get_time()
+
+    def _told_of_crash(self) -> None:
+        self._given_up = None
 
 
 def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gistpoint.core.generation.progress import CampaignProgress, KeptTask, TrialProgress
+from gistpoint.core.readable import duration
 from gistpoint.core.running import RunProgress
 from gistpoint.core.text import visible_line
 from gistpoint.tui.tables import Column
-from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
@@ -113,10 +113,6 @@ class CampaignView:
             self._shown = replace(self._shown, stages=stages, ended=how)
 
 
-def _time(seconds: float) -> str:
-    return duration(round(seconds * 1000))
-
-
 def kept_words(shown: CampaignShown) -> str:
     """Return how many tasks are kept of those that are wanted; empty before a source is known."""
     report = shown.campaign
@@ -129,9 +125,11 @@ def time_words(shown: CampaignShown) -> str:
     if report is None:
         return shown.ended
     if shown.ended:
-        return f"{shown.ended} after {_time(report.elapsed)}"
-    left = "not known yet" if report.remaining is None else f"about {_time(report.remaining)}"
-    return f"elapsed {_time(report.elapsed)} · remaining {left} · {report.tests_per_second:.0f} tests a second"
+        return f"{shown.ended} after {duration(1000 * report.elapsed)}"
+    left = "not known yet" if report.remaining is None else f"about {duration(1000 * report.remaining)}"
+    return (
+        f"elapsed {duration(1000 * report.elapsed)} · remaining {left} · {report.tests_per_second:.0f} tests a second"
+    )
 
 
 def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> list[str]:
@@ -146,14 +144,14 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
 def _stage_words(stage: MakingStage, width: int, now: float) -> str:
     name = visible_line(stage.name) or "beginning"
     if stage.took is not None:
-        return f"✔ {name:<{_NAME}} {_time(stage.took)}"
+        return f"✔ {name:<{_NAME}} {duration(1000 * stage.took)}"
     elapsed = now - stage.began
-    words = f"▸ {name:<{_NAME}} {_time(elapsed)}"
+    words = f"▸ {name:<{_NAME}} {duration(1000 * elapsed)}"
     if not stage.total:
         return f"{words} {visible_line(stage.phase)}".rstrip()
     counts = f" {stage.done}/{stage.total}"
     if stage.done:
-        counts += f", about {_time(elapsed * (stage.total - stage.done) / stage.done)} left"
+        counts += f", about {duration(1000 * elapsed * (stage.total - stage.done) / stage.done)} left"
     return f"{words} {gauge(stage.done, stage.total, max(0, min(40, width - len(words) - len(counts) - 1)))}{counts}"
 
 
@@ -173,7 +171,7 @@ def _trial_words(trial: TrialProgress, width: int) -> str:
     parts = [visible_line(trial.function)]
     if trial.attempt:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")
-    parts.append(f"{_time(trial.seconds)}, {trial.tests} tests")
+    parts.append(f"{duration(1000 * trial.seconds)}, {trial.tests} tests")
     if trial.latest:
         parts.append(f"last: {visible_line(spaced(trial.latest))}")
     while len(parts) > 2 and len("   ".join(parts)) > width:

@@ -6,7 +6,6 @@ environments.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import shutil
@@ -24,6 +23,7 @@ from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.errors import CancelledError, EndpointError, TaskError, UserError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sandbox.cluster.orders import MOST_BYTES, NotDoneError, StopSwitch, WorkStatus, replied
@@ -184,7 +184,7 @@ def _services(sandbox: str, consented: bool) -> Services:
 
 @lru_cache(maxsize=4)
 def _services_once(locations: Locations, sandbox: str, consented: bool) -> Services:
-    return build_services(argparse.Namespace(sandbox=sandbox or None), consented=consented)
+    return build_services(IsolationChoice(sandbox=sandbox or None), consented=consented)
 
 
 def _ports(tools: WorkTools, settings: RunSettings) -> AgentPorts:

@@ -1,8 +1,7 @@
-"""The object graph: the stores, the isolation and the runners that the options of a command ask for."""
+"""The object graph: the stores, the isolation and the runners that a command asks for."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -13,10 +12,11 @@ from gistpoint import __version__
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
-    from gistpoint.core.kinds.repair.equivalence import EquivalenceTester
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.locations import Locations
     from gistpoint.core.ports import Runner
+    from gistpoint.core.requests import IsolationChoice
+    from gistpoint.core.tasks.equivalence import EquivalenceTester
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.backends.base import Backend
     from gistpoint.sessions.team.live import LiveAnnotations
@@ -51,14 +51,14 @@ class ProbedBackends:
         self._working: dict[str, Backend] = {}
         self._lock = Lock()
 
-    def begin(self, options: argparse.Namespace) -> None:
+    def begin(self, isolation: IsolationChoice) -> None:
         """Begin to choose one in the background; nothing is asked, and errors are left to whoever needs it."""
 
         def choose_one() -> None:
             from gistpoint.core.errors import UserError
 
             with suppress(UserError):
-                _chosen_backend(options, True, None, probed=self)
+                _chosen_backend(isolation, True, None, probed=self)
 
         Thread(target=choose_one, name="isolation", daemon=True).start()
 
@@ -76,45 +76,11 @@ class ProbedBackends:
             return backend
 
 
-def add_sandbox(
-    parser: argparse._ActionsContainer, words: str = "bwrap, docker, landlock or plain; overrules config.toml"
-) -> None:
-    """Add `--sandbox`, which may stand before a command as well."""
-    parser.add_argument(
-        "--sandbox",
-        metavar="BACKEND",
-        type=_backend_name,
-        default=argparse.SUPPRESS,  # a command's default would overrule what stands before the command
-        help=words,
-    )
-
-
-def add_isolation(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the isolation."""
-    group = parser.add_argument_group("isolation")
-    add_sandbox(group)
-    group.add_argument(
-        "--allow-unsandboxed",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="if no isolation works, run the repository's code and builds of what it needs as yourself",
-    )
-
-
-def _backend_name(text: str) -> str:
-    from gistpoint.core.errors import did_you_mean
-    from gistpoint.sandbox.ladder import builtin_backends, installed_backends
-
-    known = [*builtin_backends(), *installed_backends()]
-    if text in known:
-        return text
-    raise argparse.ArgumentTypeError(f"there is no sandbox {text!r}: {', '.join(known)}.{did_you_mean(text, known)}")
-
-
 def build_services(
-    options: argparse.Namespace,
+    isolation: IsolationChoice,
     *,
     role: Role | None = None,
+    participant: str = "",
     probed: ProbedBackends | None = None,
     consented: bool | None = None,
 ) -> Services:
@@ -133,14 +99,11 @@ def build_services(
 
     locations, clock = Locations.of_user(), SystemTime()
     consent = Consent() if consented is None else Consent(lambda why_not: False)
-    enrolment = Enrolment(
-        role=role or Role(getattr(options, "role", None) or Role.BASELINE),
-        participant=getattr(options, "participant", "") or "",
-    )
+    enrolment = Enrolment(role=role or Role.BASELINE, participant=participant)
 
     probed = probed or ProbedBackends()
 
-    runners = RunnerPool(lambda demo, ask: build_runner(options, demo=demo, ask=ask, probed=probed))
+    runners = RunnerPool(lambda demo, ask: build_runner(isolation, demo=demo, ask=ask, probed=probed))
 
     def trusted(task: Task) -> bool:
         return consented or is_our_demo(task, locations)
@@ -148,7 +111,7 @@ def build_services(
     def runner_for(task: Task) -> Runner:
         return runners.get(trusted(task), consent.ask)
 
-    single = partial(build_entrypoint_runner, options, probed=probed)
+    single = partial(build_entrypoint_runner, isolation, probed=probed)
 
     entrypoints = RunnerPool(lambda demo, ask: single(demo=demo, ask=ask))
 
@@ -160,12 +123,12 @@ def build_services(
     def entrypoints_for(task: Task) -> EntrypointRunner:
         return entrypoint_pool(task).get(trusted(task), consent.ask)
 
-    def isolation() -> tuple[str, bool] | None:
+    def chosen() -> tuple[str, bool] | None:
         from gistpoint.core.errors import UserError
         from gistpoint.sandbox.ladder import UNSANDBOXED
 
         try:
-            name = _chosen_backend(options, True, None, probed=probed).name
+            name = _chosen_backend(isolation, True, None, probed=probed).name
         except UserError:  # whoever starts an attempt is told
             return None
         return name, name != UNSANDBOXED
@@ -183,7 +146,7 @@ def build_services(
         clock=clock,
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,
-        isolation=isolation,
+        isolation=chosen,
         enrolment=enrolment,
         consent=consent,
         mirror=mirror,
@@ -203,7 +166,7 @@ def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAn
 
 
 def build_runner(
-    options: argparse.Namespace,
+    isolation: IsolationChoice,
     *,
     demo: bool = False,
     ask: Callable[[str], bool] | None = None,
@@ -214,11 +177,13 @@ def build_runner(
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.testruns import SuiteRunner
 
-    return SuiteRunner(_chosen_backend(options, demo, ask, probed=probed), EnvironmentStore(Locations.of_user().cache))
+    return SuiteRunner(
+        _chosen_backend(isolation, demo, ask, probed=probed), EnvironmentStore(Locations.of_user().cache)
+    )
 
 
 def build_entrypoint_runner(
-    options: argparse.Namespace,
+    isolation: IsolationChoice,
     *,
     demo: bool = False,
     ask: Callable[[str], bool] | None = None,
@@ -234,23 +199,23 @@ def build_entrypoint_runner(
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.gistruns.runner import GistRunner
 
-    backend = _chosen_backend(options, demo, ask, IMAGES_RUN_ON if image else "", probed)
+    backend = _chosen_backend(isolation, demo, ask, IMAGES_RUN_ON if image else "", probed)
     return GistRunner(backend, EnvironmentStore(Locations.of_user().cache))
 
 
 def build_equivalence_tester(
-    options: argparse.Namespace, *, ask: Callable[[str], bool] | None = None
+    isolation: IsolationChoice, *, ask: Callable[[str], bool] | None = None
 ) -> EquivalenceTester:
     """Choose the isolation as `build_runner` does, and return what compares repairs with originals on it."""
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.equivalence.comparing import SandboxEquivalenceTester
 
-    return SandboxEquivalenceTester(_chosen_backend(options, False, ask), EnvironmentStore(Locations.of_user().cache))
+    return SandboxEquivalenceTester(_chosen_backend(isolation, False, ask), EnvironmentStore(Locations.of_user().cache))
 
 
 def _chosen_backend(
-    options: argparse.Namespace,
+    isolation: IsolationChoice,
     demo: bool,
     ask: Callable[[str], bool] | None,
     needed: str = "",
@@ -270,9 +235,9 @@ def _chosen_backend(
     from gistpoint.tui.consent import ask_consent
 
     locations = Locations.of_user()
-    given = getattr(options, "sandbox", None) or needed
+    given = isolation.sandbox or needed
     requested = given or read_user_settings(locations.config).sandbox or None
-    allowed = bool(getattr(options, "allow_unsandboxed", False))
+    allowed = isolation.allow_unsandboxed
     known = builtin_backends() if requested is None else {**builtin_backends(), **installed_backends()}
     known = (probed or ProbedBackends()).once(known)
     try:

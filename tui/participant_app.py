@@ -99,11 +99,16 @@ class ParticipantApp(BaseApp):
     def _solve(self, held: OpenAttempt) -> None:
         self._held = held
         self._solving = screens_of(held.attempt.task).solve(held.attempt, self.services.clock)
+        self._solving.when_left(self._let_go)
         self.push_screen(self._solving, partial(self._solved, held))
 
+    def _let_go(self) -> None:
+        """Close the attempt, so that it can be resumed."""
+        held, self._held, self._solving = self._held, None, None
+        if held is not None:
+            held.close()
+
     def _solved(self, held: OpenAttempt, how: How | None) -> None:
-        held.close()
-        self._held = self._solving = None
         if how == "ended":
             last = held.attempt.state.last
             judged = held.attempt.found.get(last.call_id) if last is not None else None
@@ -114,11 +119,6 @@ class ParticipantApp(BaseApp):
         self.call_from_thread(self.push_screen, screens_of(task).summary(task, answer, state, judged, None))
 
     # The program
-
-    def on_unmount(self) -> None:
-        """Let go of the attempt, however the program has ended."""
-        if self._held is not None:
-            self._held.close()
 
     def action_leave_program(self) -> None:
         """Close the program, unless a call is under way; everything is kept, so nothing is asked."""
@@ -138,9 +138,9 @@ class ParticipantApp(BaseApp):
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
         """Close the attempt, so that it can be resumed."""
-        held, self._held, self._solving, self._busy = self._held, None, None, False
-        if held is None:
+        self._busy = False
+        if self._held is None:
             return ""
-        held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
-        held.close()
+        self._held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
+        self._let_go()
         return " The task is safe: it goes on where it was."

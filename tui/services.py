@@ -22,9 +22,9 @@ from gistpoint.tui.consent import Consent
 from gistpoint.tui.opening import Opening
 
 if TYPE_CHECKING:
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.kinds.gist.judge import GistJudge
     from gistpoint.core.kinds.gist.overrides import GistOverrides
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.sessions.team.pusher import Pusher

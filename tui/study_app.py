@@ -37,17 +37,22 @@ from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, Reasoned
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.solve.terms import Terms, Then
-from gistpoint.tui.screens.study.away import AwayPage
-from gistpoint.tui.screens.study.between import BetweenPage, BreakPage
-from gistpoint.tui.screens.study.consent import ConsentPage
-from gistpoint.tui.screens.study.done import LastPage
 from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.page import StudyPage, WithdrawAsked
-from gistpoint.tui.screens.study.ready import ReadyPage, RulesPage
-from gistpoint.tui.screens.study.withdraw import WithdrawDialog
+from gistpoint.tui.screens.study.pages import (
+    AwayPage,
+    BetweenPage,
+    BreakPage,
+    ConsentPage,
+    LastPage,
+    ReadyPage,
+    RulesPage,
+    WithdrawDialog,
+)
 from gistpoint.tui.services import Services
 from gistpoint.tui.widgets.plain import Plain
 
@@ -60,7 +65,7 @@ SEND_AGAIN_S = 5.0
 """What a store that is away should have is tried again so often."""
 
 
-class WaitingPage(Screen[None]):
+class WaitingPage(BaseScreen[None]):
     """A line at the bottom of the stack, shown while something is read or prepared."""
 
     def __init__(self, came_back: Then) -> None:
@@ -346,7 +351,13 @@ class StudyApp(BaseApp):
         )
         attempt = taken.opened.attempt
         screen = self._last_solved_on = screens_of(attempt.task).solve(attempt, self.services.clock, None, terms)
+        screen.when_left(partial(self._let_go, taken))
         self.push_screen(screen, partial(self._solved, taken))
+
+    def _let_go(self, taken: TakenAttempt) -> None:
+        """Close the attempt, unless it is withdrawn: that is still written to it, by `_solved`."""
+        if self._withdrawal is None:
+            taken.opened.close()
 
     def _assistant_of(self, taken: TakenAttempt) -> Assistant | None:
         chat = taken.step.condition.chat

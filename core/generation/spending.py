@@ -169,7 +169,7 @@ class RequestMeter:
             spent = _spent(lines)
             size = estimate if estimate.tokens >= spent.last.tokens else spent.last
             cost = max((item.cost_usd for item in (estimate, spent.last) if item.cost_usd is not None), default=None)
-            refusal = spending._refusal(spent, Usage(size.prompt_tokens, size.completion_tokens, cost))
+            refusal = spending._refusal(spent, Usage(size.prompt_tokens, size.completion_tokens, cost_usd=cost))
             if not refusal:
                 self._id = uuid4().hex
                 tokens = size.prompt_tokens, size.completion_tokens
@@ -200,4 +200,4 @@ def _spent(lines: list[_Line]) -> SpentBySet:
 
 
 def _usage(line: _Request) -> Usage:
-    return Usage(line.prompt_tokens, line.completion_tokens, line.cost_usd, line.estimated)
+    return Usage(line.prompt_tokens, line.completion_tokens, cost_usd=line.cost_usd, estimated=line.estimated)

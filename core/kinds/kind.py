@@ -15,6 +15,9 @@ from gistpoint.core.outcomes import BackendRecord, RunStatus
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import TaskJudge
     from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.attempts.state import Submission
+    from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt
+    from gistpoint.core.kinds.simulation import Scene
     from gistpoint.core.ports import Runner
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
@@ -123,6 +126,14 @@ class TaskKind(ABC, Generic[J]):
     """
     tools: tuple[Tool, ...]
     """Every tool that some task of this kind offers."""
+    measures: tuple[Measure, ...] = ()
+    """What a row of an attempt has beside what every row has, in the order of its columns."""
+    task_measures: tuple[Measure, ...] = ()
+    """Columns of the table of tasks; without any, the metrics of a task are those of its functions."""
+    analyses: tuple[Analysis, ...] = ()
+    """Those of the kind alone. Most analyses take every kind's rows, by what they have in common."""
+    has_targets = False
+    """Whether a task has functions that solvers have to find or to repair."""
     suite = True
     """Whether the suite judges tasks of this kind; if single commands judge, the suite may be empty."""
 
@@ -138,6 +149,27 @@ class TaskKind(ABC, Generic[J]):
     def blank(self) -> KindState:
         """The part of an attempt's state that the kind adds, before the first event; nothing by default."""
         return NoKindState()
+
+    @property
+    def reported_modes(self) -> tuple[str, ...]:
+        """The modes as reports tell them apart, in their order."""
+        return self.modes
+
+    def reported_mode(self, mode: str, targets: int) -> str:
+        """Return which of `reported_modes` a task has, by its mode and how many functions are to be repaired."""
+        return mode
+
+    def searched(self, mode: str) -> bool:
+        """Whether solvers have to find what is to be changed, in one of `reported_modes`; else the brief names it."""
+        return False
+
+    def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
+        """Return the values of `measures` for an attempt, by name; those that are not known are left out."""
+        return {}
+
+    def accepts(self, passing: Submission) -> bool:
+        """Whether a submission that passes counts as solved in a study."""
+        return True
 
     def read(self, fields: Fields) -> object:
         """Read the kind's own part of a `task.toml` (`Task.of_kind`). Raises `TaskError` naming file and key."""
@@ -197,3 +229,9 @@ class TaskKind(ABC, Generic[J]):
         raise TaskError(
             f"There are no trials of tasks in the mode {judge.task.mode!r}.", hint="`gistpoint task check` checks them."
         )
+
+    def simulated(self, task: Task, answer: Answer) -> Scene:
+        """Return the task as simulated solvers meet it; one without a right text can't be simulated."""
+        from gistpoint.core.kinds.simulation import Scene
+
+        return Scene(self, task, answer)

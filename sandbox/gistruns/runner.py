@@ -10,11 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.entrypoints.command import COMMAND_FILE, DOCTEST_MODULES, Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.programs import program_text
+from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, OriginalRun, TestGuard, Watched
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.kinds.gist.model import COMMAND_FILE, DOCTEST_MODULES, Entrypoint, EntrypointKind
-from gistpoint.core.kinds.gist.original_test import TestGuard
-from gistpoint.core.kinds.gist.programs import program_text
-from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun, Watched
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
@@ -85,7 +84,7 @@ class _Run:
 
 
 class GistRunner:
-    """Runs on one backend; implements `gistpoint.core.kinds.gist.runs.EntrypointRunner`."""
+    """Runs on one backend; implements `gistpoint.core.entrypoints.runs.EntrypointRunner`."""
 
     def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
         self._backend = backend

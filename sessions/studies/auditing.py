@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gistpoint.core.assist.auditing import wrong_contexts
+from gistpoint.core.assist.context import wrong_contexts
 from gistpoint.core.logs import line_hash, read_log
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
 from gistpoint.core.study.ledger import Assignment, Ledger, Person

@@ -69,7 +69,7 @@ def foreign_row(
         solved=solved,
         score=run.score,
         best_score=run.score,
-        found=_share(touched, goals),
+        measures={"found": _share(touched, goals)} if goals else {},
         tool_uses=len(calls),
         submissions=run.submissions if run.submissions is not None else len(submitted),
         tool_use_budget=budgets[0],

@@ -12,12 +12,12 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import blank_state
-from gistpoint.core.kinds.repair.equivalence import EquivalenceReport, EquivalenceTester, compare_repair
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.study.data import MergeDecision, MergeReading, RepairEquivalence
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import ORGANISER, ReadBlind, RepairCompared, StudyOperationKind, attempt, repair
 from gistpoint.core.study.repairs import AttemptRepair, original_of, passing_repair
+from gistpoint.core.tasks.equivalence import EquivalenceReport, EquivalenceTester, compare_repair
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.journal import JOURNAL, read_journal

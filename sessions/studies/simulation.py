@@ -12,15 +12,17 @@ from pathlib import Path, PurePosixPath
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import SIMULATED, Enrolment, Role
+from gistpoint.core.draws import uniform
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.simulation import Scene, SimulatedTime
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
-from gistpoint.core.study.acting import Performance, Scene, SimulatedTime
+from gistpoint.core.study.acting import Performance, scene_of
 from gistpoint.core.study.conditions import budgets_under, under
 from gistpoint.core.study.declaration import Condition, DeclaredSolver
 from gistpoint.core.study.operations import ORGANISER, STUDY, Enrolled, StudyError, StudyOpened, StudyOperationKind
 from gistpoint.core.study.operations import person as person_of
 from gistpoint.core.study.simulated_answers import AnswersOf
-from gistpoint.core.study.simulating import Allowance, AttemptCourse, Crowd, ModelBehaviour, uniform
+from gistpoint.core.study.simulating import Allowance, AttemptCourse, Crowd, ModelBehaviour
 from gistpoint.core.study.steps import (
     AttemptStep,
     BetweenStep,
@@ -224,7 +226,7 @@ class StudySimulation:
     def _scene(self, task: Task) -> Scene:
         key = task.id, task.brief.template, repr(task.of_kind)
         if key not in self._scenes:
-            self._scenes[key] = Scene.of(task)
+            self._scenes[key] = scene_of(task)
         return self._scenes[key]
 
     def _next_day(self) -> None:

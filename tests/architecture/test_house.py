@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import networkx
@@ -11,7 +12,7 @@ from project_files import ROOT
 
 pytestmark = pytest.mark.xdist_group("house")  # the source is parsed once
 SCREEN_CLASSES = 2
-"""Classes of ours in a line, from a screen up to Textual."""
+"""Classes of ours in a line, from a screen up to the base of all."""
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,7 @@ def test_no_module_needs_itself_even_for_its_types(needed: networkx.DiGraph[str]
 
 @pytest.mark.parametrize("top", ["core", "sandbox", "sessions"])
 def test_packages_make_no_circle(top: str, needed: networkx.DiGraph[str]) -> None:
+    """Those of `tui` are counted by `test_measures.py` until none is left."""
     assert circles(packages(needed, top)) == []
 
 
@@ -40,6 +42,13 @@ def test_a_public_class_name_means_one_thing(source: Source) -> None:
 
 def test_screens_are_made_of_parts_and_not_of_classes(source: Source) -> None:
     assert {name: depth for name, depth in screen_depths(source).items() if depth > SCREEN_CLASSES} == {}
+
+
+def test_every_screen_has_the_base_that_closes_nothing_but_itself(source: Source) -> None:
+    bases = {node.name: {ast.unparse(b).split("[")[0] for b in node.bases} for _, node in source.classes()}
+    textuals = {"Screen", "ModalScreen"}
+    without = {name for name, of in bases.items() if of & textuals and "BaseScreen" not in of}
+    assert without == {"BaseScreen"}
 
 
 def test_the_guides_name_modules_that_exist() -> None:

@@ -202,9 +202,9 @@ def test_a_store_that_is_chosen_is_loaded_by_the_thread_that_reaches_it(tmp_path
     choose(tmp_path / "config", "postgresql:///team")
     loaded = loaded_by(
         f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}\n"
-        "import argparse\n"
+        "from gistpoint.core.requests import IsolationChoice\n"
         "from gistpoint.tui.object_graph import build_services\n"
-        "assert build_services(argparse.Namespace()).mirror is not None"
+        "assert build_services(IsolationChoice()).mirror is not None"
     )
     assert not loaded & OF_EXTRAS
 

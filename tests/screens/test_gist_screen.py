@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import traceback
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from gist_tasks import FAITHFUL, OWNED, GistCase, gist_case
 from screens.settling import text_of, until
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.identity import Role
@@ -25,8 +27,10 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
+from gistpoint.tui.screens.gist.gist_pane import GistPane
 from gistpoint.tui.screens.gist.screen import GistScreen, TracePane
 from gistpoint.tui.screens.gist.summary import gist_summary
+from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.widgets.gist_view import ScoredGist
 
 INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\nclass Basket")
@@ -115,6 +119,27 @@ async def test_what_is_typed_is_kept_and_scored_when_the_keys_are_quiet(tmp_path
         assert "●+" in driver.text()
         assert driver.state.remaining.tool_uses == 50
         await driver.until(lambda: "… score_gist" not in driver.text())
+
+
+async def test_the_gist_opens_whole_however_slowly_its_pane_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = Widget.mount_composed_widgets
+
+    async def slow(self: Widget, widgets: list[Widget]) -> None:
+        if isinstance(self, GistPane):
+            await asyncio.sleep(0.2)
+        await mount(self, widgets)
+
+    monkeypatch.setattr(Widget, "mount_composed_widgets", slow)
+    async with writing(tmp_path) as driver:
+        opening = asyncio.ensure_future(driver.pilot.press("f6"))
+        while not opening.done():
+            driver.screen.post_message(StateChanged())
+            await asyncio.sleep(0.01)
+        await driver.until(lambda: driver.screen.editor.is_mounted)
+        driver.put("import sys\n")
+        await driver.until(lambda: gist_of(driver.state).now == "import sys\n")
 
 
 async def test_a_page_without_a_line_has_no_verdict(tmp_path: Path) -> None:

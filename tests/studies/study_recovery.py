@@ -32,6 +32,7 @@ from gistpoint.core.analysis.horizon import horizons
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.rates import solve_rates
 from gistpoint.core.analysis.timeratios import log_minutes, time_ratios
+from gistpoint.core.draws import normal
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, ChatSettings, Condition, Design, Protocol, StudyTask
 from gistpoint.core.study.measuring import CENSORED, COMPETING
@@ -44,7 +45,6 @@ from gistpoint.core.study.simulating import (
     Crowd,
     ModelBehaviour,
     difficulties,
-    normal,
 )
 
 ALONE = Condition(id="alone", time_limit_s=3600)

@@ -21,6 +21,7 @@ from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.overrides import TOOL_PROFILES, in_profile
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.readable import stamp
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.text import plural, visible
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, shown
@@ -29,7 +30,7 @@ from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.agent_progress import JobLines, JobTable
 from gistpoint.tui.agent_running import AgentSolver, FirstRequest, agent_ports, first_request, solver_named
-from gistpoint.tui.commands.arguments import TASK_HELP, counted, natural, positive, share
+from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, counted, isolation_of, natural, positive, share
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE, Handler
 from gistpoint.tui.commands.output import (
@@ -39,11 +40,10 @@ from gistpoint.tui.commands.output import (
     print_table,
     print_text,
     require_terminal,
-    stamp,
     write_whole,
 )
 from gistpoint.tui.commands.solve import read_gist_settings
-from gistpoint.tui.object_graph import add_isolation, build_services
+from gistpoint.tui.object_graph import build_services
 from gistpoint.tui.services import Services
 from gistpoint.tui.tables import Column
 
@@ -126,7 +126,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Queue what is missing, do it, and print the figures."""
-    services = build_services(options)
+    services = build_services(isolation_of(options))
     tasks = _tasks(options, services)
     solver = solver_named(services.locations.config, os.environ, options.model, options.base_url)
     settings = _settings(options, solver)
@@ -154,7 +154,7 @@ def resume_options(parser: argparse.ArgumentParser) -> Handler:
 
 def resume(options: argparse.Namespace) -> int:
     """Go on with a run."""
-    services = build_services(options)
+    services = build_services(isolation_of(options))
     found = AgentRunStore(services.locations.runs).open(options.name)
     settings = found.settings
     solver = solver_named(services.locations.config, os.environ, settings.model, options.base_url)
@@ -445,7 +445,7 @@ def watch(options: argparse.Namespace) -> int:
     run = runs.open(options.what) if options.what in runs.names() else None
     attempt = "" if run is not None else attempt_store().folder(options.what).name
     require_terminal("watch", hint="gistpoint agent show RUN prints a run.")
-    services = cache(lambda: build_services(options))
+    services = cache(lambda: build_services(isolation_of(options)))
     app = AgentWatchApp(locations, run=run, attempt=attempt, services=services)
     code = app.run_to_exit_code()
     while app.taken:

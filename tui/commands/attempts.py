@@ -21,6 +21,7 @@ from gistpoint.core.attempts.clock import ClockActivity, SystemTime
 from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.readable import duration, stamp
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
@@ -31,7 +32,7 @@ from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import duration, print_json, print_records, print_table, stamp, write_whole
+from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
 
@@ -111,8 +112,8 @@ def show(options: argparse.Namespace) -> int:
         *([["suspicious", ", ".join(state.suspicious)]] if state.suspicious else []),
         *([["flags", ", ".join(state.last.flags)]] if state.last is not None and state.last.flags else []),
         *[["reviewed", f"{given.reviewer}: {_verdict_words(given)}"] for given in reviews],
-        *[[activity.value, duration(state.clock.of(activity))] for activity in ClockActivity],
-        ["active", duration(state.clock.active)],
+        *[[activity.value, duration(state.clock.of(activity), rounded=True)] for activity in ClockActivity],
+        ["active", duration(state.clock.active, rounded=True)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
         ["last score", _score(state.last)],
@@ -316,7 +317,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
         Column("role", lambda attempt: attempt.role),
         Column("participant", lambda attempt: attempt.participant or "–"),
         Column("started", lambda attempt: stamp(attempt.started_utc_ms)),
-        Column("active", lambda attempt: duration(attempt.state.clock.active)),
+        Column("active", lambda attempt: duration(attempt.state.clock.active, rounded=True)),
         Column("calls", lambda attempt: str(attempt.calls)),
         Column("last", lambda attempt: _score(attempt.state.last)),
         Column("best", lambda attempt: _score(attempt.state.best)),

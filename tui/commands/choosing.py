@@ -16,7 +16,8 @@ from gistpoint.core.generation.choice import (
     read_sizes,
 )
 from gistpoint.core.metrics.bars import HARD
-from gistpoint.tui.commands.arguments import counted, number, require_not_empty
+from gistpoint.tui.commands.arguments import counted, require_not_empty
+from gistpoint.tui.commands.options import number
 from gistpoint.tui.commands.output import cause
 
 CONDITION_HELP = "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; several must all hold"

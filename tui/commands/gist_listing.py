@@ -8,13 +8,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.entrypoints.command import command_line
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.documents import GistFigures, read_figures
-from gistpoint.core.kinds.gist.model import command_line, gist_task, is_gist
+from gistpoint.core.kinds.gist.model import gist_task, is_gist
 from gistpoint.core.kinds.gist.overrides import CONDITIONS, overrides_data, toml_lines
-from gistpoint.core.kinds.gist.trace import TOP, Difficulty, hard_subset
+from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.locations import Locations
+from gistpoint.core.metrics.bars import TOP, hard_subset
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sessions.tasks import TaskStore

@@ -13,41 +13,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gistpoint import __version__
+from gistpoint.core.entrypoints.command import Entrypoint, command_line, parse_entrypoint, with_input
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import (
-    STRATEGIES,
-    UNLIMITED,
-    Entrypoint,
-    GistSettings,
-    command_line,
-    parse_entrypoint,
-    with_input,
-    with_settings,
-)
+from gistpoint.core.kinds.gist.model import STRATEGIES, UNLIMITED, GistSettings, with_settings
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent, toml_lines
 from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
-from gistpoint.core.kinds.gist.trace import TOP
 from gistpoint.core.locations import Locations
+from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui.commands.arguments import add_suite, counted, natural, positive, settled_source, spec_of, whole
+from gistpoint.tui.commands.arguments import (
+    add_isolation,
+    add_suite,
+    counted,
+    isolation_of,
+    natural,
+    positive,
+    settled_source,
+    spec_of,
+)
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
+from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import cause, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
-from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
+from gistpoint.tui.object_graph import build_entrypoint_runner
 
 if TYPE_CHECKING:
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.generation.settings import SourceSpec
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
     from gistpoint.core.tasks.repository import Repository
     from gistpoint.sandbox.environments.images import ImageSpec
 
@@ -177,13 +179,13 @@ def new(options: argparse.Namespace) -> int:
     spec = spec_of(options, options.source)
     image = _image(options, spec)
     if image is None:
-        spec = replace(spec, source=settled_source(options, spec.source))
-    runner = build_entrypoint_runner(options, image=image is not None)
+        spec = replace(spec, source=settled_source(spec.source, options.called))
+    runner = build_entrypoint_runner(isolation_of(options), image=image is not None)
     making: _Making | None = None
     stopped: CancelledError | None = None
     try:
         with (
-            long_work(options, kept="The tasks that were made are kept.") as work,
+            long_work(quiet=getattr(options, "json", False), kept="The tasks that were made are kept.") as work,
             tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch,
         ):
             for entrypoint in (one for text, one in zip(texts, named, strict=True) if one.is_test and "[" in text):

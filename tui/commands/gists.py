@@ -34,11 +34,11 @@ from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP, positive
+from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import add_isolation, build_entrypoint_runner
+from gistpoint.tui.object_graph import build_entrypoint_runner
 from gistpoint.tui.services import is_our_demo
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def reference_options(parser: argparse.ArgumentParser) -> Handler:
 def reference(options: argparse.Namespace) -> int:
     """Make the reference gist of a task and write it into the answer."""
     task, answer, judge = _judge(options)
-    with long_work(options, kept="Nothing was written.") as work:
+    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
         runs = 0
 
         def tell(query: int, lines: int) -> None:
@@ -109,7 +109,7 @@ def score(options: argparse.Namespace) -> int:
         raise UserError(f"{options.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{options.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8.") from error
-    with long_work(options, kept="Nothing was scored.") as work:
+    with long_work(quiet=getattr(options, "json", False), kept="Nothing was scored.") as work:
         judgement = judge.judge(gist, run=RunContext(work.cancel, lambda at: work.progress.stage(at.phase)))
     lines = line_evidence(judgement.score, judgement.spliced)
     if options.json:
@@ -129,7 +129,7 @@ def _judge(options: argparse.Namespace) -> tuple[Task, Answer, GistJudge]:
         raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are.")
     answer = read_answer(task)
     imaged = task.environment.image is not None
-    runner = build_entrypoint_runner(options, demo=is_our_demo(task, locations), image=imaged)
+    runner = build_entrypoint_runner(isolation_of(options), demo=is_our_demo(task, locations), image=imaged)
     return task, answer, GistJudge(task, gist_answer(answer), runner)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,18 +115,6 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder} can't be made: {error.strerror}.", hint="Name another one.") from error
-
-
-def duration(milliseconds: int) -> str:
-    """Return a duration as `1:02:03` or `2:03`."""
-    minutes, seconds = divmod(round(milliseconds / 1000), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def stamp(utc_ms: int) -> str:
-    """Return a time stamp in local time with its zone: `2026-01-31 09:05 CET`; empty for 0."""
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M %Z") if utc_ms else ""
 
 
 def interactive() -> bool:

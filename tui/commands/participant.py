@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.tui.commands.arguments import add_sandbox, isolation_of
 from gistpoint.tui.commands.command import Handler
 from gistpoint.tui.commands.output import require_terminal
-from gistpoint.tui.object_graph import add_sandbox, build_services
+from gistpoint.tui.object_graph import build_services
 
 if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.runs import EntrypointRunner
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.ports import Runner
     from gistpoint.core.tasks.model import Task
     from gistpoint.tui.base_app import BaseApp
@@ -48,7 +49,7 @@ def _app(options: argparse.Namespace) -> BaseApp:
         return app_of(options.study, options.code, again=BY_LINK)
     from gistpoint.tui.participant_app import ParticipantApp
 
-    return ParticipantApp(options.code, options.tasks, services_of(options.code, build_services(options)))
+    return ParticipantApp(options.code, options.tasks, services_of(options.code, build_services(isolation_of(options))))
 
 
 def services_of(code: str, services: Services) -> Services:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -16,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.readable import duration
 from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.core.text import visible_line
-from gistpoint.tui.commands.output import duration
 
 if TYPE_CHECKING:
     from gistpoint.core.generation.progress import CampaignProgress
@@ -123,7 +122,7 @@ class ProgressLine:
 
     def _end_stage(self) -> None:
         if self._stage and self._bar is not None and not self.stopping:
-            self.line(f"✔ {self._stage}  {duration(round(1000 * (time.monotonic() - self._began)))}")
+            self.line(f"✔ {self._stage}  {duration(1000 * (time.monotonic() - self._began), rounded=True)}")
         self._stage = ""
 
     def _is_time_to_log(self) -> bool:
@@ -137,8 +136,8 @@ class ProgressLine:
 def campaign_parts(progress: CampaignProgress) -> list[str]:
     """Return what is known of a campaign, the most important first."""
     parts = [f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"]
-    left = "" if progress.remaining is None else f", about {duration(round(1000 * progress.remaining))} left"
-    parts.append(f"{duration(round(1000 * progress.elapsed))}{left}")
+    left = "" if progress.remaining is None else f", about {duration(1000 * progress.remaining, rounded=True)} left"
+    parts.append(f"{duration(1000 * progress.elapsed, rounded=True)}{left}")
     for trial in progress.trials:
         function = trial.function.partition("::")[2]
         number = f", try {trial.attempt}" if trial.attempt else ""
@@ -167,14 +166,14 @@ class LongWork:
 
 
 @contextmanager
-def long_work(options: argparse.Namespace, *, kept: str, asks_token: bool = True) -> Iterator[LongWork]:
-    """Show the work's progress, none with `--json`, and stop it on Ctrl+C.
+def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Iterator[LongWork]:
+    """Show the work's progress, none if `quiet`, and stop it on Ctrl+C.
 
     The first Ctrl+C sets the token, and the second ends the work where it stands; work that does not ask for the token
     ends at the first. Raises `CancelledError` then, with a sentence of what is `kept` and how to go on.
     """
     stopped = CancelledError(f"Stopped. {kept}".strip())
-    with ProgressLine(quiet=getattr(options, "json", False)) as progress:
+    with ProgressLine(quiet=quiet) as progress:
         try:
             if not asks_token:
                 yield LongWork(progress, CancelToken())

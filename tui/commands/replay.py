@@ -10,11 +10,12 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.text import bounded, plural
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
 from gistpoint.sessions.replay.reporting import NEARLY, ReplayedRow, ReplayReport, report_of
+from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import ProgressLine
 from gistpoint.tui.commands.runs import RUN_HELP, open_named
-from gistpoint.tui.object_graph import add_isolation, build_services
+from gistpoint.tui.object_graph import build_services
 
 _DIFF_CHARACTERS = 8_000
 _CALL_CHARACTERS = 160
@@ -53,7 +54,7 @@ def replay(options: argparse.Namespace) -> int:
 
 def _replay_one(options: argparse.Namespace, name: str) -> int:
     document = open_named(name)
-    replay = build_services(options).replay_of(document, name, options.task or "")
+    replay = build_services(isolation_of(options)).replay_of(document, name, options.task or "")
     with ProgressLine(quiet=options.json) as progress:
 
         def report(run: RunProgress) -> None:

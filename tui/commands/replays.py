@@ -18,6 +18,7 @@ from gistpoint.core.locations import path_of
 from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.replay.reporting import ReplayReport, VerdictRow, report_of
+from gistpoint.tui.commands.arguments import isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import LongWork, long_work
@@ -74,11 +75,11 @@ class ReplayBatch:
 
 def replay_many(options: argparse.Namespace) -> int:
     """Replay the named runs, or all ended attempts of the store; return 1 if one differs or could not be replayed."""
-    services = build_services(options)
+    services = build_services(isolation_of(options))
     names = _ended(services) if options.all else [*dict.fromkeys(options.recorded)]
     output = path_of(options.output) if options.output else None
     kept = f"The reports so far are in {output}: the same command goes on." if output else "-o FILE keeps reports."
-    with long_work(options, kept=kept) as work:
+    with long_work(quiet=getattr(options, "json", False), kept=kept) as work:
 
         def print_line(line: str) -> None:
             if not options.json:

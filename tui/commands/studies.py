@@ -11,6 +11,7 @@ from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.study.operations import ORGANISER, STUDY, Amended, StudyError, StudyOpened, StudyOperationKind
 from gistpoint.core.study.preregistration import preregistration_markdown
 from gistpoint.core.study.reading import FILE as STUDY_FILE
@@ -20,8 +21,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sessions.studies.checking import check_study
-from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.sessions.studies.founding import StudyTemplate, found
+from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, found
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_text
@@ -102,8 +102,8 @@ def check(options: argparse.Namespace) -> int:
     def make(task: Task) -> HelpGist:
         from gistpoint.core.assist.making_help import make_help
 
-        with long_work(options, kept="The study is as it was.") as work:
-            runner = build_entrypoint_runner(argparse.Namespace(sandbox=study.study.sandbox.demand or None))
+        with long_work(quiet=getattr(options, "json", False), kept="The study is as it was.") as work:
+            runner = build_entrypoint_runner(IsolationChoice(sandbox=study.study.sandbox.demand or None))
             return make_help(task, read_answer(task), runner, time.monotonic, run=work.run)
 
     for finding in check_study(study, lambda asked: choose(asked, consented=False).name, make):

@@ -32,8 +32,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.exports.study.registry import NAMES, StudyExport, study_exporter
 from gistpoint.sessions.journal import read_journal
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.sessions.studies.loading import LoadedStudy, load_study
-from gistpoint.sessions.studies.portable import of_person
+from gistpoint.sessions.studies.loading import LoadedStudy, load_study, of_person
 from gistpoint.sessions.studies.pseudonyms import Pseudonyms, key_of
 from gistpoint.sessions.studies.public import public_data
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
@@ -282,7 +281,9 @@ def export(options: argparse.Namespace) -> int:
         require_unblinded(study, options.dir, unblind=options.unblind)
     exporters = {name: study_exporter(name, public=options.public) for name in options.to}
     out, written = path_of(options.output), list[str]()
-    with long_work(options, kept="The same command writes every file again.", asks_token=False) as work:
+    with long_work(
+        quiet=getattr(options, "json", False), kept="The same command writes every file again.", asks_token=False
+    ) as work:
         work.progress.stage("reading the study")
         data = load_study(study, work.progress.detail).data
         if options.person is not None:

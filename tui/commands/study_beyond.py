@@ -8,10 +8,10 @@ from collections import Counter
 
 from gistpoint.core.analysis.running import missing_extra
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.repair.equivalence import Equivalence
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.data import MergeDecision
 from gistpoint.core.study.operations import StudyError
+from gistpoint.core.tasks.equivalence import Equivalence
 from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -26,10 +26,11 @@ from gistpoint.sessions.studies.repairs import (
     reading_queue,
     record_reading,
 )
+from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import add_isolation, build_equivalence_tester
+from gistpoint.tui.object_graph import build_equivalence_tester
 from gistpoint.tui.study_opening import FOLDER_HELP, open_study
 
 
@@ -55,8 +56,10 @@ def compare(options: argparse.Namespace) -> int:
     passing = _passing(folder)
     known = {found.attempt for found in equivalences(folder.ledger, passing)}
     wanted = [one for one in passing if options.again or one.id not in known]
-    with long_work(options, kept="What was compared is kept: the same command goes on from there.") as work:
-        tester = build_equivalence_tester(options) if wanted else None
+    with long_work(
+        quiet=getattr(options, "json", False), kept="What was compared is kept: the same command goes on from there."
+    ) as work:
+        tester = build_equivalence_tester(isolation_of(options)) if wanted else None
         for number, one in enumerate(wanted, start=1):
             assert tester is not None
             work.progress.count(number - 1, len(wanted), one.id)

@@ -102,7 +102,7 @@ def report(options: argparse.Namespace) -> int:
     heading = f"{SIMULATED}: methods" if made.simulated else "Methods"
     page: list[bytes] = []
     # By the token: an interrupt that is raised while a figure is drawn may be lost in a callback.
-    with long_work(options, kept="Nothing was written.") as work:
+    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
         work.progress.stage("drawing the figures")
         numbers = json.dumps({"schema": SCHEMA, **results(made)}, indent=1).encode() + b"\n"
         methods = markdown(heading, made.methods).encode("utf-8", "replace")
@@ -160,7 +160,7 @@ def _report(study: StudyFolder, options: argparse.Namespace) -> StudyReport:
     only: list[str] = getattr(options, "only", [])
     named = only or list(study.study.report.analyses)
     analyses = chosen([*named, PRIMARY] if named and not only else named)
-    with long_work(options, kept="Nothing was written.", asks_token=False) as work:
+    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.", asks_token=False) as work:
         work.progress.stage("reading the study")
         data: StudyData = load_study(study, work.progress.detail).data
         work.progress.stage("analyses")

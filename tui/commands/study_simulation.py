@@ -17,15 +17,17 @@ import msgspec
 
 from gistpoint import __version__
 from gistpoint.core.demo.tasks import PACKAGE
+from gistpoint.core.draws import normal
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.study.operations import ORGANISER, STUDY, PowerTold, StudyError, StudyOperationKind
 from gistpoint.core.study.reading import FILE as STUDY_FILE
-from gistpoint.core.study.simulating import Behaviour, Crowd, ModelBehaviour, difficulties, normal
+from gistpoint.core.study.simulating import Behaviour, Crowd, ModelBehaviour, difficulties
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.arguments import counted, number, whole
+from gistpoint.tui.commands.arguments import counted
 from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.options import number, whole
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.study_opening import FOLDER_HELP, open_study
@@ -109,7 +111,7 @@ def fill(
     run: RunContext | None = None,
 ) -> SimulationCount:
     """Let simulated people and models work in the study in `root`; `skills` are those of models, by name."""
-    from gistpoint.core.study.acting import SimulatedTime
+    from gistpoint.core.kinds.simulation import SimulatedTime
     from gistpoint.sessions.studies.simulation import FIRST_MS, StudySimulation
 
     run = run or RunContext()
@@ -241,7 +243,7 @@ def _power(options: argparse.Namespace) -> int:
     )
     numbers = (options.people,) if options.people else PEOPLE
     designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
-    with long_work(options, kept="Nothing was written.") as work:
+    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
         figures = [power_of(design, assumed, study.study.seed, run=work.run) for design in designs]
     told = PowerTold(
         what=designs[0].what,

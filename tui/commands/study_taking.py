@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.study.declaration import Assistance
 from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
 from gistpoint.core.study.steps import RefusedStep
@@ -59,7 +60,7 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
     folder = open_study(name)
     folder.require_people()
     demand = folder.study.sandbox.demand or None
-    services = build_services(argparse.Namespace(sandbox=demand))
+    services = build_services(IsolationChoice(sandbox=demand))
     services.consent.asker = lambda why_not: False  # consent does not replace isolation in a study
     drafts = FormDrafts(services.locations.data, folder.study.id, code)
     part = Participation(folder, code, services.attempts, services.judge_for, drafts)

@@ -27,14 +27,16 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import (
+    PLAIN,
+    add_isolation,
     add_suite,
     counted,
+    isolation_of,
     natural,
     require_not_empty,
     settled_source,
     share,
     spec_of,
-    whole,
 )
 from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
@@ -48,10 +50,11 @@ from gistpoint.tui.commands.model_options import (
     spent_json,
     terms_of_set,
 )
+from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import cause, print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
-from gistpoint.tui.commands.watched_work import add_plain, watched
-from gistpoint.tui.object_graph import add_isolation, build_runner
+from gistpoint.tui.commands.watched_work import watched
+from gistpoint.tui.object_graph import build_runner
 
 
 def new_options(parser: argparse.ArgumentParser) -> Handler:
@@ -70,7 +73,7 @@ def new_options(parser: argparse.ArgumentParser) -> Handler:
         "--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (default: 5)"
     )
     add_model_options(parser, of_set=False)
-    add_plain(parser)
+    parser.add_argument("--plain", action="store_true", help=PLAIN.help)
     add_isolation(parser)
     return new
 
@@ -81,8 +84,8 @@ def new(options: argparse.Namespace) -> int:
     from gistpoint.sandbox.pools import SandboxHarness
 
     spec = spec_of(options, options.source)
-    spec = replace(spec, source=settled_source(options, spec.source))
-    runner = build_runner(options)
+    spec = replace(spec, source=settled_source(spec.source, options.called))
+    runner = build_runner(isolation_of(options))
 
     def work(run: RunContext) -> pipeline.MadeTask:
         return pipeline.generate_one(
@@ -98,7 +101,7 @@ def new(options: argparse.Namespace) -> int:
         )
 
     kept = "No task was written. What was fetched and built is kept for the next call."
-    made = watched(options, work, kept=kept, stays=False)
+    made = watched(work, isolation=isolation_of(options), plain=options.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)
@@ -157,7 +160,7 @@ def generate_options(parser: argparse.ArgumentParser) -> Handler:
     parser.add_argument("--json", action="store_true", help="the tables as JSON")
     parser.add_argument("--list", action="store_true", help="only print the candidates in their order, and try none")
     add_choice(parser)
-    add_plain(parser)
+    parser.add_argument("--plain", action="store_true", help=PLAIN.help)
     add_suite(parser)
     add_model_options(parser, of_set=True)
     add_isolation(parser)
@@ -174,9 +177,9 @@ def generate(options: argparse.Namespace) -> int:
     if settings.choice.functions and len(batch.sources) > 1:
         raise UserError("--functions lists the functions of one source.", hint="Name one source.")
     if not options.batch:
-        settled = (replace(spec, source=settled_source(options, spec.source)) for spec in batch.sources)
+        settled = (replace(spec, source=settled_source(spec.source, options.called)) for spec in batch.sources)
         batch = replace(batch, sources=tuple(settled))
-    harness = SandboxHarness.on(build_runner(options).backend)
+    harness = SandboxHarness.on(build_runner(isolation_of(options)).backend)
     if options.list:
         return _listed(options, settings, batch, harness)
     results: list[SourceResult] = []
@@ -201,7 +204,7 @@ def generate(options: argparse.Namespace) -> int:
             results.extend(made)
 
         try:
-            watched(options, work, kept=_GOES_ON)
+            watched(work, isolation=isolation_of(options), plain=options.plain, quiet=options.json, kept=_GOES_ON)
         except CancelledError as error:
             stopped = error
     if options.json:
@@ -221,7 +224,7 @@ _GOES_ON = "What was made is kept: the same command goes on from there."
 
 def _listed(options: argparse.Namespace, settings: CampaignSettings, batch: Batch, harness: FetchingHarness) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
-    with long_work(options, kept="What was learned of the libraries is kept.") as at_work:
+    with long_work(quiet=getattr(options, "json", False), kept="What was learned of the libraries is kept.") as at_work:
         results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
     if options.json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})

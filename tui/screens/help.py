@@ -21,6 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Markdown, TextArea
 
 from gistpoint.core.text import visible_line
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KEYS, SCOPE_WORDS, KeyScope, bindings_of, shown_key, shown_keys
 from gistpoint.tui.possible import possible_now
 from gistpoint.tui.widgets.frames import framed
@@ -141,7 +142,7 @@ def page_text(page: str) -> str:
     return files("gistpoint.tui").joinpath("help", f"{page}.md").read_text(encoding="utf-8")
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(BaseScreen[None], ModalScreen[None]):
     """Keys and page over the screen; what is typed filters the keys, Escape closes."""
 
     CSS_PATH = "help.tcss"

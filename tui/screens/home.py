@@ -13,10 +13,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
@@ -90,7 +90,7 @@ class Detail(LineList):
         return self.lines[self.cursor].link if self.cursor < len(self.lines) else ""
 
 
-class HomeScreen(Screen[None]):
+class HomeScreen(BaseScreen[None]):
     """A list in a frame, and what is known of the chosen row in another."""
 
     CSS_PATH = "home.tcss"

@@ -15,6 +15,7 @@ from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.widgets.frames import pane_around
 from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
@@ -73,7 +74,7 @@ def _beside(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
     return region.offset, 1
 
 
-class JumpScreen(ModalScreen[JumpTarget]):
+class JumpScreen(BaseScreen[JumpTarget], ModalScreen[JumpTarget]):
     """The letters; any other key, and a click, ends it."""
 
     DEFAULT_CSS = """

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button
 
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.widgets.frames import framed
@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.plain import Plain
 _FIRST = "Opening …"
 
 
-class OpeningScreen(Screen[None]):
+class OpeningScreen(BaseScreen[None]):
     """An attempt before it begins, drawn before the engine is imported; coming back to it leads home.
 
     Its brief is shown once the clock runs.

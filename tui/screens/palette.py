@@ -19,6 +19,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from gistpoint.core.text import visible_line
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.record_list import Piece, RecordList
@@ -110,7 +111,7 @@ class CommandRows(RecordList, can_focus=False):
         ]
 
 
-class Palette(ModalScreen[PaletteEntry]):
+class Palette(BaseScreen[PaletteEntry], ModalScreen[PaletteEntry]):
     """A field, the commands that fit what is typed, and the explanation of the one under the cursor."""
 
     CSS_PATH = "palette.tcss"

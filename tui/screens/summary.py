@@ -11,7 +11,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result
@@ -20,11 +19,13 @@ from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.kinds.kind import ExpectedText
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.titles import mode_words, told_title
-from gistpoint.tui.view_models import duration, end_words, isolation_warning, score_rule, submission_words
+from gistpoint.tui.view_models import end_words, isolation_warning, score_rule, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, LineList, folded, line
@@ -183,7 +184,7 @@ class SummaryTextPage(TextView):
         self.load(self._text)
 
 
-class SummaryScreen(Screen[None]):
+class SummaryScreen(BaseScreen[None]):
     """An attempt that has ended, whatever the kind of its task."""
 
     CSS_PATH = "summary.tcss"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gistpoint.core.kinds.gist.model import GistSettings, command_line, gist_settings, gist_task
+from gistpoint.core.entrypoints.command import command_line
+from gistpoint.core.kinds.gist.model import GistSettings, gist_settings, gist_task
 from gistpoint.core.kinds.gist.tools import gist_tools
 from gistpoint.core.tasks.brief import fenced, filled, template_exists, template_text, time_words
 from gistpoint.core.tasks.model import Task

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.gist.measures import ANALYSES, MEASURES, OF_COMMAND, is_mocked, measured
 from gistpoint.core.kinds.gist.model import GistTask, command_identity, command_version, gist_settings, gist_task
 from gistpoint.core.kinds.gist.state import GistState
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER, OPTIONAL, SCORE_GIST, SUBMIT_GIST, WRITING, gist_tools
@@ -18,9 +19,11 @@ from gistpoint.core.tools.browsing import BROWSING
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.core.attempts.state import KindState
+    from gistpoint.core.attempts.state import KindState, Submission
     from gistpoint.core.kinds.gist.judge import GistJudge
+    from gistpoint.core.kinds.gist.simulation import GistScene
     from gistpoint.core.kinds.kind import Runners
+    from gistpoint.core.kinds.measures import MeasuredAttempt
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields
@@ -35,6 +38,9 @@ class Gist(TaskKind["GistJudge"]):
     modes = (Mode.GIST,)
     screen = "gist"
     tools = (*BROWSING, *WRITING, *OPTIONAL, SCORE_GIST, SUBMIT_GIST)
+    measures = MEASURES
+    task_measures = OF_COMMAND
+    analyses = ANALYSES
     suite = False
 
     @property
@@ -51,6 +57,15 @@ class Gist(TaskKind["GistJudge"]):
     def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
         """Return the tools that the settings allow, and `score_gist` if there is a budget for scores."""
         return gist_tools(gist_settings(task), scoring=budgets.scores != 0)
+
+    def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
+        """Return the measures of the best hand-in."""
+        best = attempt.state.best
+        return {} if best is None else measured(best.metrics)
+
+    def accepts(self, passing: Submission) -> bool:
+        """Whether the gist fakes nothing of the codebase."""
+        return not is_mocked(passing)
 
     def read(self, fields: Fields) -> GistTask:
         """Read the command and the table `gist`."""
@@ -91,8 +106,8 @@ class Gist(TaskKind["GistJudge"]):
 
     def verify(self, task: Task, answer: Answer) -> None:
         """Raise `TaskError` unless every run of the original has the ids of the suite."""
+        from gistpoint.core.entrypoints.runs import TestsRun
         from gistpoint.core.kinds.gist.answer import gist_answer
-        from gistpoint.core.kinds.gist.runs import TestsRun
         from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
         from gistpoint.core.tasks.identity import hash_of_ids
 
@@ -135,3 +150,9 @@ class Gist(TaskKind["GistJudge"]):
         if subject is TrialSubject.FIX:
             text = texts[GIST_BUFFER]
         return score_trial(judge, subject, text, run=run)
+
+    def simulated(self, task: Task, answer: Answer) -> GistScene:
+        """Return the scene of a gist."""
+        from gistpoint.core.kinds.gist.simulation import GistScene
+
+        return GistScene(self, task, answer)

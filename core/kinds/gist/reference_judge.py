@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from gistpoint.core.entrypoints.command import Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.runs import GistTrial, TestsRun, Watched
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.fidelity import Fidelity
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointKind
 from gistpoint.core.kinds.gist.original_test import SplicedGist, ready_text
 from gistpoint.core.kinds.gist.references import ReferenceMaker
-from gistpoint.core.kinds.gist.runs import GistTrial, TestsRun, Watched
 from gistpoint.core.kinds.gist.score import GistJudgement
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext

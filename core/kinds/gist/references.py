@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gistpoint.core.entrypoints.command import EntrypointKind
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.failures import gist_error
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import EntrypointKind
 from gistpoint.core.kinds.gist.reference import (
     Codebase,
     NoReferenceError,

@@ -11,7 +11,7 @@ from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, Submis
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.kinds.repair.brief import repair_brief
 from gistpoint.core.kinds.repair.judgement import Judgement, JudgesTrees
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS, with_replacement
+from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
@@ -21,6 +21,11 @@ from gistpoint.core.trees import SourceTree
 
 _FREE_REFUSALS = 2
 """Free refusals in a row at the last use, so that a slip does not cost the only submission."""
+
+
+def searched(task: Task) -> bool:
+    """Whether solvers have to find the corrupted functions, and may replace any; else the brief names the one."""
+    return task.mode == Mode.DISCOVERY
 
 
 class RepairHarness(TaskBench):
@@ -39,7 +44,7 @@ class RepairHarness(TaskBench):
 
     @property
     def _persistent(self) -> bool:
-        return self.task.mode == Mode.DISCOVERY
+        return searched(self.task)
 
     def _awaits_submission(self, state: AttemptState) -> bool:
         """Whether only a submission is possible next."""
@@ -48,14 +53,14 @@ class RepairHarness(TaskBench):
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
         """Return the files with the replacements that persist, or with that of the last submission."""
         last = state.submissions[-1:] if not self._persistent else ()
-        tree = with_replacement(self._tree, last[0].replacement) if last else self._tree
+        tree = last[0].replacement.on(self._tree) if last else self._tree
         return dict(tree.overlay)
 
     def restore(self, state: AttemptState) -> None:
         """Apply the replacements that persist."""
         self._tree = self._base
         for replacement in state.replacements:
-            self._tree = with_replacement(self._tree, replacement)
+            self._tree = replacement.on(self._tree)
 
     def brief(self, task: Task) -> str:
         """Return the brief of a task as it is shown and sent."""
@@ -119,12 +124,12 @@ class RepairHarness(TaskBench):
 
     def _submit(self, call: AttemptCall, replacement: Replacement, log: Log) -> None:
         if self._persistent:
-            self._tree = with_replacement(self._tree, replacement)
+            self._tree = replacement.on(self._tree)
         number = len(log.state.submissions) + 1
         log.append(SubmissionMade(call.call_id, number, replacement, self._persistent))
 
     def _judge(self, call: AttemptCall, submission: Submission, log: Log, run: RunContext) -> CallOutcome:
-        tree = self._tree if self._persistent else with_replacement(self._base, submission.replacement)
+        tree = self._tree if self._persistent else submission.replacement.on(self._base)
         before = [known for known in log.state.submissions if known.call_id != call.call_id]
         failed = before[-1].failing if before else ()
         replaced = (submission, *reversed(before)) if self._persistent else (submission,)

@@ -9,9 +9,9 @@ from typing import Any
 
 from gistpoint.core.attempts.bench import Instead
 from gistpoint.core.attempts.state import NoKindState
+from gistpoint.core.kinds.protecting import find_protection
 from gistpoint.core.kinds.repair.bench import RepairHarness
 from gistpoint.core.kinds.repair.judgement import Judgement
-from gistpoint.core.kinds.repair.protection import find_protection
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunRequest

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.code.splice import with_definition
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import BROWSING, existing_file
@@ -22,14 +21,8 @@ from gistpoint.core.tools.declaration import (
     ToolContext,
     ToolOutput,
 )
-from gistpoint.core.trees import SourceTree
 
 MAX_CODE_CHARACTERS = 1_000_000
-
-
-def with_replacement(tree: SourceTree, replacement: Replacement) -> SourceTree:
-    """Return the tree with one definition replaced; raises `CodeError` if that is impossible."""
-    return with_definition(tree, replacement.path, replacement.qualname, replacement.code)
 
 
 def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutput:
@@ -43,7 +36,7 @@ def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutp
         index = index_source(path, context.tree.read(path))
         definition = index.find(name)
         replacement = Replacement(path, definition.ref.qualname, code)
-        with_replacement(context.tree, replacement)
+        replacement.on(context.tree)
     except CodeError as error:
         raise RefusalError(str(error)) from error
     return ToolOutput("", replacement=replacement)

@@ -281,7 +281,7 @@ def test_a_submission_that_is_cancelled_counts(home: Home) -> None:
 def test_the_bound_on_costs_is_the_runs_and_keeps_what_was_paid(home: Home) -> None:
     price = TokenPrice(10_000.0, 10_000.0)
     home.settings = msgspec.structs.replace(home.settings, agent=AgentSettings(price=price))
-    home.script = (reply(LOOK, usage=Usage(100, 10, 1.0)), reply(RIGHT, usage=Usage(100, 10, 1.0)))
+    home.script = (reply(LOOK, usage=Usage(100, 10, cost_usd=1.0)), reply(RIGHT, usage=Usage(100, 10, cost_usd=1.0)))
     run = home.run(home.task(1), home.task(2))
     home.work(run, at_once=1, max_cost_usd=0.5)
     assert told(run) == [(JobStatus.HALTED, "over_cost")] * 2

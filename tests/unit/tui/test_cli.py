@@ -384,9 +384,9 @@ def test_demo_lists_its_tasks_where_there_is_no_terminal(capsys: Captured) -> No
 
 
 def test_interrupt_and_broken_pipe_end_quietly(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    def stop(options: object) -> int:
+    def stop() -> Locations:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gistpoint.tui.commands.storage.paths", stop)
+    monkeypatch.setattr(Locations, "of_user", stop)
     assert cli.main(["paths"]) == 130
     assert "stopped" in capsys.readouterr().err

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from gist_tasks import FakeEntrypoints, build_gist_task
 
+from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.errors import SourceError
-from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.pins import EnvironmentPins, ImagePins
 from gistpoint.sandbox.environments import images
 from gistpoint.tui import cli

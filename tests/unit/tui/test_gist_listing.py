@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from gist_tasks import FILES, TRACE, FakeEntrypoints, build_gist_task
 
+from gistpoint.core.entrypoints.command import parse_entrypoint
+from gistpoint.core.entrypoints.runs import OriginalRun
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate
 from gistpoint.core.kinds.gist.intake import Examination
-from gistpoint.core.kinds.gist.model import parse_entrypoint
-from gistpoint.core.kinds.gist.runs import OriginalRun
 from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source, Task

@@ -11,7 +11,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.events import ModelTurn, Pane
@@ -23,6 +22,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.control import Asking, ask_for, has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower
 from gistpoint.sessions.agentruns.store import AgentRunStore
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_file, shown_function, shown_sources
@@ -115,7 +115,7 @@ def turn_words(turn: ModelTurn) -> str:
     """Return a turn as text: what it cost, the reasoning, what was said, and the calls by name."""
     usage = turn.usage
     about = "about " if usage.estimated else ""
-    head = f"── turn {turn.turn}, {about}{usage.prompt:,} tokens sent, {usage.completion:,} received"
+    head = f"── turn {turn.turn}, {about}{usage.prompt_tokens:,} tokens sent, {usage.completion_tokens:,} received"
     head += f", {turn.latency_ms / 1000:.1f} s" + (f", asked {len(turn.retried) + 1} times" if turn.retried else "")
     calls = ", ".join(call.name for call in turn.tool_calls)
     parts = [head, turn.reasoning or "", turn.content, turn.refusal or "", f"→ {calls}" if calls else "→ no call"]
@@ -151,7 +151,7 @@ def take_words(state: AttemptState) -> str:
     )
 
 
-class AttemptWatchScreen(Screen[None]):
+class AttemptWatchScreen(BaseScreen[None]):
     """The attempt; only taking it over and giving it back change it."""
 
     CSS_PATH = "../solve/solve.tcss"

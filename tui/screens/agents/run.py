@@ -11,13 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.message import Message
-from textual.screen import Screen
 
 from gistpoint.core.attempts.state import attempt_result, solved_words
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
 from gistpoint.sessions.agentruns.store import JobStatus
 from gistpoint.tui.agent_rows import COLUMNS, JobRow
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.charts import gauge
@@ -41,7 +41,7 @@ class JobTableView(Table[JobRow]):
         super().__init__(COLUMNS, key=lambda row: row.job.job.key, id="agent-jobs")
 
 
-class RunWatchScreen(Screen[None]):
+class RunWatchScreen(BaseScreen[None]):
     """The table; Enter opens an attempt. Nothing here changes the run."""
 
     CSS_PATH = "agents.tcss"

@@ -19,6 +19,7 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.consent import WHAT_IT_MEANS
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.frames import framed
@@ -31,7 +32,7 @@ ON_THEIR_WAY_S = 1.0
 """A key pressed this soon after a question appeared by itself was meant for something else."""
 
 
-class Dialog(ModalScreen[Answer | None]):
+class Dialog(BaseScreen[Answer | None], ModalScreen[Answer | None]):
     """A box at the bottom, so that what it is about stays in sight; Escape answers None."""
 
     CSS_PATH = "dialogs.tcss"

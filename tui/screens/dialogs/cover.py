@@ -9,18 +9,18 @@ from textual._time import get_time  # the clock of the events' own times
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import Screen
 from textual.widgets import Button
 
+from gistpoint.core.readable import duration
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import key_named
 from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S
-from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 
-class PauseCover(Screen[bool]):
+class PauseCover(BaseScreen[bool]):
     """Covers code and instructions until the solver resumes or leaves."""
 
     CSS_PATH = "dialogs.tcss"
@@ -51,7 +51,7 @@ class PauseCover(Screen[bool]):
         self.dismiss(event.button.id == "yes")
 
 
-class IdleCover(Screen[Literal["worked", "away"]]):
+class IdleCover(BaseScreen[Literal["worked", "away"]]):
     """Covers code and instructions until the solver says what the time was used for; neither answer is the default."""
 
     CSS_PATH = "dialogs.tcss"

@@ -23,6 +23,7 @@ from gistpoint.core.kinds.gist.score import read_evidence
 from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.registry import declared
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.tui.gist_marks import (
     LEGEND,
@@ -87,16 +88,19 @@ class GistPane(EditorPane):
             yield DiffView(id="editor-diff")
             yield CodeView(id="gist-original")
 
+    def __init__(self, task: Task, state: AttemptState) -> None:
+        super().__init__(task, state)
+        self._scored = self._figures = ""
+        self._undefined: tuple[str, tuple[tuple[int, str], ...]] = ("", ())
+        self._marks: Marks = {}
+        self._taken = len(state.calls)
+
     def on_mount(self) -> None:
         """Start to check now and then whether typing has paused."""
         self.set_interval(0.5, self._look)
 
     def open_first(self) -> None:
         """Open the gist as it was left."""
-        self._scored = self._figures = ""
-        self._undefined: tuple[str, tuple[tuple[int, str], ...]] = ("", ())
-        self._marks: Marks = {}
-        self._taken = len(self._state.calls)
         self._load(GIST_BUFFER, gist_of(self._state).now)
         self.beside.marks = {}
         self._take_evidence()

@@ -115,7 +115,7 @@ class GistSolving(SolvingKind):
         """Stop a score under way, and save what was typed before the next call."""
 
         def keep() -> None:
-            if self._editor.is_attached:
+            if self._editor.is_mounted:
                 self._editor.editor.flush()
                 self._controller.edited(GIST_BUFFER, self._editor.code)
             self._controller.after_writing(then)

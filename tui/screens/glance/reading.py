@@ -10,12 +10,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader
 from gistpoint.sessions.annotations.glances import Reading
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
 from gistpoint.tui.screens.glance.verdicts import VerdictScreen
@@ -44,7 +44,7 @@ class _Phase(Enum):
     """The time is over, or the answer is being given."""
 
 
-class GlanceScreen(Screen[None]):
+class GlanceScreen(BaseScreen[None]):
     """One function after the other; nothing tells which version it is. What is said is kept at once.
 
     With a limit the code is hidden after that many seconds. The diffs follow after the whole set, or with `at_once`

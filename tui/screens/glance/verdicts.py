@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.corruption.glance import GlanceVerdict
@@ -16,6 +15,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.glance_reader import GlanceReader
 from gistpoint.sessions.annotations.glances import GlanceVerdictGiven, Reading
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -38,7 +38,7 @@ def suggested(reading: Reading) -> GlanceVerdict:
     return GlanceVerdict.BORDERLINE if reading.answer is not BlindAnswer.NOTHING and reading.hit else GlanceVerdict.GOOD
 
 
-class VerdictScreen(Screen[None]):
+class VerdictScreen(BaseScreen[None]):
     """The diffs one after the other. What is said is kept at once and can be said again."""
 
     CSS_PATH = "glance.tcss"

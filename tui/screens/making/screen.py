@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.message import Message
-from textual.screen import Screen
 
 from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.text import visible_line
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.campaign_view import (
     KEPT_COLUMNS,
     CampaignShown,
@@ -47,7 +47,7 @@ class KeptTable(Table[KeptTask]):
         super().__init__(KEPT_COLUMNS, key=lambda task: task.id, id="making-kept")
 
 
-class MakingScreen(Screen[None]):
+class MakingScreen(BaseScreen[None]):
     """Draws the reports of the work, which goes on in a thread of its own; Enter opens a kept task."""
 
     CSS_PATH = "making.tcss"

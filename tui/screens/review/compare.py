@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
-from textual.screen import Screen
 
 from gistpoint.core.text import shortened, visible_line
 from gistpoint.sessions.records.model import Step
@@ -20,6 +19,7 @@ from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Spent
 from gistpoint.sessions.runs.rendering import row_words
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.loading import known_task, short_task, solver_words, title_known
@@ -117,7 +117,7 @@ class _Side(Vertical):
         yield Plain(_UNCHANGED, id=f"{self.id}-unchanged")
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(BaseScreen[None]):
     """An alignment above, the steps or the diffs of both runs below."""
 
     CSS_PATH = "review.tcss"

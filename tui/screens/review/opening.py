@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 
 from textual.app import ComposeResult
-from textual.screen import Screen
 from textual.widget import Widget
 
-from gistpoint.tui.base_app import WIDE
+from gistpoint.tui.base_screen import WIDE, BaseScreen
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.splitter import Splits
@@ -23,7 +22,7 @@ class _Pane(Widget, can_focus=True):
         return ""
 
 
-class OpeningRuns(Screen[None]):
+class OpeningRuns(BaseScreen[None]):
     """The panes of the screen that follows, where that has them."""
 
     CSS_PATH = "review.tcss"

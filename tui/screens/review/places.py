@@ -12,10 +12,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import plural
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.run_rows import RunRow, model_words, task_words
@@ -80,7 +80,7 @@ def _shared_words(names: Sequence[str]) -> str:
     return names[0][:end]
 
 
-class PlacesScreen(Screen[None]):
+class PlacesScreen(BaseScreen[None]):
     """Searches in runs as words are typed."""
 
     CSS_PATH = "review.tcss"

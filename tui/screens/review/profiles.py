@@ -13,13 +13,13 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import open_run, split_name
 from gistpoint.sessions.runs.profile import Profile, profile_of
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.profile_drawing import ProfileLine
@@ -67,7 +67,7 @@ def stamp_of(name: str) -> _Stamp | None:
     return (found.st_size, found.st_mtime_ns) if S_ISREG(found.st_mode) else None
 
 
-class ProfilesScreen(Screen[None]):
+class ProfilesScreen(BaseScreen[None]):
     """The profiles of the runs of a list, drawn as they are read."""
 
     CSS_PATH = "review.tcss"

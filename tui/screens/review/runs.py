@@ -13,7 +13,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 from textual.widgets import Input
 
 from gistpoint.core.errors import CancelledError, UserError
@@ -22,6 +21,7 @@ from gistpoint.core.running import CancelToken
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.loading import known_task, title_known
@@ -184,7 +184,7 @@ class RunTable(Table[RunRow]):
         super().__init__(COLUMNS, key=lambda row: row.name, id=id)
 
 
-class RunsScreen(Screen[None]):
+class RunsScreen(BaseScreen[None]):
     """A list of runs to choose from."""
 
     CSS_PATH = "review.tcss"

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import Run, Step
-from gistpoint.tui.base_app import WIDE
+from gistpoint.tui.base_screen import WIDE, BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.families import Family
 from gistpoint.tui.screens.review.further import look_further
@@ -60,7 +60,7 @@ Answer = TypeVar("Answer")
 _FOLLOW_S = 1.0
 
 
-class ReviewScreen(Screen[None]):
+class ReviewScreen(BaseScreen[None]):
     """A run under review; dismissed when it is left. Its parts do the work, and see it as a `ReviewView`."""
 
     CSS_PATH = "review.tcss"

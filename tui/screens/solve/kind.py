@@ -186,7 +186,7 @@ class SolvingKind:
 
     def ready(self, then: Callable[[], None]) -> None:
         """Keep what was typed, then continue with a call."""
-        if self.editor.is_attached:
+        if self.editor.is_mounted:
             self.editor.editor.flush()
         then()
 

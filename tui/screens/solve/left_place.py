@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 import msgspec
 from textual.screen import Screen
@@ -13,13 +13,15 @@ from textual.screen import Screen
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.locations import Locations
 from gistpoint.tui.known import last_source, shown_file, shown_function
 from gistpoint.tui.screens.solve.interruptions import How
 from gistpoint.tui.screens.solve.kind import EditorPane
 from gistpoint.tui.screens.solve.reading import CodePane
 
-if TYPE_CHECKING:
-    from gistpoint.tui.base_app import BaseApp
+
+class _App(Protocol):
+    locations: Locations
 
 
 class TextPlace(msgspec.Struct, frozen=True):
@@ -47,7 +49,7 @@ class PlaceKeeper:
 
     @cached_property
     def _file(self) -> Path:
-        folder = cast("BaseApp", self._screen.app).locations.left_places
+        folder = cast("_App", self._screen.app).locations.left_places
         return folder / f"{sha256_of_text(self._attempt.state.attempt_id)[:32]}.json"
 
     @cached_property

@@ -9,7 +9,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Tree
 
@@ -17,14 +16,13 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, last_source, shown_sources
 from gistpoint.tui.places import NamedPlace, shown_at
 from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.screens.editing_pane import EditingPane
-from gistpoint.tui.screens.solve.aids import add_aids, insert_code
 from gistpoint.tui.screens.solve.asking import CallAsking
-from gistpoint.tui.screens.solve.brief_pane import BriefPane
 from gistpoint.tui.screens.solve.console import SEARCH, Console
 from gistpoint.tui.screens.solve.controller import (
     AttemptController,
@@ -38,7 +36,6 @@ from gistpoint.tui.screens.solve.controller import (
 from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
 from gistpoint.tui.screens.solve.kind import EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.left_place import PlaceKeeper
-from gistpoint.tui.screens.solve.notes_pane import NotesPane
 from gistpoint.tui.screens.solve.panes import (
     BriefRead,
     CallAsked,
@@ -54,6 +51,7 @@ from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.status import CANCEL_HINT, SPENT_HINT, IdleAnswer, IdleQuestion, RunLine
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms, brief_is_first, switch_off
+from gistpoint.tui.screens.solve.text_panes import BriefPane, NotesPane, add_aids, insert_code
 from gistpoint.tui.titles import title_of
 from gistpoint.tui.view_models import allowed, score_rule, shows_evidence
 from gistpoint.tui.widgets.budget_bar import BudgetBar
@@ -72,7 +70,7 @@ FLUSH_SECONDS = 1.0
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
 
 
-class SolveScreen(Screen[How]):
+class SolveScreen(BaseScreen[How]):
     """The attempt; dismissed with `ended`, or with `left` if it can be resumed."""
 
     CSS_PATH = "solve.tcss"
@@ -107,6 +105,7 @@ class SolveScreen(Screen[How]):
         """`play` are recorded steps, and the speed-up at which to play them; `terms` are those of a study."""
         super().__init__()
         self.controller = AttemptController(self, attempt)
+        self.when_left(self.controller.close)
         self.kind = self.KIND(self.controller)
         self._attempt, self._time, self._play = attempt, clock, play
         self._interruptions = Interruptions(self, self.controller, clock, terms)
@@ -194,10 +193,9 @@ class SolveScreen(Screen[How]):
 
     def _draw(self) -> None:
         state = self._attempt.state
-        for pane in self.query(StatePane):
-            pane.update_from(state)
-        if self.editor.is_attached:
-            self.editor.update_from(state)
+        for pane in (*self.query(StatePane), self.editor):
+            if pane.is_mounted:  # others are being mounted, and get the state from `_made`
+                pane.update_from(state)
         self.area.editing = self.area.editing or bool(state.buffers)
         self._draw_clock()
 
@@ -470,10 +468,16 @@ class SolveScreen(Screen[How]):
 
     def _leave_if_over(self) -> None:
         if self._attempt.state.ended and not self.controller.calling and not self._stopped:
-            self.stop()
-            while self.app.screen is not self and len(self.app.screen_stack) > 1:
-                self.app.pop_screen()
-            self.dismiss("ended")
+            self._close("ended")
+
+    def _close(self, how: How) -> None:
+        """Leave, together with whatever is asked or shown above the attempt."""
+        if self not in self.app.screen_stack:
+            return
+        self.stop()
+        while not self.is_active:
+            self.app.pop_screen()
+        self.dismiss(how)
 
     @on(SourceAsked)
     async def source_asked(self, message: SourceAsked) -> None:
@@ -556,8 +560,7 @@ class SolveScreen(Screen[How]):
 
     @on(LeaveAsked)
     def _leave(self) -> None:
-        self.stop()
-        self.dismiss("left")
+        self._close("left")
 
     @property
     def busy(self) -> bool:
@@ -585,6 +588,7 @@ class SolveScreen(Screen[How]):
     def stop(self) -> None:
         """Write everything that waits; nothing is recorded afterwards."""
         if not self._stopped:
+            self._stopped = True
             if self.editor.is_mounted:
                 self.editor.editor.flush()
                 if self.editor.changed:
@@ -592,9 +596,4 @@ class SolveScreen(Screen[How]):
             self._places.keep(self.code, self.editor)
             if self.notes_pane.is_mounted and self.notes.waits:
                 self.controller.noted(self.notes.text)
-            self.on_unmount()
-
-    def on_unmount(self) -> None:
-        """Release the threads, however the screen ended."""
-        self._stopped = True
-        self.controller.close()
+            self.controller.close()

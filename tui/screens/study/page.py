@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Button
 
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
@@ -29,7 +29,7 @@ class WithdrawAsked(Message):
     """Asks to take part no longer."""
 
 
-class StudyPage(Screen[str]):
+class StudyPage(BaseScreen[str]):
     """A page; dismissed with the name of the button that was pressed, which is the answer."""
 
     CSS_PATH = "study.tcss"

@@ -9,10 +9,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.progress import StudyProgress, TaskCoverage
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
@@ -44,7 +44,7 @@ class CoverageTable(Table[TaskCoverage]):
         super().__init__(columns(study, hidden=hidden), key=lambda row: row.task, id="study-tasks")
 
 
-class ProgressScreen(Screen[None]):
+class ProgressScreen(BaseScreen[None]):
     """The table; Enter lists the attempts of a task."""
 
     CSS_PATH = "study.tcss"

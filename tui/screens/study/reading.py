@@ -9,11 +9,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
 
 from gistpoint.core.diffs import FileDiff
 from gistpoint.core.study.data import MergeDecision
 from gistpoint.core.text import visible_line
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -46,7 +46,7 @@ class Said:
     why: str = ""
 
 
-class BlindReadingScreen(Screen[None]):
+class BlindReadingScreen(BaseScreen[None]):
     """One change at a time. What was said is kept at once and can be said again."""
 
     CSS_PATH = "reading.tcss"

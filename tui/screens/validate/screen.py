@@ -24,6 +24,7 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationOperation
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.others import Others, OthersWatch
@@ -46,7 +47,7 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
 
 
-class ValidateScreen(Screen[None]):
+class ValidateScreen(BaseScreen[None]):
     """A validator's screen; dismissed when it is left."""
 
     CSS_PATH = "validate.tcss"

@@ -1,0 +1,252 @@
+"""A screen closes nothing but itself, and lets go of its attempt however it is taken away; a crash loses no typing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeClock
+from screens.driving import Driver, solving
+from textual import events
+from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
+
+from gistpoint.core.errors import AttemptError
+from gistpoint.core.tasks.model import Mode
+from gistpoint.sessions.journal import JournalWriter
+from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.screens.dialogs.ask import (
+    CommentDialog,
+    ConfirmDialog,
+    MessageDialog,
+    PickDialog,
+    ReasonDialog,
+    TextDialog,
+)
+from gistpoint.tui.screens.dialogs.cover import PauseCover
+from gistpoint.tui.screens.help import HelpScreen
+from gistpoint.tui.screens.jump import JumpScreen
+from gistpoint.tui.screens.palette import Palette, PaletteEntry
+from gistpoint.tui.screens.review.annotations import VerdictDialog
+from gistpoint.tui.screens.solve.controller import StateChanged
+from gistpoint.tui.screens.solve.panes import StatePane
+from gistpoint.tui.screens.solve.screen import SolveScreen
+from gistpoint.tui.screens.study.withdraw import WithdrawDialog
+
+CHOICES = [("a", "first"), ("b", "second")]
+DIALOGS: dict[str, Callable[[], Screen[Any]]] = {
+    "confirm": lambda: ConfirmDialog("Really?", "It is about to happen.", yes="Yes"),
+    "message": lambda: MessageDialog("So it is", "Nothing can be done."),
+    "text": lambda: TextDialog("Which line?"),
+    "reason": lambda: ReasonDialog("Why?", "Say it.", CHOICES, yes="Say", at_once=True),
+    "pick": lambda: PickDialog("Which?", CHOICES),
+    "comment": lambda: CommentDialog("Why?", "", lambda _: None),
+    "withdraw": WithdrawDialog,
+    "cover": lambda: PauseCover("break"),
+    "help": lambda: HelpScreen("solve", [], "", []),
+    "palette": lambda: Palette("Commands", [PaletteEntry("a", "first", "x", "", lambda: None)]),
+    "jump": lambda: JumpScreen({}),
+    "verdict": lambda: VerdictDialog([]),
+}
+
+
+def post(driver: Driver, *keys: str) -> None:
+    """Put keys into the app's queue, all before it can obey the first."""
+    assert driver.app._driver is not None
+    for key in keys:
+        event = events.Key(key, "\r" if key == "enter" else "\x1b" if key == "escape" else None)
+        event.set_sender(driver.app)
+        driver.app._driver.send_message(event)
+
+
+def is_held(driver: Driver, attempt_id: str) -> bool:
+    """Whether somebody has the attempt's journal open."""
+    try:
+        JournalWriter(driver.services.attempts.folder(attempt_id), FakeClock()).close()
+    except AttemptError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("key", ["escape", "enter"])
+@pytest.mark.parametrize("name", DIALOGS)
+async def test_two_keys_at_once_close_one_dialog(tmp_path: Path, name: str, key: str) -> None:
+    async with solving(tmp_path) as driver:
+        solve, answers = driver.solve, []
+        dialog = DIALOGS[name]()
+        driver.app.push_screen(dialog, answers.append)
+        await driver.until(lambda: driver.screen is dialog and dialog.is_mounted)
+        await driver.pilot.pause()
+        post(driver, key, key)
+        await driver.pilot.pause()
+        await driver.pilot.pause()
+        if driver.screen is dialog:  # one of the two keys means nothing to it
+            dialog.dismiss(None)
+            dialog.dismiss(None)
+            await driver.pilot.pause()
+        assert driver.screen is solve
+        assert len(answers) == 1
+        assert is_held(driver, driver.state.attempt_id)
+
+
+async def test_every_dialog_is_tried() -> None:
+    def below(kind: type[BaseScreen[Any]]) -> set[type[BaseScreen[Any]]]:
+        return {kind}.union(*(below(sub) for sub in kind.__subclasses__()))
+
+    tried = {type(make()) for make in DIALOGS.values()}
+    modal = {kind for kind in below(BaseScreen) if issubclass(kind, ModalScreen)}
+    assert {kind.__name__ for kind in modal - tried} <= {"Dialog", "OpeningDialog"}
+
+
+async def test_what_is_asked_twice_is_answered_once_and_leaves_the_attempt_open(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.console("read_file shop/prices.py")
+        await driver.press("f4")
+        await driver.type("#")
+        await driver.until_screen("TextDialog")
+        post(driver, "enter", "enter")
+        await driver.until_screen("SolveScreen")
+        await driver.pilot.pause()
+        assert isinstance(driver.screen, SolveScreen)
+        assert is_held(driver, driver.state.attempt_id)
+
+
+async def write(driver: Driver, text: str) -> None:
+    """Have the editor hold a text that was typed a moment ago, and is written nowhere yet."""
+    await driver.press("f6")
+    await driver.until(lambda: driver.solve.editor.is_mounted)
+    editor = driver.solve.editor.editor
+    editor.replace(text, editor.document.start, editor.document.end)
+
+
+def typed(driver: Driver, attempt_id: str) -> list[str]:
+    """The texts that the attempt keeps, by its journal."""
+    return list(driver.services.attempts.summary(attempt_id).state.buffers.values())
+
+
+TYPED = "def discount(price, percent):\n    return price  # as far as I came\n"
+
+
+def popped(driver: Driver) -> None:
+    driver.app.pop_screen()
+
+
+def popped_behind_the_app(driver: Driver) -> None:
+    super(BaseApp, driver.app).pop_screen()
+
+
+def replaced(driver: Driver) -> None:
+    driver.app.switch_screen(PauseCover("break"))
+
+
+def dismissed(driver: Driver) -> None:
+    driver.solve.dismiss("left")
+
+
+@pytest.mark.parametrize("away", [popped, popped_behind_the_app, replaced, dismissed])
+async def test_an_attempt_is_free_however_its_screen_goes(tmp_path: Path, away: Callable[[Driver], None]) -> None:
+    async with solving(tmp_path) as driver:
+        attempt_id, screen = driver.state.attempt_id, driver.solve
+        assert is_held(driver, attempt_id)
+        await write(driver, TYPED)
+        away(driver)
+        await driver.until(lambda: screen not in driver.app.screen_stack and not is_held(driver, attempt_id))
+        assert typed(driver, attempt_id) == [TYPED] or away is popped_behind_the_app
+
+
+async def test_the_end_of_the_program_frees_the_attempt_and_keeps_what_was_typed(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        attempt_id = driver.state.attempt_id
+        await write(driver, TYPED)
+        driver.app.exit()
+        await driver.until(lambda: not is_held(driver, attempt_id))
+    assert typed(driver, attempt_id) == [TYPED]
+
+
+async def until_told(driver: Driver) -> None:
+    """Wait for the message without the pilot, which waits for the widgets of a dead screen."""
+    for _ in range(500):
+        await asyncio.sleep(0.02)
+        if isinstance(driver.screen, MessageDialog) and driver.screen.is_mounted:
+            break
+    await driver.until_screen("MessageDialog")
+
+
+async def test_a_crash_keeps_what_was_typed_and_tells_of_the_first_error_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with solving(tmp_path, crashes=3) as driver:
+        attempt_id, solve = driver.state.attempt_id, driver.solve
+        await write(driver, TYPED)
+
+        def broken(self: SolveScreen) -> None:
+            raise ZeroDivisionError("the first")
+
+        async def broken_too(self: SolveScreen, pane: str) -> None:
+            raise LookupError("what follows")
+
+        monkeypatch.setattr(SolveScreen, "_draw", broken)
+        monkeypatch.setattr(SolveScreen, "action_pane", broken_too)
+        solve.post_message(StateChanged())
+        solve.editor.call_later(solve.editor.app.query_one, "#what-follows-in-a-widget")
+        while not driver.app.crashes:
+            await asyncio.sleep(0.01)
+        await solve.run_action("pane('notes')")
+        post(driver, "f4", "enter", "escape")
+        await until_told(driver)
+        await driver.pilot.pause()
+        assert "the first" in driver.text()
+        assert "what follows" not in driver.text()
+        assert typed(driver, attempt_id) == [TYPED]
+        assert driver.events(attempt_id)[-1] == "crash"
+        assert not is_held(driver, attempt_id)
+        await driver.press("enter")
+        await driver.until_screen("HomeScreen")
+
+
+async def test_a_second_crash_after_the_first_was_read_is_told_of_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: SolveScreen) -> None:
+        raise ZeroDivisionError("again and again")
+
+    async with solving(tmp_path, crashes=2) as driver:
+        with monkeypatch.context() as patched:
+            patched.setattr(SolveScreen, "_draw", broken)
+            driver.solve.post_message(StateChanged())
+            await until_told(driver)
+        await driver.press("enter")
+        await driver.until_screen("HomeScreen")
+        await driver.until(lambda: "unfinished" in driver.text())
+        await driver.press("tab", "r")
+        await driver.until_screen("SolveScreen")
+        with monkeypatch.context() as patched:
+            patched.setattr(SolveScreen, "_draw", broken)
+            driver.solve.post_message(StateChanged())
+            await until_told(driver)
+        assert "again and again" in driver.text()
+
+
+async def test_no_pane_is_told_of_the_state_before_it_is_mounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mount = Widget.mount_composed_widgets
+
+    async def slow(self: Widget, widgets: list[Widget]) -> None:
+        if isinstance(self, StatePane) or self.id == "editor":
+            await asyncio.sleep(0.05)
+        await mount(self, widgets)
+
+    async with solving(tmp_path, Mode.DISCOVERY) as driver:
+        await driver.console("read_file shop/prices.py")
+        monkeypatch.setattr(Widget, "mount_composed_widgets", slow)
+        post(driver, *(f"f{n}" for n in (3, 6, 7, 8, 4, 6)))
+        for _ in range(40):
+            driver.solve.post_message(StateChanged())
+            await asyncio.sleep(0.01)
+        await driver.until(lambda: driver.solve.editor.is_mounted)
+        assert isinstance(driver.screen, SolveScreen)

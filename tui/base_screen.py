@@ -1,0 +1,76 @@
+"""The base of every gistpoint screen: it closes nothing but itself, and leaves in one way, whatever takes it away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events
+from textual.await_complete import AwaitComplete
+from textual.screen import Screen, ScreenResultType
+
+WIDE = 120
+"""The width in cells from which a screen has the class `-wide`."""
+_NARROW, _WIDE = (0, "-narrow"), (WIDE, "-wide")
+BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
+
+
+class BaseScreen(Screen[ScreenResultType]):
+    """A screen that is dismissed at most once, and that lets go of what it holds however it is taken away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_left = False
+        self._last_steps: list[Callable[[], object]] = []
+
+    def fit_width(self, width: int) -> None:
+        """Set the width class before the screen is shown; set later, the class would restyle the whole screen."""
+        self.set_class(width >= _WIDE[0], _WIDE[1], update=False)
+        self.set_class(width < _WIDE[0], _NARROW[1], update=False)
+
+    # Input
+
+    def input_happened(self, at: float) -> None:
+        """Take note that a key or the mouse was used, on the clock of Textual's events."""
+
+    def takes(self, event: events.InputEvent) -> bool:
+        """Whether the screen accepts an event; it may refuse input that was meant for the screen before it."""
+        return True
+
+    # Leaving
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close the screen with a result, if it is on top; otherwise do nothing.
+
+        Textual's own method closes whatever is on top. Two keys that wait in one queue would answer a dialog, and
+        then take away the screen below it.
+        """
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def when_left(self, do: Callable[[], object]) -> None:
+        """Have something done once, after `stop`, when the screen is left: what it works on is let go of here."""
+        self._last_steps.append(do)
+
+    def stop(self) -> None:
+        """Write what waits to be written; nothing is recorded afterwards. May be called more than once."""
+
+    def leave(self) -> None:
+        """Stop, and let go of everything.
+
+        The app calls it when the screen is dismissed, popped or replaced, and when the program ends or fails; only the
+        first call counts.
+        """
+        try:
+            if not self._is_left:
+                self.stop()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if not self._is_left:
+            self._is_left = True
+            for do in self._last_steps:
+                do()
+
+    def on_unmount(self) -> None:
+        """Let go, should nothing have said that the screen is left; what its widgets held can't be asked any more."""
+        self._let_go()
