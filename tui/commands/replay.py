@@ -48,9 +48,10 @@ def replay(wanted: ReplayRuns) -> int:
         raise UserError("No run is named.", hint="Name runs, or give --all.")
     if wanted.task and (wanted.all or wanted.cluster):
         raise UserError("--task names another task for runs that are named, on this machine alone.")
-    if wanted.all or wanted.cluster or wanted.output or len(wanted.recorded) > 1:
+    named = list(wanted.recorded)
+    if wanted.all or wanted.cluster or wanted.output or len(named) > 1:
         return _replay_many(wanted)
-    return _replay_one(wanted, wanted.recorded[0])
+    return _replay_one(wanted, named[0])
 
 
 def _replay_one(wanted: ReplayRuns, name: str) -> int:
