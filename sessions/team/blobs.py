@@ -49,7 +49,8 @@ def blob_sizes(engine: Engine, names: Collection[str], *, public: bool = False) 
     kept = _KEPT[public]
     asked = select(kept.c.sha256, func.sum(func.octet_length(kept.c.data))).group_by(kept.c.sha256)
     with engine.begin() as connection:
-        return Counter(dict(connection.execute(asked.where(kept.c.sha256.in_(names))).tuples().all()))
+        rows = connection.execute(asked.where(kept.c.sha256.in_(names)))
+        return Counter({name: int(size) for name, size in rows})
 
 
 def get_blobs(
