@@ -247,6 +247,21 @@ def test_a_milestone_is_gone_to_once_and_only_when_all_steps_are_known() -> None
     assert found.here == 1
 
 
+def test_a_movement_before_the_milestone_is_known_ends_the_waiting_for_it() -> None:
+    found = going(MARKS, opens_at="last error", surveyed=4)
+    found.navigation.arrive()
+    found.view.steps.cursor = 1
+    found.run.loader.survey = going(MARKS).run.loader.survey
+    found.navigation.run_grew()
+    assert found.here == 1
+
+
+def test_the_first_step_can_be_the_milestone() -> None:
+    found = going(["edit", "", "edit"], opens_at="first edit", at=1)
+    found.navigation.arrive()
+    assert found.here == 0
+
+
 def test_the_kind_of_milestone_changes_in_turn_and_comes_back_to_none() -> None:
     found = going(MARKS)
     kinds = []
@@ -270,8 +285,9 @@ def test_a_run_plays_at_its_own_pace_with_waits_cut_and_unknown_ones_steady() ->
 def test_playing_ends_at_the_last_step() -> None:
     found = going(["", "", ""])
     found.navigation.play()
-    while found.navigation.player.playing:
+    for _ in range(3):
         found.view.timers[-1].ring()
+    assert not found.navigation.player.playing
     assert found.here == 2
     assert found.view.said[-1] == "▶ The end."
 
