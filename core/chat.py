@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NoReturn
 
+import msgspec
+
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
@@ -67,19 +69,23 @@ class ChatMessage:
     """A model's reasoning, if its endpoint tells it apart from the reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The cost of requests: tokens, and US dollars if a price is known."""
+class Usage(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={f"{name}_tokens": name for name in ("prompt", "completion", "cached", "reasoning")}.get,
+):
+    """The cost of requests: tokens, and US dollars if a price is known. Journals hold it in this order."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost_usd: float | None = None
-    estimated: bool = False
-    """Whether some of the tokens were counted from the length of the text, as the endpoint did not report them."""
     cached_tokens: int = 0
     """Those of the sent tokens that the endpoint had kept from before."""
     reasoning_tokens: int = 0
     """Those of the received tokens that are reasoning."""
+    cost_usd: float | None = None
+    estimated: bool = False
+    """Whether some of the tokens were counted from the length of the text, as the endpoint did not report them."""
 
     @property
     def tokens(self) -> int:
@@ -91,10 +97,10 @@ class Usage:
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
-            sum(costs) if costs else None,
-            self.estimated or other.estimated,
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
+            sum(costs) if costs else None,
+            self.estimated or other.estimated,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
@@ -11,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from gistpoint.core.logs import take
 from gistpoint.core.running import NEVER, CancelToken
 
 _TICK_S = 0.05
@@ -68,12 +68,8 @@ def _freeze(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(path: Path, cancel: CancelToken) -> Iterator[None]:
-    with path.open("a") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                cancel.check()
-                time.sleep(_TICK_S)
+    while (lock := take(path)) is None:
+        cancel.check()
+        time.sleep(_TICK_S)
+    with lock:
         yield

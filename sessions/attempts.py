@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.logs import sync_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
@@ -24,7 +24,6 @@ from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
-from gistpoint.sessions.disk import sync_file, sync_folder
 from gistpoint.sessions.heads import ELSEWHERE, Head, from_elsewhere, head_path
 from gistpoint.sessions.journal import (
     JOURNAL,
@@ -164,8 +163,7 @@ class AttemptStore:
     def _starting(self) -> Iterator[None]:
         """Serialise the processes that look for open attempts and begin one."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / _STARTING).open("wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with wait_for(self.root / _STARTING):
             yield
 
     def _refuse_second(self, task_id: str, who: Enrolment | AttemptStarted, attempt_id: str = "") -> None:

@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from gistpoint.sessions.disk import sync_folder
+from gistpoint.core.logs import sync_folder
 
 HEADS = "heads"
 """The folder, next to those of the attempts, with a file for each."""

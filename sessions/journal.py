@@ -1,35 +1,38 @@
 """The journal of an attempt: one event per line, each with the hash of the previous line, synced before it counts.
 
-Only whole lines count. A last line that was torn by a crash is moved to `journal.torn` when the attempt is opened for
-writing, and left in place when it is only read. A journal that was changed or cut back is never written to again.
+A journal is an append log (`core/logs`) whose lines are chained. A last line that was torn by a crash is moved to
+`journal.torn` when the attempt is opened for writing, and left in place when it is only read. A journal that was
+changed or cut back is never written to again.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
-import os
 import shutil
-import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Timer
 from typing import Protocol
 
-from gistpoint.core.attempts.events import EventData, JournalEvent, event_data
+from gistpoint.core.attempts.events import (
+    SCHEMA_VERSION,
+    AttemptStarted,
+    EventData,
+    JournalEvent,
+    OtherEvent,
+    event_data,
+)
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.logs import AppendLog, FileLock, LogKind, is_held, line_hash, sync_folder, take
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
 from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, read_head
 
 JOURNAL = "journal.jsonl"
-TORN = "journal.torn"
 LOCK = "lock"
+KIND = LogKind("gistpoint.journal", error=AttemptError)
 GROUP_SECONDS = 1.0
 """How long events that are synced in groups may wait for their sync."""
-_LOOKS_S = (0.01, 0.03, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,6 @@ def encode(event: JournalEvent) -> bytes:
     return json.dumps(line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def line_hash(line: bytes) -> str:
-    """Return the sha256 of a line without its newline."""
-    return hashlib.sha256(line.rstrip(b"\n")).hexdigest()
-
-
 def read_journal(path: Path) -> JournalContent:
     """Read a journal and compare it with its head; only whole lines, up to the first that is not an event.
 
@@ -89,9 +87,11 @@ def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> Journa
     """Return the content of a journal's bytes, compared with the head that was kept of it if there is one."""
     whole = data.rfind(b"\n") + 1
     events: list[JournalEvent] = []
-    head, broken_at, at_head = "", None, ""
+    head, broken_at, at_head, newer = "", None, "", ""
     for number, line in enumerate(data[:whole].splitlines(), start=1):
         event = decoded(line)
+        if number == 1:
+            newer = _newer(line, event)
         if broken_at is None and (event is None or event.prev != head or event.seq != number):
             broken_at = number
             fault = f"Its chain of hashes breaks at line {number}." if event else f"Line {number} is no event."
@@ -107,7 +107,19 @@ def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> Journa
             if len(events) < kept.seq
             else f"It was rewritten: event {kept.seq} is not the one that was on the disk."
         )
-    return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at, fault, kept)
+    return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at, newer or fault, kept)
+
+
+def _newer(first: bytes, event: JournalEvent | None) -> str:
+    """Return a sentence if the first line of a journal says that a newer gistpoint wrote it."""
+    try:
+        KIND.check(first, JOURNAL)
+    except AttemptError as error:
+        return str(error)
+    match event and event.data:
+        case AttemptStarted(schema=schema) | OtherEvent(data={"schema": int(schema)}) if schema > SCHEMA_VERSION:
+            return f"Its events are of version {schema}, and this gistpoint knows version {SCHEMA_VERSION}."
+    return ""
 
 
 def decoded(line: bytes) -> JournalEvent | None:
@@ -158,25 +170,21 @@ class JournalWriter:
         self._clock = clock
         self._lock = Lock()
         self._timer: Timer | None = None
-        self._holder = _held(folder)
+        self._closed = False
         self._listener: JournalListener | None = None
         self.events: tuple[JournalEvent, ...] = ()
         """The events in the journal when it was opened."""
         self._head, self._seq = "", 0
-        self._file = -1
-        try:
-            since = self._recover(folder) if self.path.exists() else 1
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            self._size = os.fstat(self._file).st_size
-            sync_file(self._file)
+        with ExitStack() as opened:
+            lock = opened.enter_context(_held(folder))
+            since = self._load() if self.path.exists() else 1
+            self._log = opened.enter_context(AppendLog(self.path, KIND, lock))
+            self._log.set_torn_aside()
+            self._log.sync()
             for place in (folder, folder.parent):
                 sync_folder(place)
             self._kept = HeadFile(folder, Head(self._seq, self._head, since))
-        except BaseException:
-            if self._file >= 0:
-                os.close(self._file)
-            os.close(self._holder)
-            raise
+            opened.pop_all()
 
     def append(self, data: EventData) -> JournalEvent:
         """Write one event; one that is durable is on the disk on return, others within a second."""
@@ -185,10 +193,10 @@ class JournalWriter:
                 self._seq + 1, data.type, self._clock.utc_ms(), self._clock.mono_ms(), data, self._head
             )
             line = encode(event)
-            self._write(line)
+            self._log.append(line, durable=False)
             self._head, self._seq = line_hash(line), event.seq
             if data.durable:
-                sync_file(self._file)
+                self._log.sync()
                 self._kept.move(self._seq, self._head)
             if self._timer is None:
                 self._timer = Timer(GROUP_SECONDS, self._sync_group)
@@ -211,15 +219,14 @@ class JournalWriter:
     def close(self) -> None:
         """Sync the remaining events and close the journal."""
         with self._lock:
-            if self._file < 0:
+            if self._closed:
                 return
             if self._timer is not None:
                 self._timer.cancel()
             self._sync_all()
-            os.close(self._file)
+            self._closed = True
             self._kept.close()
-            os.close(self._holder)
-            self._file = -1
+            self._log.close()
         if self._listener is not None:
             self._listener.closed(self.path.parent)
 
@@ -230,39 +237,25 @@ class JournalWriter:
             self._kept.remove()
             shutil.rmtree(self.path.parent)
 
-    def _write(self, line: bytes) -> None:
-        """Write a whole line or none of it: a full disk must not leave half a line before the next one."""
-        append_whole(self._file, line, self._size)
-        self._size += len(line)
-
     def _sync_group(self) -> None:
         with self._lock:
             self._timer = None
-            if self._file >= 0:
+            if not self._closed:
                 self._sync_all()
 
     def _sync_all(self) -> None:
-        sync_file(self._file)
+        self._log.sync()
         self._kept.move(self._seq, self._head)
         self._kept.sync()
 
-    def _recover(self, folder: Path) -> int:
+    def _load(self) -> int:
         """Load the existing content; return the first event that was written while a head was kept."""
-        content = read_journal(self.path)
+        content, attempt = read_journal(self.path), self.path.parent.name
         if content.fault:
             raise AttemptError(
-                f"The attempt {folder.name} can be read, but not resumed. {content.fault}",
-                hint=f"`gistpoint attempt show {folder.name}` and `gistpoint review {folder.name}` show what there is.",
+                f"The attempt {attempt} can be read, but not resumed. {content.fault}",
+                hint=f"`gistpoint attempt show {attempt}` and `gistpoint review {attempt}` show what there is.",
             )
-        if content.torn:
-            with self.path.open("rb") as file:
-                file.seek(content.whole)
-                torn = file.read()
-            with (folder / TORN).open("ab") as file:
-                file.write(torn + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.truncate(self.path, content.whole)
         self.events = content.events
         self._head, self._seq = content.head, len(content.events)
         return content.kept.since if content.kept is not None else self._seq + 1
@@ -270,17 +263,7 @@ class JournalWriter:
 
 def is_open(folder: Path) -> bool:
     """Whether a process, this one included, has the attempt in `folder` open for writing."""
-    try:
-        holder = os.open(folder / LOCK, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(holder, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(holder)
-    return False
+    return is_held(folder / LOCK)
 
 
 def first_event(path: Path) -> JournalEvent | None:
@@ -290,19 +273,11 @@ def first_event(path: Path) -> JournalEvent | None:
     return None
 
 
-def _held(folder: Path) -> int:
-    holder = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    for wait in (*_LOOKS_S, None):
-        try:
-            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            if wait is not None:
-                time.sleep(wait)  # another process may only have checked whether the attempt is open
-                continue
-            os.close(holder)
-            raise AttemptError(
-                f"The attempt {folder.name} is open in another window or process.",
-                hint="Close it there, or look at it here with `gistpoint attempt show`.",
-            ) from None
-        break
-    return holder
+def _held(folder: Path) -> FileLock:
+    lock = take(folder / LOCK)
+    if lock is None:
+        raise AttemptError(
+            f"The attempt {folder.name} is open in another window or process.",
+            hint="Close it there, or look at it here with `gistpoint attempt show`.",
+        )
+    return lock

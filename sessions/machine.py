@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.disk import sync_file, sync_folder
+from gistpoint.core.logs import sync_file, sync_folder
 
 MACHINE_FILE = "machine"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -20,7 +20,6 @@ from gistpoint.core.attempts.events import (
     Pane,
     PauseReason,
     RequestedCall,
-    TurnUsage,
 )
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
@@ -108,11 +107,11 @@ def model(attempt: Attempt, clock: FakeClock) -> None:
     attempt.view(Pane.MODEL)
     clock.advance(2_000)
     calls = (RequestedCall("a", "read_file", '{"file_path": "shop/prices.py"}'), RequestedCall("b", "grep", "{"))
-    usage = TurnUsage(prompt=900, completion=30, cached=800, reasoning=12, cost_usd=0.01)
+    usage = Usage(900, 30, 800, 12, cost_usd=0.01)
     attempt.model_turn(
         ModelTurn(
             turn=1, content="Let me look.", reasoning="Where?", tool_calls=calls, finish="tool_calls", model="m-1",
-            fingerprint="fp", request_id="r-1", usage=usage, lost=TurnUsage(prompt=5, estimated=True), latency_ms=1_500,
+            fingerprint="fp", request_id="r-1", usage=usage, lost=Usage(5, estimated=True), latency_ms=1_500,
             retried=("timed_out",), tools=("read_file", "submit_attempt"),
         )
     )  # fmt: skip
@@ -130,7 +129,7 @@ def model(attempt: Attempt, clock: FakeClock) -> None:
 
 def assisted(attempt: Attempt, clock: FakeClock) -> None:
     """Ask the assistant, put its code into the editor, ask in vain, and give up."""
-    said = ChatReply(ChatMessage("assistant", f"```python\n{REPAIR}```"), "stop", Usage(30, 10, 0.01), "m-1")
+    said = ChatReply(ChatMessage("assistant", f"```python\n{REPAIR}```"), "stop", Usage(30, 10, cost_usd=0.01), "m-1")
     model = ScriptedModel([said, ChatFailure(ChatProblem.TIMED_OUT, "late")])
     assistant = Assistant(attempt, model, ChatSettings(model="m"))
     attempt.view(Pane.ASSIST)

@@ -10,8 +10,8 @@ from fakes import Check, FakeClock, FakeRunner
 
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.code.index import index_source
+from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.kinds.folder import read_task, write_task
-from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.kinds.repair.brief import template_for
 from gistpoint.core.locations import Locations
 from gistpoint.core.outcomes import Writable
@@ -24,8 +24,8 @@ from gistpoint.core.tasks.model import Answer, Baseline, Brief, Failure, Mode, S
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.services import Services
 
 GOOD = {
     "shop/__init__.py": "",

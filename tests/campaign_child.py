@@ -10,8 +10,8 @@ from gistpoint.core.generation.campaign import Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.library import learn_library
+from gistpoint.core.generation.making import WrittenSet
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.standing import WrittenSet
 from gistpoint.core.generation.verdicts import StateFile
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source

@@ -16,15 +16,16 @@ from recorders import Memory
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment, Role
+from gistpoint.core.entrypoints.command import Entrypoint
+from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, Isolation, OriginalRun, Raised, TestRun, TestsRun
 from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.bench import GistJudging
 from gistpoint.core.kinds.gist.brief import gist_template
-from gistpoint.core.kinds.gist.model import Entrypoint, GistSettings, GistTask
+from gistpoint.core.kinds.gist.model import GistSettings, GistTask
 from gistpoint.core.kinds.gist.original_test import GistTest, splice_test
 from gistpoint.core.kinds.gist.rates import Originals
-from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, Isolation, OriginalRun, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.score import GistJudgement, GistRun, score_gist
 from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus

@@ -32,6 +32,12 @@ def declared(**changes: Any) -> Study:
     return Study(**(settings | changes))
 
 
+def row_of(cells: Mapping[str, Any]) -> AttemptRow:
+    """Return a row; cells that not every row has are measures."""
+    own = {name: value for name, value in cells.items() if name in AttemptRow.__struct_fields__}
+    return AttemptRow(**own, measures={name: value for name, value in cells.items() if name not in own})
+
+
 def attempt_row(person: str = "", task: str = "t1", solved: bool = True, **changes: Any) -> AttemptRow:
     """One attempt of a person, or of a model if `solver` is given; `minutes` is its primary time."""
     minutes = changes.pop("minutes", None)
@@ -55,7 +61,7 @@ def attempt_row(person: str = "", task: str = "t1", solved: bool = True, **chang
     }
     if minutes is not None:
         settings |= {"primary_s": 60.0 * minutes, "active_s": 60.0 * minutes, "active_corrected_s": 60.0 * minutes}
-    return AttemptRow(**(settings | changes))
+    return row_of(settings | changes)
 
 
 def study_data(

@@ -18,8 +18,8 @@ from textual.screen import Screen
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.locations import Locations
+from gistpoint.sessions.services import Opening
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.opening import Opening
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.state import AttemptState
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.screens.kinds import Play
-    from gistpoint.tui.services import Services
-    from gistpoint.tui.tour import Tour
+    from gistpoint.tui.screens.tour import Tour
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class GistpointApp(BaseApp):
 
     def _begin_tour(self, opening: Opening) -> None:
         from gistpoint.tui.home_rows import remember_tour
-        from gistpoint.tui.tour import Tour
+        from gistpoint.tui.screens.tour import Tour
 
         tour = Tour.begin(self.services, opening)
         remember_tour(self.services.locations)
@@ -202,7 +202,7 @@ class GistpointApp(BaseApp):
         self.push_screen(screen, partial(self._toured, tour))
 
     def _toured(self, tour: Tour, how: Literal["ended", "left"] | None) -> None:
-        from gistpoint.tui.tour import END, STEPS, step_at
+        from gistpoint.tui.screens.tour import END, STEPS, step_at
 
         state = tour.held.attempt.state
         if how == "ended" or step_at(state) == len(STEPS) - 1:
@@ -219,7 +219,7 @@ class GistpointApp(BaseApp):
             return
         import getpass
 
-        from gistpoint.tui.object_graph import live_annotations
+        from gistpoint.object_graph import live_annotations
         from gistpoint.tui.screens.review.screens import Screens
         from gistpoint.tui.screens.review.settings import ReviewSettings
 
@@ -285,8 +285,9 @@ class GistpointApp(BaseApp):
     def _ask_which(self, task: Task, latest: AttemptSummary, opening: Opening) -> None:
         if not self._opened(opening):
             return
+        from gistpoint.core.readable import duration, when
         from gistpoint.tui.titles import title_of
-        from gistpoint.tui.view_models import duration, used_words, when
+        from gistpoint.tui.view_models import used_words
 
         begun = when(latest.started_utc_ms, self.services.clock.utc_ms())
         spent = f"{duration(latest.state.clock.active)} worked, {used_words(latest.state)}"

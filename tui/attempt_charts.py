@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.state import AttemptState, Submission
-from gistpoint.tui.view_models import duration
+from gistpoint.core.readable import duration
 from gistpoint.tui.widgets.charts import Bar, bar_lines, gauge, sparkline
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line
 

@@ -13,10 +13,127 @@ from collections.abc import Sequence
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
-from gistpoint.tui import commands
-from gistpoint.tui.commands.command import DONE, INTERRUPTED, MISTAKE, NEGATIVE, CommandParser, Commands, readable
-from gistpoint.tui.object_graph import add_isolation, build_services
+from gistpoint.tui.commands.command import (
+    DONE,
+    INTERRUPTED,
+    MISTAKE,
+    NEGATIVE,
+    SANDBOX_HELP,
+    UNSANDBOXED_HELP,
+    CommandParser,
+    CommandRow,
+    add_commands,
+    readable,
+)
 from gistpoint.tui.starting import hold_collection
+
+COMMANDS = (
+    CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:demo_options", screen=True),
+    CommandRow("solve", "solve a task, or resume an attempt", "solve:solve_options", screen=True),
+    CommandRow("review", "read recorded runs step by step", "review:review_options", screen=True),
+    CommandRow(
+        "glance", "read functions blind, and see how often a fault is seen", "glance:glance_options", screen=True
+    ),
+    CommandRow("task new", "make a task from an sdist, a folder or a git repository", "task_making:NEW"),
+    CommandRow("task import", "make tasks of a public data set's records", "task_import:import_options"),
+    CommandRow("task generate", "make many tasks of one or more libraries", "task_making:GENERATE"),
+    CommandRow("task list", "the tasks that are here", "tasks:list_options"),
+    CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:show_options"),
+    CommandRow("task export", "tasks as one file each, or for another harness", "task_export:export_options"),
+    CommandRow("task delete", "remove a task; attempts of it keep their journals", "tasks:delete_options"),
+    CommandRow("task check", "prove that a task leaks nothing and scores as it should", "tasks:check_options"),
+    CommandRow("task validate", "judge tasks by hand, with the evidence on one screen", "validations:validate_options"),
+    CommandRow(
+        "task validations",
+        "where a set's validation stands, and how far two validators agree",
+        "validations:state_options",
+    ),
+    CommandRow("task baseline", "record what the suite shows on another backend", "tasks:baseline_options"),
+    CommandRow("gist new", "make gist tasks of a library's entrypoints", "gist_making:NEW"),
+    CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:LIST"),
+    CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:REFERENCE"),
+    CommandRow("gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"),
+    CommandRow("gist score", "score a gist, with the evidence", "gists:SCORE"),
+    CommandRow("attempt list", "the attempts that are here", "attempts:LIST"),
+    CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
+    CommandRow("attempt accept", "let a pass that is to be read count as solved", "attempts:ACCEPT"),
+    CommandRow("attempt reject", "say that a pass was not earned", "attempts:REJECT"),
+    CommandRow(
+        "attempt export",
+        "attempts as a table, as an archive of journals, or one as a recorded run",
+        "attempts:EXPORT",
+    ),
+    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:RUN"),
+    CommandRow("agent resume", "do what is missing of a run", "agents:RESUME"),
+    CommandRow("agent list", "the runs that are here", "agents:LIST"),
+    CommandRow("agent show", "the figures of a run", "agents:SHOW"),
+    CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
+    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:WATCH", screen=True),
+    CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:mcp_options"),
+    CommandRow("serve", "serve tasks or a study to participants in browsers", "serve:serve_options"),
+    CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
+    CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:LIST"),
+    CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
+    CommandRow("search", "search recorded runs", "runs:SEARCH"),
+    CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
+    CommandRow("replay", "make the tool calls of a recorded run again, and compare", "replay:REPLAY"),
+    CommandRow("rescore", "judge the results of another harness again", "rescore:rescore_options"),
+    CommandRow("reviews export", "labels, comments and verdicts as CSV or JSON lines", "reviews:export_options"),
+    CommandRow(
+        "reviews merge", "take in what others said: files of reviews, or folders of them", "reviews:merge_options"
+    ),
+    CommandRow("reviews agreement", "Cohen's kappa of two reviewers, label by label", "reviews:agreement_options"),
+    CommandRow("doctor", "say which isolation works here, and what would mend the rest", "doctor:doctor_options"),
+    CommandRow("store use", "choose the database, or files alone", "store:use_options"),
+    CommandRow("store init", "make the database's tables and roles", "store:init_options"),
+    CommandRow("store status", "what it has, and what is to be sent and fetched", "store:status_options"),
+    CommandRow("store sync", "send and fetch everything", "store:sync_options"),
+    CommandRow("store check", "find every difference between files and database", "store:check_options"),
+    CommandRow("cache list", "environments, images and leftovers, with their sizes", "storage:LIST"),
+    CommandRow("cache clean", "remove them; nothing of a task or an attempt is touched", "storage:CLEAN"),
+    CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
+    CommandRow("paths", "print where gistpoint keeps things", "storage:PATHS"),
+    CommandRow("completion", "print the completion of a shell: bash, zsh or fish", "completion:script_options"),
+    CommandRow("study new", "make the folder of a study", "studies:NEW"),
+    CommandRow("study check", "what is missing or unsound before it opens", "studies:CHECK"),
+    CommandRow("study open", "freeze the declaration and let people take part", "studies:OPEN"),
+    CommandRow("study join", "take part: consent, forms, tasks, to the end", "study_taking:JOIN", screen=True),
+    CommandRow("study progress", "how far it is", "study_taking:PROGRESS", screen=True),
+    CommandRow("study enrol", "enrol participants: a code each", "study_people:ENROL"),
+    CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:SYNC"),
+    CommandRow("study share", "put it on the team's store, for other machines", "study_team:SHARE"),
+    CommandRow("study return", "free an assignment that can't be finished", "study_people:RETURN"),
+    CommandRow("study withdraw", "end somebody's part, and erase on request", "study_people:WITHDRAW"),
+    CommandRow("study erase", "erase the people whose retention has ended", "study_people:ERASE"),
+    CommandRow("study compare", "passing repairs beside the originals", "study_beyond:COMPARE"),
+    CommandRow("study read", "read passing changes blind", "study_beyond:READ", screen=True),
+    CommandRow("study amend", "put a changed declaration in force", "studies:AMEND"),
+    CommandRow("study close", "end a study", "studies:CLOSE"),
+    CommandRow("study demo", "a simulated study, to see what a report tells", "study_simulation:DEMO"),
+    CommandRow("study simulate", "fill a simulated study", "study_simulation:SIMULATE"),
+    CommandRow("study power", "what the design can tell, before anybody is asked", "study_simulation:POWER"),
+    CommandRow("study solvers", "the recorded runs of declared models", "study_attempts:SOLVERS"),
+    CommandRow("study correct", "say what a span of an attempt counts as", "study_attempts:CORRECT"),
+    CommandRow("study exclude", "take an attempt out of the analyses", "study_attempts:EXCLUDE"),
+    CommandRow("study include", "take an attempt back in", "study_attempts:INCLUDE"),
+    CommandRow("study export", "the data as tables, for other programs", "study_attempts:EXPORT"),
+    CommandRow("study audit", "prove that the folder is as it was written", "study_people:AUDIT"),
+    CommandRow("study analyse", "the estimates of a study, as tables", "study_report:ANALYSE"),
+    CommandRow("study report", "one page with all figures, methods and the checklist", "study_report:REPORT"),
+)
+"""Every command, in the order of the help; a module is loaded when its command is called."""
+
+GROUPS = {
+    "task": "make, list, show and check tasks",
+    "gist": "make gist tasks and their reference gists, score a gist",
+    "attempt": "list, show, settle and export attempts",
+    "agent": "let a model attempt tasks, with a person's tools, budgets and judge",
+    "reviews": "export, merge and compare what reviewers said about runs",
+    "store": "share tasks, attempts and annotations in a team's database",
+    "cache": "list or clean what can be built again",
+    "study": "collect a human baseline: declare a study, take part in it, report it",
+}
+"""The help of commands that consist of commands."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = _understood(sys.argv[1:] if arguments is None else arguments)
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
+        _ask_on_terminal()
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -47,6 +165,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         what = str(error.filename) if error.filename is not None else "A file"
         return _reported(UserError(f"{what} can't be used: {error.strerror}."))
+
+
+def _ask_on_terminal() -> None:
+    """Have this process ask on the terminal whether code may run without isolation."""
+    from gistpoint.object_graph import ProcessConsent
+    from gistpoint.tui.consent import ask_consent
+
+    ProcessConsent.asker = ask_consent
 
 
 _SAID_OTHERWISE = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
@@ -87,11 +213,22 @@ def parser() -> CommandParser:
     )
     top.add_argument("--version", action="version", version=f"gistpoint {__version__}")
     top.set_defaults(run=_home)
-    add_isolation(top)
-    groups = Commands(top, required=False)
-    _add_commands(groups)
-    _add_study(groups.group("study", "collect a human baseline: declare a study, take part in it, report it"))
+    _add_isolation(top)
+    add_commands(top, COMMANDS, GROUPS)
     return top
+
+
+def _add_isolation(top: CommandParser) -> None:
+    """Add the options of `arguments.ISOLATION` before any command; importing that takes as long as the help."""
+
+    def named(text: str) -> str:
+        from gistpoint.tui.commands.arguments import backend_name
+
+        return backend_name(text)
+
+    group = top.add_argument_group("isolation")
+    group.add_argument("--sandbox", metavar="BACKEND", type=named, default=argparse.SUPPRESS, help=SANDBOX_HELP)
+    group.add_argument("--allow-unsandboxed", action="store_true", default=argparse.SUPPRESS, help=UNSANDBOXED_HELP)
 
 
 def _home(options: argparse.Namespace) -> int:
@@ -100,170 +237,14 @@ def _home(options: argparse.Namespace) -> int:
     from gistpoint.tui.commands.output import interactive
 
     if not interactive():
-        return commands.tasks.listing(argparse.Namespace(json=False, where="", ids=False))
+        from gistpoint.tui.commands.tasks import listing
+
+        return listing(argparse.Namespace(json=False, where="", ids=False))
     from gistpoint.core.locations import Locations
+    from gistpoint.object_graph import build_services
     from gistpoint.tui.app import GistpointApp, ServicesMaker
+    from gistpoint.tui.commands.arguments import isolation_of
 
-    return GistpointApp(ServicesMaker(Locations.of_user(), lambda: build_services(options))).run_to_exit_code()
-
-
-def _add_commands(top: Commands) -> None:
-    """Add every command: its name, its help, and the function that adds its options."""
-    top.add(
-        "demo",
-        "solve a task on a small library that comes with gistpoint",
-        lambda: commands.demo.demo_options,
-        screen=True,
-    )
-    top.add("solve", "solve a task, or resume an attempt", lambda: commands.solve.solve_options, screen=True)
-    top.add("review", "read recorded runs step by step", lambda: commands.review.review_options, screen=True)
-
-    top.add(
-        "glance",
-        "read functions blind, and see how often a fault is seen",
-        lambda: commands.glance.glance_options,
-        screen=True,
-    )
-
-    task = top.group("task", "make, list, show and check tasks")
-    task.add("new", "make a task from an sdist, a folder or a git repository", lambda: commands.task_making.new_options)
-    task.add("import", "make tasks of a public data set's records", lambda: commands.task_import.import_options)
-    task.add("generate", "make many tasks of one or more libraries", lambda: commands.task_making.generate_options)
-    task.add("list", "the tasks that are here", lambda: commands.tasks.list_options)
-    task.add("show", "the brief of a task, as its solver gets it", lambda: commands.tasks.show_options)
-    task.add("export", "tasks as one file each, or for another harness", lambda: commands.task_export.export_options)
-    task.add("delete", "remove a task; attempts of it keep their journals", lambda: commands.tasks.delete_options)
-    task.add("check", "prove that a task leaks nothing and scores as it should", lambda: commands.tasks.check_options)
-    task.add(
-        "validate",
-        "judge tasks by hand, with the evidence on one screen",
-        lambda: commands.validations.validate_options,
-    )
-    task.add(
-        "validations",
-        "where a set's validation stands, and how far two validators agree",
-        lambda: commands.validations.state_options,
-    )
-    task.add("baseline", "record what the suite shows on another backend", lambda: commands.tasks.baseline_options)
-
-    _add_gists(top)
-
-    attempt = top.group("attempt", "list, show, settle and export attempts")
-    attempt.add("list", "the attempts that are here", lambda: commands.attempts.list_options)
-    attempt.add("show", "an attempt: times, budgets, calls and submissions", lambda: commands.attempts.show_options)
-    attempt.add("accept", "let a pass that is to be read count as solved", lambda: commands.attempts.accept_options)
-    attempt.add("reject", "say that a pass was not earned", lambda: commands.attempts.reject_options)
-    attempt.add(
-        "export",
-        "attempts as a table, as an archive of journals, or one as a recorded run",
-        lambda: commands.attempts.export_options,
-    )
-
-    agent = top.group("agent", "let a model attempt tasks, with a person's tools, budgets and judge")
-    agent.add("run", "attempts of tasks by a model, or what is missing of them", lambda: commands.agents.run_options)
-    agent.add("resume", "do what is missing of a run", lambda: commands.agents.resume_options)
-    agent.add("list", "the runs that are here", lambda: commands.agents.list_options)
-    agent.add("show", "the figures of a run", lambda: commands.agents.show_options)
-    agent.add("stop", "stop a run that another process carries out", lambda: commands.agents.stop_options)
-    agent.add("watch", "look on while a run or an attempt goes on", lambda: commands.agents.watch_options, screen=True)
-    top.add("mcp", "serve a task's tools to a model in another program, over MCP", lambda: commands.mcp.mcp_options)
-
-    top.add("serve", "serve tasks or a study to participants in browsers", lambda: commands.serve.serve_options)
-    top.add("participant", "", lambda: commands.participant.participant_options, screen=True)
-
-    _add_runs(top)
-
-    top.add(
-        "doctor", "say which isolation works here, and what would mend the rest", lambda: commands.doctor.doctor_options
-    )
-    store = top.group("store", "share tasks, attempts and annotations in a team's database")
-    store.add("use", "choose the database, or files alone", lambda: commands.store.use_options)
-    store.add("init", "make the database's tables and roles", lambda: commands.store.init_options)
-    store.add("status", "what it has, and what is to be sent and fetched", lambda: commands.store.status_options)
-    store.add("sync", "send and fetch everything", lambda: commands.store.sync_options)
-    store.add("check", "find every difference between files and database", lambda: commands.store.check_options)
-    cache = top.group("cache", "list or clean what can be built again")
-    cache.add("list", "environments, images and leftovers, with their sizes", lambda: commands.storage.list_options)
-    cache.add(
-        "clean", "remove them; nothing of a task or an attempt is touched", lambda: commands.storage.clean_options
-    )
-    top.add("code", "a library's functions with complexity and centrality", lambda: commands.code.code_options)
-    top.add("paths", "print where gistpoint keeps things", lambda: commands.storage.paths_options)
-    top.add(
-        "completion", "print the completion of a shell: bash, zsh or fish", lambda: commands.completion.script_options
-    )
-
-
-def _add_runs(top: Commands) -> None:
-    """Add the commands on recorded runs, and what reviewers said about them."""
-    top.add("runs", "list recorded runs, of people and agents, in any known format", lambda: commands.runs.list_options)
-    top.add("show", "print a recorded run, or one step of it", lambda: commands.runs.show_options)
-    top.add("search", "search recorded runs", lambda: commands.runs.search_options)
-    top.add("convert", "write a recorded run in another format", lambda: commands.runs.convert_options)
-    top.add(
-        "replay", "make the tool calls of a recorded run again, and compare", lambda: commands.replay.replay_options
-    )
-
-    top.add("rescore", "judge the results of another harness again", lambda: commands.rescore.rescore_options)
-
-    reviews = top.group("reviews", "export, merge and compare what reviewers said about runs")
-    reviews.add("export", "labels, comments and verdicts as CSV or JSON lines", lambda: commands.reviews.export_options)
-    reviews.add(
-        "merge",
-        "take in what others said: files of reviews, or folders of them",
-        lambda: commands.reviews.merge_options,
-    )
-    reviews.add(
-        "agreement", "Cohen's kappa of two reviewers, label by label", lambda: commands.reviews.agreement_options
-    )
-
-
-def _add_gists(top: Commands) -> None:
-    gist = top.group("gist", "make gist tasks and their reference gists, score a gist")
-    gist.add("new", "make gist tasks of a library's entrypoints", lambda: commands.gist_making.new_options)
-    gist.add("list", "gist tasks by difficulty, with their reference", lambda: commands.gist_listing.list_options)
-    gist.add(
-        "reference", "make a gist by program: a known bound for the task", lambda: commands.gists.reference_options
-    )
-    gist.add(
-        "conditions",
-        "write the settings of the paper's conditions",
-        lambda: commands.gist_listing.conditions_options,
-    )
-    gist.add("score", "score a gist, with the evidence", lambda: commands.gists.score_options)
-
-
-def _add_study(study: Commands) -> None:
-    """Add the commands of a study."""
-    study.add("new", "make the folder of a study", lambda: commands.studies.new_options)
-    study.add("check", "what is missing or unsound before it opens", lambda: commands.studies.check_options)
-    study.add("open", "freeze the declaration and let people take part", lambda: commands.studies.open_options)
-    study.add(
-        "join", "take part: consent, forms, tasks, to the end", lambda: commands.study_taking.join_options, screen=True
-    )
-    study.add("progress", "how far it is", lambda: commands.study_taking.progress_options, screen=True)
-    study.add("enrol", "enrol participants: a code each", lambda: commands.study_people.enrol_options)
-    study.add("sync", "publish this machine's attempts into the folder", lambda: commands.study_people.sync_options)
-    study.add("share", "put it on the team's store, for other machines", lambda: commands.study_team.share_options)
-    study.add("return", "free an assignment that can't be finished", lambda: commands.study_people.return_options)
-    study.add("withdraw", "end somebody's part, and erase on request", lambda: commands.study_people.withdraw_options)
-    study.add("erase", "erase the people whose retention has ended", lambda: commands.study_people.erase_options)
-    study.add("compare", "passing repairs beside the originals", lambda: commands.study_beyond.compare_options)
-    study.add("read", "read passing changes blind", lambda: commands.study_beyond.read_options, screen=True)
-    study.add("amend", "put a changed declaration in force", lambda: commands.studies.amend_options)
-    study.add("close", "end a study", lambda: commands.studies.close_options)
-    study.add("demo", "a simulated study, to see what a report tells", lambda: commands.study_simulation.demo_options)
-    study.add("simulate", "fill a simulated study", lambda: commands.study_simulation.simulate_options)
-    study.add(
-        "power", "what the design can tell, before anybody is asked", lambda: commands.study_simulation.power_options
-    )
-    study.add("solvers", "the recorded runs of declared models", lambda: commands.study_attempts.solvers_options)
-    study.add("correct", "say what a span of an attempt counts as", lambda: commands.study_attempts.correct_options)
-    study.add("exclude", "take an attempt out of the analyses", lambda: commands.study_attempts.exclude_options)
-    study.add("include", "take an attempt back in", lambda: commands.study_attempts.include_options)
-    study.add("export", "the data as tables, for other programs", lambda: commands.study_attempts.export_options)
-    study.add("audit", "prove that the folder is as it was written", lambda: commands.study_people.audit_options)
-    study.add("analyse", "the estimates of a study, as tables", lambda: commands.study_report.analyse_options)
-    study.add(
-        "report", "one page with all figures, methods and the checklist", lambda: commands.study_report.report_options
-    )
+    return GistpointApp(
+        ServicesMaker(Locations.of_user(), lambda: build_services(isolation_of(options)))
+    ).run_to_exit_code()

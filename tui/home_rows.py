@@ -16,14 +16,15 @@ from gistpoint.core.attempts.state import AttemptResult, Submission, solved_word
 from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.locations import Locations
+from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.services import Services, is_our_demo
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.attempt_charts import score_cell
-from gistpoint.tui.services import Services, is_our_demo
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of, told_title
-from gistpoint.tui.view_models import duration, end_words, used_words, when
+from gistpoint.tui.view_models import end_words, used_words
 
 SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = "✔", "?", "‖", "▶", "✘", "!", "·"
 """Signs of attempts and tasks: each has its own shape."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 from textual.binding import Binding
 from textual.keys import format_key
 
-from gistpoint.tui.bindings.campaign import CAMPAIGN_KEYS
-from gistpoint.tui.bindings.general import GENERAL_KEYS
-from gistpoint.tui.bindings.glance import GLANCE_KEYS
+from gistpoint.tui.bindings.general import CAMPAIGN_KEYS, GENERAL_KEYS, GLANCE_KEYS, STUDY_KEYS, WATCH_KEYS
 from gistpoint.tui.bindings.key import Key, KeyScope
 from gistpoint.tui.bindings.reading import READING_KEYS
 from gistpoint.tui.bindings.review import REVIEW_KEYS
 from gistpoint.tui.bindings.solve import SOLVE_KEYS
-from gistpoint.tui.bindings.study import STUDY_KEYS
 from gistpoint.tui.bindings.validate import VALIDATE_KEYS
-from gistpoint.tui.bindings.watch import WATCH_KEYS
 from gistpoint.tui.bindings.words import WORDS
 
 __all__ = ["KEYS", "SCOPE_WORDS", "Key", "KeyScope", "bindings_of", "key_named", "keys_page", "shown_key", "shown_keys"]

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from gistpoint.core.readable import duration, thousands
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.profile import (
@@ -114,8 +115,8 @@ def _head(run: Run, profile: Profile, *, hides: bool) -> ProfileLine:
     mark = "~" if run.cost is None else about(run, "cost")
     facts = [
         f"{plural(profile.steps, 'step')}, {profile.worked:,} with a call",
-        duration(seconds) if seconds is not None else "",
-        f"{thousands(many)} tokens" if many else "",
+        duration(1000 * seconds, rounded=True) if seconds is not None else "",
+        f"{thousands(many, exact=True)} tokens" if many else "",
         f"{mark}{money(cost)}" if cost and not hides else "",
     ]
     shown = [] if hides or not verdict[0] else [verdict, (" · ", _MUTED)]
@@ -167,13 +168,15 @@ def _words(profile: Profile) -> dict[str, str]:
     """Return the words at the right of each row that there is."""
     words: dict[str, str] = {"found": "①②③"}
     for work, share in profile.shares.items():
-        words[work] = plural(share.steps, "step") + (f" {duration(share.seconds)}" if share.seconds >= 1 else "")
+        words[work] = plural(share.steps, "step") + (
+            f" {duration(1000 * share.seconds, rounded=True)}" if share.seconds >= 1 else ""
+        )
     if profile.failing.count:
         words["failed"] = plural(profile.failing.count, "step")
     if again := sum(found.wasted for found in profile.bins):
         words["again"] = plural(again, "step")
     if profile.fullest is not None:
-        words["context"] = f"up to {thousands(profile.fullest)}"
+        words["context"] = f"up to {thousands(profile.fullest, exact=True)}"
     return words
 
 
@@ -266,16 +269,3 @@ def _steps(counted: Counted) -> str:
     numbers = [f"{step + 1:,}" for step in counted.steps[:_STEPS_NAMED]]
     more = counted.count - len(numbers)
     return f"step{'' if counted.count == 1 else 's'} {', '.join(numbers)}" + (f" and {more:,} more" if more else "")
-
-
-def duration(seconds: float) -> str:
-    """Return a time as minutes and seconds, or with hours."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
-
-
-def thousands(count: int) -> str:
-    """Return a count of tokens in thousands from a thousand on, in millions from a million on."""
-    if count < 1000:
-        return f"{count}"
-    return f"{count / 1e6:.1f}M" if count >= 1_000_000 else f"{count / 1000:.1f}k"

@@ -33,6 +33,7 @@ from gistpoint.core.study.steps import (
     WithdrawnStep,
 )
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
@@ -41,15 +42,18 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, Reasoned
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.solve.terms import Terms, Then
-from gistpoint.tui.screens.study.away import AwayPage
-from gistpoint.tui.screens.study.between import BetweenPage, BreakPage
-from gistpoint.tui.screens.study.consent import ConsentPage
-from gistpoint.tui.screens.study.done import LastPage
 from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.page import StudyPage, WithdrawAsked
-from gistpoint.tui.screens.study.ready import ReadyPage, RulesPage
-from gistpoint.tui.screens.study.withdraw import WithdrawDialog
-from gistpoint.tui.services import Services
+from gistpoint.tui.screens.study.pages import (
+    AwayPage,
+    BetweenPage,
+    BreakPage,
+    ConsentPage,
+    LastPage,
+    ReadyPage,
+    RulesPage,
+    WithdrawDialog,
+)
 from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:  # the first page needs none of it

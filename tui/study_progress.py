@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
+from gistpoint.core.readable import duration, utc_day, utc_minute
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import StudyOperationKind
@@ -11,7 +10,6 @@ from gistpoint.core.study.progress import PeopleProgress, PersonAtWork, StudyPro
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.text import visible_line
 from gistpoint.tui.tables import Column
-from gistpoint.tui.view_models import duration
 
 HIDDEN = "hidden until closed"
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -60,14 +58,10 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
 def state_words(study: Study, ledger: Ledger) -> str:
     """Return which study it is, and whether it is open."""
     opened, closed = (ledger.study.when(kind) for kind in (StudyOperationKind.OPENED, StudyOperationKind.CLOSED))
-    state = "not open yet" if opened is None else f"open since {_day(opened)}"
+    state = "not open yet" if opened is None else f"open since {utc_day(opened)}"
     if closed is not None:
-        state = f"closed on {_day(closed)}"
+        state = f"closed on {utc_day(closed)}"
     return f"{study.id}   {state}{'   SIMULATED' if study.simulated else ''}"
-
-
-def _day(utc_ms: int) -> str:
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d")
 
 
 def people_rows(people: PeopleProgress) -> list[tuple[str, int]]:
@@ -96,12 +90,8 @@ def work_words(person: PersonAtWork) -> str:
     said = f"{visible_line(person.code)}  {person.ended} of {person.given} done"
     if not person.assignment:
         return said
-    since = "" if person.begun_ms is None else f" since {_minute(person.begun_ms)}"
+    since = "" if person.begun_ms is None else f" since {utc_minute(person.begun_ms)}"
     return f"{said}, at {person.task[:12]}{since}, assignment {visible_line(person.assignment)}"
-
-
-def _minute(utc_ms: int) -> str:
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def need_words(progress: StudyProgress) -> str:

@@ -7,6 +7,7 @@ from gistpoint.core.attempts.state import AttemptState, attempt_result
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.readable import duration
 from gistpoint.core.study.conditions import ANY_NUMBER, budgets_under
 from gistpoint.core.study.declaration import Condition, Feedback, Privacy, Study
 from gistpoint.core.study.steps import (
@@ -20,7 +21,6 @@ from gistpoint.core.study.steps import (
     SittingOverStep,
 )
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui.view_models import duration
 
 _TOLD_TO = "Questions and complaints: "
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Ending, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Mode
 
 END_WORDS = {
@@ -32,40 +31,10 @@ REJECTED = "✘ solved, rejected"
 LAST = " (THE LAST)"
 
 
-def duration(ms: int) -> str:
-    """Return a span as `m:ss`, or `h:mm:ss` from an hour on."""
-    seconds = max(0, ms) // 1000
-    hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
-    """Return a time stamp in local time, without the year if it is that of `now_ms`."""
-    if not utc_ms:
-        return ""
-    at = _local(utc_ms)
-    return at.strftime("%m-%d %H:%M" if now_ms is not None and _local(now_ms).year == at.year else "%Y-%m-%d %H:%M")
-
-
-def when(utc_ms: int, now_ms: int) -> str:
-    """Return a time in local time as people say it: the day only if it is not today, the year only if it differs."""
-    if not utc_ms:
-        return "–"
-    at, now = _local(utc_ms), _local(now_ms)
-    days = (now.date() - at.date()).days
-    if days in (0, 1):
-        return f"{'yesterday' if days else 'today'} {at:%H:%M}"
-    return f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y}"
-
-
 def used_words(state: AttemptState) -> str:
     """Return how much of the budget of calls is used."""
     total = state.budgets.tool_uses
     return f"{total - state.remaining.tool_uses} used of {total}"
-
-
-def _local(utc_ms: int) -> datetime:
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone()
 
 
 def call_words(call: AttemptCall, submission: Submission | None = None) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from gistpoint.core.agents import static
 from gistpoint.core.agents.conversation import ReplyKind, calls_in_vain, conversation, missing_calls
@@ -26,7 +26,6 @@ from gistpoint.core.attempts.events import (
     Pane,
     PauseReason,
     RequestedCall,
-    TurnUsage,
 )
 from gistpoint.core.attempts.state import REQUEST_ID, AttemptState
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
@@ -254,7 +253,9 @@ class _Work:
         try:
             reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
         except CancelledError:
-            self.lost += Usage(estimate.prompt_tokens, 0, settings.cost(Usage(estimate.prompt_tokens)), estimated=True)
+            self.lost += Usage(
+                estimate.prompt_tokens, cost_usd=settings.cost(Usage(estimate.prompt_tokens)), estimated=True
+            )
             return self._left(Leaving.STOPPED)
         if isinstance(reply, ChatFailure):
             self.lost += self._priced(reply.usage)
@@ -302,33 +303,15 @@ class _Work:
             model=reply.model[:_ID_CHARACTERS],
             fingerprint=reply.fingerprint or UNSET,
             request_id=reply.request_id or UNSET,
-            usage=self._usage(reply.usage),
-            lost=self._usage(reply.lost) if reply.lost.tokens else UNSET,
+            usage=self._priced(reply.usage),
+            lost=self._priced(reply.lost) if reply.lost.tokens else UNSET,
             latency_ms=max(0, round(seconds * 1000)),
             retried=tuple(problem.value for problem in reply.retried),
             tools=UNSET if names == _offered_before(state) else names,
         )
 
-    def _usage(self, usage: Usage) -> TurnUsage:
-        priced = self._priced(usage)
-        return TurnUsage(
-            usage.prompt_tokens,
-            usage.completion_tokens,
-            usage.cached_tokens,
-            usage.reasoning_tokens,
-            priced.cost_usd,
-            usage.estimated,
-        )
-
     def _priced(self, usage: Usage) -> Usage:
-        return Usage(
-            usage.prompt_tokens,
-            usage.completion_tokens,
-            self.settings.cost(usage),
-            usage.estimated,
-            usage.cached_tokens,
-            usage.reasoning_tokens,
-        )
+        return structs.replace(usage, cost_usd=self.settings.cost(usage))
 
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
         return Left(how, str(problem), message, stops_run, self.lost)
@@ -364,7 +347,7 @@ def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: 
         new += _characters(message)
     last = state.turns[-1].usage
     least = sum(map(_characters, messages)) // _CHARACTERS_A_TOKEN
-    return max(last.prompt + last.completion + tokens_in(new), least)
+    return max(last.tokens + tokens_in(new), least)
 
 
 def _characters(message: ChatMessage) -> int:
@@ -387,9 +370,9 @@ def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
     if not state.turns or turn.tools is not UNSET:
         return None
     before, now = state.turns[-1].usage, turn.usage
-    if before.estimated or now.estimated or now.prompt >= before.prompt:
+    if before.estimated or now.estimated or now.prompt_tokens >= before.prompt_tokens:
         return None
     return (
-        f"The endpoint read {now.prompt} tokens of a conversation of which it had read {before.prompt} before: it drops"
-        " the beginning. Give it a longer context, and the run resumes."
+        f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read {before.prompt_tokens} "
+        "before: it drops the beginning. Give it a longer context, and the run resumes."
     )

@@ -11,7 +11,7 @@ from gistpoint.core.analysis.difficulty_curves import budget_series
 from gistpoint.core.analysis.findings import Curve, Findings, FindingsTable, Number, Plot, Points, Value
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, keys_note
-from gistpoint.core.analysis.samples import repairs
+from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, discordant, exact_mcnemar
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
@@ -36,7 +36,7 @@ def success_by_budget(data: StudyData) -> Findings:
     cells: list[tuple[Number | Value, ...]] = []
     marks: dict[str, list[Points]] = {}
     found = []
-    for series in budget_series(data, repairs(data)):
+    for series in budget_series(data, measuring(data, FOUND)):
         members = dict(series.members)
         found += list(members.values())
         base = STANDARD if STANDARD in members else next(iter(members))
@@ -78,7 +78,7 @@ def success_by_submission(data: StudyData) -> Findings:
     by_submission: dict[str, list[Curve]] = {}
     by_time: dict[str, list[Curve]] = {}
     unknown: list[str] = []
-    found = repairs(data)
+    found = measuring(data, FOUND)
     for group in found:
         most = max((len(counting(row)) for row in group.rows), default=0)
         if not most:

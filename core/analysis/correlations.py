@@ -10,8 +10,9 @@ from scipy.special import stdtr
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Matrix, Number, Plot, Shortfall, Value
 from gistpoint.core.analysis.firth import Floats
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, keys_note, tasks_of, too_few
-from gistpoint.core.analysis.samples import REPAIR_MODES, SEVERAL, Pool, pools, repairs
+from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, keys_note, tasks_of, too_few
+from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools, reported_mode
+from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -31,14 +32,10 @@ def metric_correlations(data: StudyData) -> Findings:
     tables: list[FindingsTable] = []
     plots: list[Plot] = []
     short: list[Shortfall] = []
-    found = repairs(data)
-    known = pools(found)
-    for mode in REPAIR_MODES:
-        tasks = {
-            task.id: task.metrics
-            for task in data.tasks.values()
-            if task.metrics and (SEVERAL if task.corruptions > 1 else task.mode) == mode
-        }
+    found = measuring(data, FOUND)
+    mode_pools = by_mode(pools(found))
+    for mode in modes_measuring(FOUND):
+        tasks = {task.id: task.metrics for task in data.tasks.values() if task.metrics and reported_mode(task) == mode}
         if not tasks:
             continue
         lack = too_few(f"Correlations of metrics ({mode})", ("tasks", LEAST_TASKS_OF_CORRELATION, len(tasks)))
@@ -50,9 +47,7 @@ def metric_correlations(data: StudyData) -> Findings:
             name: {task: float(values[name]) for task, values in tasks.items() if name in values} for name in metrics
         }
         cells: list[tuple[Number | Value, ...]] = []
-        for pool in known:
-            if pool.mode != mode:
-                continue
+        for pool in mode_pools.get(mode, ()):
             for outcome, rows in ((SOLVED, pool.rows), (TIME, _timed(pool) if pool.people else ())):
                 if not rows:
                     continue

@@ -12,10 +12,10 @@ from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Pl
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows, countable, groups_of, regression_needs, too_few
 from gistpoint.core.analysis.regression import regress
-from gistpoint.core.analysis.samples import alike_but_for
+from gistpoint.core.analysis.samples import FOUND, alike_but_for
+from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.core.tasks.model import Mode
 
 
 def corruptions(data: StudyData) -> Findings:
@@ -38,7 +38,7 @@ def corruptions(data: StudyData) -> Findings:
         by_count = {k: [row for row in rows if count[row.task] == k] for k in sorted(set(count.values()))}
         rates = {k: share(members) for k, members in by_count.items()}
         for k, members in by_count.items():
-            everything = [row for row in members if row.found is not None]
+            everything = [row for row in members if row.number(FOUND) is not None]
             all_found = share(everything, _all_found) if everything else None
             both = share(everything, lambda row: row.solved and _all_found(row)) if everything else None
             cells.append((label, k, len(members), rates[k], all_found, both))
@@ -84,12 +84,12 @@ def cochran_armitage(counts: Sequence[tuple[float, int, int]]) -> float:
 
 
 def _all_found(row: AttemptRow) -> bool:
-    return row.found is not None and row.found >= 1
+    return (row.number(FOUND) or 0) >= 1
 
 
 def _by_budget(data: StudyData) -> Mapping[str, list[AttemptRow]]:
     """The rows of discovery by who and condition, over both templates, but never over unlike budgets."""
-    discovery = [row for row in data.rows if row.mode == Mode.DISCOVERY and countable(row) and row.task in data.tasks]
+    discovery = [row for row in data.rows if is_searched(row.mode) and countable(row) and row.task in data.tasks]
     made: dict[tuple[object, ...], list[PooledRows]] = defaultdict(list)
     for group in groups_of(discovery):
         first = group.rows[0]

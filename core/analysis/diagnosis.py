@@ -7,13 +7,14 @@ from math import log
 
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Value
 from gistpoint.core.analysis.intervals import Scale, mean, share
-from gistpoint.core.analysis.pooling import keys_note
+from gistpoint.core.analysis.pooling import by_mode, keys_note
 from gistpoint.core.analysis.regression import shifted
-from gistpoint.core.analysis.samples import SEVERAL, bars, repairs
+from gistpoint.core.analysis.samples import FOUND, bars, measuring
+from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.core.tasks.model import Mode
 
+DIAGNOSED = "diagnosed"
 _MOMENTS: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
     ("first view", lambda row: row.first_view_s),
     ("first mark", lambda row: row.first_mark_s),
@@ -38,19 +39,17 @@ def diagnosis(data: StudyData) -> Findings:
     cells: list[tuple[Number | Value, ...]] = []
     moments: list[tuple[Number | Value, ...]] = []
     plots: list[Plot] = []
-    groups = [group for group in repairs(data) if group.mode in (Mode.DISCOVERY, SEVERAL)]
-    for mode in dict.fromkeys(group.mode for group in groups):
+    groups = [group for group in measuring(data, FOUND) if is_searched(group.mode)]
+    for mode, members in by_mode(groups).items():
         shown: list[tuple[str, Number, Number]] = []
-        for group in groups:
-            rows = [row for row in group.rows if row.found is not None]
-            if group.mode != mode or not rows:
+        for group in members:
+            rows = [row for row in group.rows if row.number(FOUND) is not None]
+            if not rows:
                 continue
             those = [row for row in rows if found(row)]
             made = {
                 "found": share(rows, found),
-                "changed": share(
-                    [row for row in rows if row.diagnosed is not None], lambda row: (row.diagnosed or 0) > 0
-                ),
+                "changed": share([row for row in rows if row.number(DIAGNOSED) is not None], diagnosed),
                 "solved": share(rows),
                 "solved of found": share(those),
             }
@@ -74,7 +73,12 @@ def diagnosis(data: StudyData) -> Findings:
 
 def found(row: AttemptRow) -> bool:
     """Whether at least one corrupted function was touched."""
-    return (row.found or 0) > 0
+    return (row.number(FOUND) or 0) > 0
+
+
+def diagnosed(row: AttemptRow) -> bool:
+    """Whether a submission changed at least one corrupted function."""
+    return (row.number(DIAGNOSED) or 0) > 0
 
 
 def calls_until(row: AttemptRow, seconds: float) -> int:

@@ -21,7 +21,7 @@ from gistpoint.core.analysis.findings import (
 from gistpoint.core.analysis.firth import mcfadden, null_log_likelihood
 from gistpoint.core.analysis.pooling import LEAST_ROWS_OF_HEXAGONS, keys_note, too_few
 from gistpoint.core.analysis.regression import SuccessRegression, likelihood_ratio_p, regress
-from gistpoint.core.analysis.samples import Pool, StandardScores, pools, repairs, standard_scores
+from gistpoint.core.analysis.samples import FOUND, Pool, StandardScores, measuring, pools, standard_scores
 from gistpoint.core.study.data import StudyData
 
 SOLVER_MEAN = "solver's mean"
@@ -48,7 +48,7 @@ def difficulty(data: StudyData) -> Findings:
     published code has it.
     """
     scores = [standard_scores(data, metric) for metric in data.study.report.difficulty]
-    found = repairs(data)
+    found = measuring(data, FOUND)
     cells: list[_CELLS] = []
     numbers: dict[str, Number] = {}
     plots: list[Plot] = []

@@ -13,14 +13,15 @@ from gistpoint.core.analysis.difficulty import metric_by_mode
 from gistpoint.core.analysis.findings import Curve, Findings, FindingsTable, Number, Plot, Shortfall, Value
 from gistpoint.core.analysis.firth import Floats
 from gistpoint.core.analysis.intervals import Scale
-from gistpoint.core.analysis.pooling import PooledRows, keys_note
+from gistpoint.core.analysis.pooling import PooledRows, by_mode, keys_note
 from gistpoint.core.analysis.regression import SuccessRegression, regress
 from gistpoint.core.analysis.samples import (
+    FOUND,
     Pool,
     StandardScores,
     alike_but_for,
+    measuring,
     pools,
-    repairs,
     standard_scores,
 )
 from gistpoint.core.study.data import StudyData
@@ -43,13 +44,13 @@ NOTE = (
 
 def solver_curves(data: StudyData) -> Findings:
     """Draw each group's chance of success against each metric, per mode (Breakpoint, figure 5)."""
-    return _curves(data, "bp-5", [(group.label, group) for group in repairs(data)])
+    return _curves(data, "bp-5", [(group.label, group) for group in measuring(data, FOUND)])
 
 
 def budget_curves(data: StudyData) -> Findings:
     """Draw the same for each solver under each of its budgets, where it has several (Breakpoint, figure 9)."""
     found = []
-    for series in budget_series(data, repairs(data)):
+    for series in budget_series(data, measuring(data, FOUND)):
         found += [(f"{series.label}, {budget}", group) for budget, group in series.members]
     return _curves(data, "bp-9", found)
 
@@ -96,13 +97,12 @@ def _curves(data: StudyData, identity: str, found: Sequence[tuple[str, PooledRow
     plots: list[Plot] = []
     short: list[Shortfall] = []
     scores = [one for metric in data.study.report.difficulty if (one := standard_scores(data, metric)).of]
+    drawn = [Pool(label, of.mode, of.people, of.rows, (label,) * len(of.rows)) for label, of in found]
     for metric in scores:
-        for mode in dict.fromkeys(group.mode for _, group in found):
+        for mode, members in by_mode(drawn).items():
             marks: list[Curve] = []
-            for label, group in found:
-                if group.mode != mode:
-                    continue
-                pool = Pool(label, mode, group.people, group.rows, (label,) * len(group.rows)).with_metrics([metric])
+            for whole in members:
+                pool, label = whole.with_metrics([metric]), whole.label
                 if (lack := pool.lacks(f"The curve over {metric.metric}")) is not None:
                     short.append(lack)
                     continue
@@ -121,8 +121,8 @@ def _curves(data: StudyData, identity: str, found: Sequence[tuple[str, PooledRow
     columns = ("group", "mode", "metric", "slope (log odds)", "p (jackknife)", f"of {RESAMPLES} resamples not settled")
     tables = [FindingsTable("Slopes", columns, tuple(cells), NOTE)]
     if identity == "bp-5":
-        by_mode, more = metric_by_mode(pools(repairs(data)), scores)
-        tables += [by_mode] if by_mode is not None else []
+        crossed, more = metric_by_mode(pools(measuring(data, FOUND)), scores)
+        tables += [crossed] if crossed is not None else []
         numbers.update(more)
     told = [f"Units: {'; '.join(one.words for one in scores)}.", keys_note([group for _, group in found])]
     return Findings(numbers, tuple(tables), tuple(plots), tuple(filter(None, told)), tuple(short))

@@ -18,7 +18,7 @@ from gistpoint.core.analysis.pooling import (
     tasks_of,
     too_few,
 )
-from gistpoint.core.analysis.samples import alike_but_for, gists
+from gistpoint.core.analysis.samples import FIDELITY, alike_but_for, measuring
 from gistpoint.core.analysis.task_means import (
     difference_within_tasks,
     discordant,
@@ -73,7 +73,7 @@ def _arms(
     numbers: dict[str, Number] = {}
     cells: list[Cells] = []
     short: list[Shortfall] = []
-    found = gists(data)
+    found = measuring(data, FIDELITY)
     used: list[PooledRows] = []
     for one in found:
         for other in found:
@@ -110,9 +110,9 @@ def _arms(
 
 
 _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
-    ("line existence", lambda row: None if row.mocked else row.line_existence),
-    ("line execution", lambda row: None if row.mocked else row.line_execution),
-    ("test score", lambda row: row.test_recall),
+    ("line existence", lambda row: None if row.says("mocked") else row.number("line_existence")),
+    ("line execution", lambda row: None if row.says("mocked") else row.number("line_execution")),
+    ("test score", lambda row: row.number("test_recall")),
 )
 
 
@@ -121,9 +121,10 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
     numbers: dict[str, Number] = {}
     cells: list[Cells] = []
     short: list[Shortfall] = []
-    found = [group for group in gists(data) if any(row.test_recall is not None for row in group.rows)]
+    groups = measuring(data, FIDELITY)
+    found = [group for group in groups if any(row.number("test_recall") is not None for row in group.rows)]
     for group in found:
-        rows = [row for row in group.rows if row.test_recall is not None]
+        rows = [row for row in group.rows if row.number("test_recall") is not None]
         what = f"The correlation of test score and fidelity by task ({group.label})"
         if (lack := too_few(what, ("tasks", LEAST_TASKS_OF_CORRELATION, tasks_of(rows)))) is not None:
             short.append(lack)
@@ -142,7 +143,7 @@ def test_score_and_fidelity(data: StudyData) -> Findings:
         if lack is not None:
             short.append(lack)
             continue
-        scores = [mean_over_tasks(group.rows, lambda row: row.test_recall).value or 0.0 for group in members]
+        scores = [mean_over_tasks(group.rows, lambda row: row.number("test_recall")).value or 0.0 for group in members]
         r = pearson(scores, [share_over_tasks(group.rows).value or 0.0 for group in members])
         if r is not None:
             rows = [row for group in members for row in group.rows]
@@ -162,7 +163,7 @@ MEANS = "no interval but Fisher's: the means of solvers on the same tasks are no
 
 def _by_task(rows: Sequence[AttemptRow]) -> Number | None:
     units = Units.of(rows)
-    values = np.array([[row.test_recall or 0.0, float(row.solved)] for row in rows])
+    values = np.array([[row.number("test_recall") or 0.0, float(row.solved)] for row in rows])
     size = tasks_of(rows)
 
     def estimate(kept: Kept) -> float:

@@ -22,9 +22,9 @@ from gistpoint.core.analysis.findings import (
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.pooling import keys_note, regression_needs, tasks_of, too_few
 from gistpoint.core.analysis.regression import regress
-from gistpoint.core.analysis.samples import gists
+from gistpoint.core.analysis.samples import FIDELITY, measuring
 from gistpoint.core.analysis.task_means import percent, share_over_tasks
-from gistpoint.core.kinds.gist.trace import TOP, hard_subset
+from gistpoint.core.metrics.bars import TOP, hard_subset
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -66,7 +66,7 @@ def _curves(data: StudyData, metric: str, identity: str) -> Findings:
     marks: list[Curve | Points] = []
     short: list[Shortfall] = []
     values = _known(data, metric)
-    found = gists(data)
+    found = measuring(data, FIDELITY)
     for group in found:
         rows = [row for row in group.rows if row.task in values]
         if not rows:
@@ -119,7 +119,7 @@ def _parts(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) 
 
 def hard_gists(data: StudyData) -> Findings:
     """Compare fidelity on the hard subset with the baseline of the same repositories (Gistify, section 4.2)."""
-    found = gists(data)
+    found = measuring(data, FIDELITY)
     attempted = {row.task for group in found for row in group.rows}
     calls, files = ({t: v for t, v in _known(data, metric).items() if t in attempted} for metric in (CALLS, FILES))
     if not calls or not files:

@@ -8,15 +8,15 @@ from functools import partial
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Value
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import keys_note
-from gistpoint.core.analysis.samples import gists
+from gistpoint.core.analysis.samples import FIDELITY, measuring
 from gistpoint.core.analysis.task_means import percent
-from gistpoint.core.kinds.gist.failures import ErrorCategory
+from gistpoint.core.kinds.registry import measure_named
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 MOCKED, UNKNOWN = "mocked", "not recorded"
-_ERRORS = tuple(category.value for category in ErrorCategory)
-CATEGORIES = (*_ERRORS, MOCKED, UNKNOWN)
+ERROR, NOT_CREATED = measure_named("error"), "file_creation"
+CATEGORIES = (*ERROR.values, MOCKED, UNKNOWN)
 NOTE = (
     "Of the gists that failed, the first error that holds, in the order file creation, missing test, import, run; the "
     "paper's order is the same but for the import, which it does not place. 'mocked' is a run that matches by a fake "
@@ -32,7 +32,7 @@ def errors(data: StudyData) -> Findings:
     numbers: dict[str, Number] = {}
     cells: list[tuple[Number | Value, ...]] = []
     flags: list[tuple[Number | Value, ...]] = []
-    found = gists(data)
+    found = measuring(data, FIDELITY)
     for group in found:
         failed = [row for row in group.rows if not row.solved]
         for category in CATEGORIES:
@@ -58,18 +58,18 @@ def errors(data: StudyData) -> Findings:
 
 def category_of(row: AttemptRow) -> str:
     """Return the category of a failed gist; one that was never handed in was not created."""
-    if row.error in _ERRORS:
-        return row.error
-    if row.mocked:
+    if row.text("error") in ERROR.values:
+        return row.text("error")
+    if row.says("mocked"):
         return MOCKED
-    return ErrorCategory.FILE_CREATION.value if not row.submissions and row.score is None else UNKNOWN
+    return NOT_CREATED if not row.submissions and row.score is None else UNKNOWN
 
 
 def flags_of(row: AttemptRow) -> frozenset[str]:
     """Return the names of a gist's flags; what was not created has none."""
-    if row.error == ErrorCategory.FILE_CREATION:
+    if row.text("error") == NOT_CREATED:
         return frozenset()
-    return frozenset(row.gist_flags) | ({MOCKED} if row.mocked else set())
+    return frozenset(row.names("gist_flags")) | ({MOCKED} if row.says("mocked") else set())
 
 
 def _flags(rows: Sequence[AttemptRow]) -> list[str]:

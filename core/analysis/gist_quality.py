@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Value
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows, keys_note
-from gistpoint.core.analysis.samples import bars, gists
+from gistpoint.core.analysis.samples import FIDELITY, bars, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, mean_over_tasks, percent, share_over_tasks
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.study.data import StudyData
@@ -36,7 +36,7 @@ def execution_of(data: StudyData, condition: str) -> str:
 
 def quality(data: StudyData) -> Findings:
     """Return fidelity and the rates of lines by solver and execution, and by scaffold (Gistify, table 1)."""
-    found = gists(data)
+    found = measuring(data, FIDELITY)
     if not found:
         return Findings()
     numbers: dict[str, Number] = {}
@@ -62,11 +62,11 @@ def quality(data: StudyData) -> Findings:
 
 
 def _table_1(rows: Sequence[AttemptRow]) -> Cells:
-    own = [row for row in rows if not row.mocked]
+    own = [row for row in rows if not row.says("mocked")]
     return (
         share_over_tasks(rows),
-        mean_over_tasks(own, lambda row: row.line_existence),
-        mean_over_tasks(own, lambda row: row.line_execution),
+        mean_over_tasks(own, lambda row: row.number("line_existence")),
+        mean_over_tasks(own, lambda row: row.number("line_execution")),
         share_over_tasks(own),
         len(rows) - len(own),
     )
@@ -92,7 +92,7 @@ def conditions(data: StudyData) -> Findings:
     order = [condition.id for condition in data.study.condition]
     numbers: dict[str, Number] = {}
     cells: list[Cells] = []
-    found = gists(data)
+    found = measuring(data, FIDELITY)
     for who in dict.fromkeys(group.who for group in found):
         members = sorted(
             (group for group in found if group.who == who),
@@ -100,7 +100,7 @@ def conditions(data: StudyData) -> Findings:
         )
         base = members[0]
         for group in members:
-            own = [row for row in group.rows if not row.mocked]
+            own = [row for row in group.rows if not row.says("mocked")]
             faithful = share_over_tasks(group.rows)
             difference = percent(difference_within_tasks(group.rows, base.rows)) if group is not base else None
             numbers[f"{group.label}/fidelity"] = faithful
@@ -112,8 +112,8 @@ def conditions(data: StudyData) -> Findings:
                     group.condition,
                     len(group.rows),
                     faithful,
-                    mean_over_tasks(own, lambda row: row.line_existence),
-                    mean_over_tasks(own, lambda row: row.line_execution),
+                    mean_over_tasks(own, lambda row: row.number("line_existence")),
+                    mean_over_tasks(own, lambda row: row.number("line_execution")),
                     percent(share(group.rows, lambda row: row.end in _LIMITS)),
                     difference if difference is not None else "base",
                 )
@@ -143,12 +143,12 @@ def tests_kept(data: StudyData) -> Findings:
     """Return fidelity beside the pass rate and the overlap with the original test (Gistify, table 6)."""
     numbers: dict[str, Number] = {}
     cells: list[Cells] = []
-    for group in gists(data):
-        passing = [row for row in group.rows if row.pass_rate]
+    for group in measuring(data, FIDELITY):
+        passing = [row for row in group.rows if row.number("pass_rate")]
         made = {
             "fidelity": share_over_tasks(group.rows),
-            "pass_rate": mean_over_tasks(passing, lambda row: row.pass_rate),
-            "recall": mean_over_tasks(group.rows, lambda row: row.test_recall),
+            "pass_rate": mean_over_tasks(passing, lambda row: row.number("pass_rate")),
+            "recall": mean_over_tasks(group.rows, lambda row: row.number("test_recall")),
             "f1": mean_over_tasks(group.rows, overlap_f1),
         }
         numbers |= {f"{group.label}/{name}": number for name, number in made.items()}
@@ -183,7 +183,7 @@ def tests_kept(data: StudyData) -> Findings:
 
 def overlap_f1(row: AttemptRow) -> float | None:
     """Return the harmonic mean of the recall and the precision of the test's lines, in percent."""
-    recall, precision = row.test_recall, row.test_precision
+    recall, precision = row.number("test_recall"), row.number("test_precision")
     if recall is None or precision is None:
         return None
     return 2 * recall * precision / (recall + precision) if recall + precision else 0.0

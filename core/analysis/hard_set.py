@@ -10,8 +10,8 @@ import numpy as np
 from gistpoint.core.analysis.difficulty import metric_by_mode
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Plot, Shortfall, Value
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, share
-from gistpoint.core.analysis.pooling import LEAST_TASKS, tasks_of, too_few
-from gistpoint.core.analysis.samples import StandardScores, bars, pools, repairs
+from gistpoint.core.analysis.pooling import LEAST_TASKS, by_mode, tasks_of, too_few
+from gistpoint.core.analysis.samples import FOUND, StandardScores, bars, measuring, pools
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
@@ -62,7 +62,7 @@ def hard_tasks(data: StudyData) -> Findings:
     short: list[Shortfall] = []
     notes: list[str] = []
     tables: list[FindingsTable] = []
-    found = repairs(data)
+    found = measuring(data, FOUND)
     crossed: list[StandardScores] = []
     for metrics in dict.fromkeys((tuple(data.study.report.hard), PAPER, PUBLISHED_CODE)):
         name = " and ".join(metrics)
@@ -72,11 +72,9 @@ def hard_tasks(data: StudyData) -> Findings:
         notes.append(f"By {name}: {len(made.hard)} hard tasks, {len(made.rest)} others.")
         flag = dict.fromkeys(made.hard, 1.0) | dict.fromkeys(made.rest, 0.0)
         crossed.append(StandardScores(f"hard by {name}", 0.0, 1.0, flag if made.hard else {}))
-        for mode in dict.fromkeys(group.mode for group in found):
+        for mode, members in by_mode(found).items():
             shown: list[tuple[str, Number, Number]] = []
-            for group in found:
-                if group.mode != mode:
-                    continue
+            for group in members:
                 sides = [group.on(made.hard).rows, group.on(made.rest).rows]
                 what = f"Success on hard tasks by {name} ({group.label}, {mode})"
                 lack = too_few(
@@ -98,8 +96,8 @@ def hard_tasks(data: StudyData) -> Findings:
     if cells:
         columns = ("hard by", "group", "mode", "hard", "rest", "difference", "ratio")
         tables.append(FindingsTable("Success on hard tasks", columns, tuple(cells), NOTE))
-        by_mode, more = metric_by_mode(pools(found), [one for one in crossed if one.of])
-        tables += [by_mode] if by_mode is not None else []
+        with_mode, more = metric_by_mode(pools(found), [one for one in crossed if one.of])
+        tables += [with_mode] if with_mode is not None else []
         numbers.update(more)
     return Findings(numbers, tuple(tables), tuple(plots), tuple(notes) if cells or short else (), tuple(short))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from gistpoint.core.analysis.findings import Shortfall
 from gistpoint.core.attempts.events import EndReason
@@ -123,9 +124,21 @@ def keys_note(found: Iterable[PooledRows]) -> str:
     return SETTINGS_BY_GROUP + "; ".join(told) + "." if told else ""
 
 
-def by_mode(found: Iterable[PooledRows]) -> Mapping[str, tuple[PooledRows, ...]]:
-    """Return the groups of each mode."""
-    modes: dict[str, list[PooledRows]] = defaultdict(list)
+class OfMode(Protocol):
+    """Rows of one mode."""
+
+    @property
+    def mode(self) -> str:
+        """The mode."""
+        ...
+
+
+Rows = TypeVar("Rows", bound=OfMode)
+
+
+def by_mode(found: Iterable[Rows]) -> Mapping[str, tuple[Rows, ...]]:
+    """Return the groups of each mode, in the order of their first."""
+    modes: dict[str, list[Rows]] = defaultdict(list)
     for group in found:
         modes[group.mode].append(group)
     return {mode: tuple(members) for mode, members in modes.items()}

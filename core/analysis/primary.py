@@ -42,7 +42,7 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     measure = _fidelity if protocol.primary is PrimaryOutcome.FIDELITY else solved
     rows = [row for row in data.rows if countable(row)]
     if measure is _fidelity:
-        rows = [row for row in rows if row.fidelity is not None and not row.mocked]
+        rows = [row for row in rows if row.number("fidelity") is not None and not row.says("mocked")]
     if len(names) == 2:
         sides = [_side(rows, name) for name in names]
         found = difference_by_task(f"{names[0]} minus {names[1]}", sides[0], sides[1], measure, interval=interval)
@@ -51,7 +51,7 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
 
 
 def _fidelity(row: AttemptRow) -> float:
-    return float(row.fidelity or 0.0)
+    return float(row.number("fidelity") or 0.0)
 
 
 def _alone(data: StudyData, rows: Sequence[AttemptRow], measure: Measure) -> Estimate:

@@ -6,9 +6,10 @@ import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gistpoint.core.analysis.catalogue import ANALYSES, Analysis
+from gistpoint.core.analysis.catalogue import analyses as catalogue
 from gistpoint.core.analysis.findings import Findings
 from gistpoint.core.errors import UserError, did_you_mean, extra_hint
+from gistpoint.core.kinds.measures import Analysis
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import StudyError
@@ -41,7 +42,7 @@ def chosen(names: Sequence[str], known: Sequence[Analysis] | None = None) -> tup
 
     `known` stands in for the catalogue. Raises `StudyError` for an id that is not in it.
     """
-    known = ANALYSES if known is None else known
+    known = catalogue() if known is None else known
     ids = [analysis.id for analysis in known]
     for name in names:
         if name not in ids:

@@ -11,32 +11,35 @@ import msgspec
 
 from gistpoint.core.analysis.findings import Bars, Number, Shortfall
 from gistpoint.core.analysis.pooling import PooledRows, groups_of, regression_needs, too_few
+from gistpoint.core.kinds.registry import kind_named, modes_measuring
 from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.declaration import Condition
+from gistpoint.core.study.declaration import Condition, StudyTask
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.core.tasks.model import Mode
 
-SEVERAL = "several"
-"""The mode, in reports, of a discovery task with several corrupted functions."""
-REPAIR_MODES = (Mode.REMOVE.value, Mode.DISCOVERY.value, SEVERAL)
+FOUND, FIDELITY = "found", "fidelity"
+"""The measures by which analyses choose their rows: of functions that are to be found, and of gists."""
 
 
-def repairs(data: StudyData) -> tuple[PooledRows, ...]:
-    """Return the groups of repairs by mode: removal, discovery, discovery of several corruptions."""
-    rows = (row for row in data.rows if row.mode in REPAIR_MODES)
-    found = groups_of(_mode_told(data, row) for row in rows)
-    return tuple(sorted(found, key=lambda group: REPAIR_MODES.index(group.mode)))
+def measuring(data: StudyData, measure: str) -> tuple[PooledRows, ...]:
+    """Return the groups of rows whose kind has a measure, by mode as the kind reports it.
+
+    Of `FOUND` these are removal, discovery, and discovery of several corruptions.
+    """
+    modes = modes_measuring(measure)
+    found = groups_of(_as_reported(data, row) for row in data.rows if row.mode in modes)
+    return tuple(sorted(found, key=lambda group: modes.index(group.mode)))
 
 
-def _mode_told(data: StudyData, row: AttemptRow) -> AttemptRow:
+def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
     task = data.tasks.get(row.task)
-    several = row.mode == Mode.DISCOVERY and task is not None and task.corruptions > 1
-    return msgspec.structs.replace(row, mode=SEVERAL) if several else row
+    return row if task is None else msgspec.structs.replace(row, mode=reported_mode(task, row.mode))
 
 
-def gists(data: StudyData) -> tuple[PooledRows, ...]:
-    """Return the groups of gists."""
-    return groups_of(row for row in data.rows if row.mode == Mode.GIST)
+def reported_mode(task: StudyTask, mode: str = "") -> str:
+    """Return the mode of a task, or of its row, as reports tell it from others."""
+    mode = mode or task.mode
+    kind = kind_named(mode)
+    return mode if kind is None else kind.reported_mode(mode, task.corruptions)
 
 
 @dataclass(frozen=True)
@@ -112,16 +115,16 @@ class StandardScores:
         return f"{self.metric}: mean {self.mean:.4g}, standard deviation {self.sd:.4g} over {len(self.of)} tasks"
 
 
-def standard_scores(data: StudyData, metric: str, modes: Iterable[str] = REPAIR_MODES) -> StandardScores:
-    """Score a metric over all tasks of the study whose mode is one of `modes`, so that slopes compare between groups.
+def standard_scores(data: StudyData, metric: str) -> StandardScores:
+    """Score a metric over all tasks of the study with functions to be found, so that slopes compare between groups.
 
     Tasks without the metric have no score; neither have any if all have the same value.
     """
-    wanted = {Mode.DISCOVERY.value if mode == SEVERAL else mode for mode in modes}
+    modes = modes_measuring(FOUND)
     values = {
         task.id: float(task.metrics[metric])
         for task in data.tasks.values()
-        if task.mode in wanted and metric in task.metrics
+        if task.mode in modes and metric in task.metrics
     }
     if not values:
         return StandardScores(metric, 0.0, 0.0, {})

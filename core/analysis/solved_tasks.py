@@ -21,7 +21,7 @@ from gistpoint.core.analysis.pooling import (
     too_few,
 )
 from gistpoint.core.analysis.regression import regress
-from gistpoint.core.analysis.samples import StandardScores, repairs, standard_scores
+from gistpoint.core.analysis.samples import FOUND, StandardScores, measuring, standard_scores
 from gistpoint.core.analysis.task_means import discordant, exact_mcnemar
 from gistpoint.core.study.data import StudyData
 
@@ -81,7 +81,7 @@ def holm(values: Sequence[float]) -> list[float]:
 
 def solved_by_solvers(data: StudyData) -> Findings:
     """Compare the solved tasks of each two solvers of a condition (Breakpoint, section 4.2.2 and figure 14)."""
-    found = repairs(data)
+    found = measuring(data, FOUND)
     pairs = [
         (one, other, one.label, other.label)
         for one, other in combinations(found, 2)
@@ -93,7 +93,7 @@ def solved_by_solvers(data: StudyData) -> Findings:
 def solved_by_budgets(data: StudyData) -> Findings:
     """Compare those of a solver under its least and its greatest budget (Breakpoint, section 4.2.3 and figure 13)."""
     pairs = []
-    for series in budget_series(data, repairs(data)):
+    for series in budget_series(data, measuring(data, FOUND)):
         (least, low), (greatest, high) = series.members[0], series.members[-1]
         pairs.append((high, low, f"{series.label}, {greatest}", f"{series.label}, {least}"))
     return _compared(data, "bp-13", pairs)

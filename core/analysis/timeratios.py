@@ -319,7 +319,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
                 short.append(Shortfall(what, "tasks attempted in both conditions", LEAST_TASKS, tasks))
         pair = [row for row in pair if row.mode in modes]
         columns: dict[str, ArrayLike] = {
-            mode: [float(row.condition == condition and row.mode == mode) for row in pair] for mode in modes
+            mode: [float((row.condition, row.mode) == (condition, mode)) for row in pair] for mode in modes
         }
         contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
         name = f"{condition} to {reference}"

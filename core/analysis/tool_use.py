@@ -10,8 +10,8 @@ import numpy as np
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Matrix, Number, Plot, Points, Value
 from gistpoint.core.analysis.gist_quality import execution_of
 from gistpoint.core.analysis.intervals import Floats, Kept, Scale, Units, jackknife, mean
-from gistpoint.core.analysis.pooling import PooledRows, keys_note
-from gistpoint.core.analysis.samples import gists, repairs
+from gistpoint.core.analysis.pooling import PooledRows, by_mode, keys_note
+from gistpoint.core.analysis.samples import FIDELITY, FOUND, measuring
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow, CallRow
@@ -30,12 +30,10 @@ def information_and_submissions(data: StudyData) -> Findings:
     numbers: dict[str, Number] = {}
     cells: list[tuple[Number | Value, ...]] = []
     plots: list[Plot] = []
-    found = [group for group in repairs(data) if any(row.calls for row in group.rows)]
-    for mode in dict.fromkeys(group.mode for group in found):
+    found = [group for group in measuring(data, FOUND) if any(row.calls for row in group.rows)]
+    for mode, members in by_mode(found).items():
         marks = []
-        for group in found:
-            if group.mode != mode:
-                continue
+        for group in members:
             read = mean(group.rows, [float(information_calls(row)) for row in group.rows], Scale.AMOUNT)
             handed_in = mean(group.rows, [float(row.submissions) for row in group.rows], Scale.AMOUNT)
             numbers |= {f"{group.label}/{mode}/information": read, f"{group.label}/{mode}/submissions": handed_in}
@@ -64,10 +62,9 @@ def calls_by_tool(data: StudyData) -> Findings:
     numbers: dict[str, Number] = {}
     tables: list[FindingsTable] = []
     plots: list[Plot] = []
-    found = [group for group in repairs(data) if any(row.calls for row in group.rows)]
+    found = [group for group in measuring(data, FOUND) if any(row.calls for row in group.rows)]
     derived = False
-    for mode in dict.fromkeys(group.mode for group in found):
-        members = [group for group in found if group.mode == mode]
+    for mode, members in by_mode(found).items():
         names = _columns(members)
         derived = derived or any(name.startswith("(") for name in names)
         cells: list[tuple[Number | Value, ...]] = []
@@ -94,7 +91,7 @@ def kinds_of_calls(data: StudyData) -> Findings:
     """
     numbers: dict[str, Number] = {}
     cells: list[tuple[Number | Value, ...]] = []
-    found = [group for group in gists(data) if any(row.calls for row in group.rows)]
+    found = [group for group in measuring(data, FIDELITY) if any(row.calls for row in group.rows)]
     settings: dict[str, dict[str, list[PooledRows]]] = {}
     for group in found:
         execution = execution_of(data, group.condition)

@@ -5,15 +5,17 @@ A pure function of the attempt's state, so that an audit can build each context 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from gistpoint.core.attempts.state import AttemptCall, AttemptState
+from gistpoint.core.attempts.events import AssistAsked, AttemptStarted, JournalEvent
+from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import ChatMessage
 from gistpoint.core.errors import AttemptError, did_you_mean
 from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.kinds.registry import blank_state
 
 MOST_CHARACTERS = 60_000
 """Of the answers to calls that are sent, the newest first; those that don't fit are named."""
@@ -93,3 +95,24 @@ def _calls(sent: Sequence[AttemptCall], left_out: Sequence[AttemptCall]) -> str:
         names = "\n".join(f"> {spelled(call.tool, call.arguments)}" for call in left_out)
         shown.insert(0, f"Left out, because there is no room for their answers:\n{names}")
     return "\n\n".join(shown) if shown else "None."
+
+
+# Whether the contexts that a journal names are what its events give: what the person saw, and nothing else
+
+
+def wrong_contexts(events: Iterable[JournalEvent]) -> list[int]:
+    """Return the numbers of the exchanges whose context, built again from the events before, has another hash."""
+    state, wrong = AttemptState(), list[int]()
+    for event in events:
+        data = event.data
+        if isinstance(data, AttemptStarted) and not state.events:
+            state = AttemptState(of_kind=blank_state(data.mode))
+        if isinstance(data, AssistAsked):
+            try:
+                made = context_of(state, data.template, data.text, data.buffer or "").sha256
+            except AttemptError:
+                made = ""
+            if made != data.context_sha256:
+                wrong.append(data.exchange)
+        state = advance(state, event)
+    return wrong

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from gistpoint.core.assist.context import AssistContext, context_of
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import AssistAnswered, AssistAsked, AssistInserted, EventData, TurnUsage
+from gistpoint.core.attempts.events import AssistAnswered, AssistAsked, AssistInserted, EventData
 from gistpoint.core.attempts.exchanges import AssistExchange
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.chat import ChatFailure, ChatReply, Usage
+from gistpoint.core.chat import ChatFailure, ChatReply
 from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
@@ -124,18 +124,7 @@ def _answered(number: int, reply: ChatReply | ChatFailure | None, duration_ms: i
         exchange=number,
         text=text,
         model=reply.model,
-        usage=_usage(reply.usage),
+        usage=reply.usage,
         duration_ms=duration_ms,
         problem=UNSET if text.strip() else "empty",
-    )
-
-
-def _usage(usage: Usage) -> TurnUsage:
-    return TurnUsage(
-        usage.prompt_tokens,
-        usage.completion_tokens,
-        usage.cached_tokens,
-        usage.reasoning_tokens,
-        usage.cost_usd,
-        usage.estimated,
     )

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.chat import Usage
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tools.declaration import Replacement, Revealed
@@ -284,18 +285,6 @@ class RequestedCall(msgspec.Struct, frozen=True):
     arguments: str = ""
 
 
-class TurnUsage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The cost of a turn: tokens, of which some were cached or are reasoning, and US dollars if a price is known."""
-
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
-    reasoning: int = 0
-    cost_usd: float | None = None
-    estimated: bool = False
-    """Whether tokens were counted from the length of the texts."""
-
-
 class ModelTurn(EventData, frozen=True, kw_only=True):
     """A model replied. Its calls follow as events of their own, with the same `turn`."""
 
@@ -313,8 +302,8 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     """The model's name as the endpoint gives it."""
     fingerprint: str | UnsetType = UNSET
     request_id: str | UnsetType = UNSET
-    usage: TurnUsage = TurnUsage()
-    lost: TurnUsage | UnsetType = UNSET
+    usage: Usage = Usage()
+    lost: Usage | UnsetType = UNSET
     """The cost of earlier tries of the request."""
     latency_ms: int = 0
     """From the request to the reply, without the waits for the endpoint."""
@@ -494,7 +483,7 @@ class AssistAnswered(EventData, frozen=True, kw_only=True):
     text: str = ""
     model: str = ""
     """The model's name as the endpoint gives it."""
-    usage: TurnUsage = TurnUsage()
+    usage: Usage = Usage()
     duration_ms: int = 0
     problem: str | UnsetType = UNSET
 

@@ -35,8 +35,9 @@ def exchanges_after(exchanges: Exchanges, data: AssistAsked | AssistAnswered, at
     if isinstance(data, AssistAsked):
         asked = AssistExchange(data.exchange, data.text, data.buffer or "", data.calls, data.left_out, at_ms=at_ms)
         return (*exchanges, asked)
-    tokens = data.usage.prompt + data.usage.completion
     return tuple(
-        replace(one, reply=data.text, problem=data.problem or "", tokens=tokens) if one.number == data.exchange else one
+        replace(one, reply=data.text, problem=data.problem or "", tokens=data.usage.tokens)
+        if one.number == data.exchange
+        else one
         for one in exchanges
     )

@@ -55,10 +55,30 @@ from gistpoint.core.attempts.results import AttemptResult as AttemptResult
 from gistpoint.core.attempts.results import result_of as result_of
 from gistpoint.core.attempts.results import solved_words as solved_words
 from gistpoint.core.attempts.results import suspicions as suspicions
-from gistpoint.core.attempts.spending import ModelSpending, spending_of
+from gistpoint.core.chat import Usage
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.tasks.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement, Revealed
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpending:
+    """What the model of an attempt has cost so far."""
+
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    """Of all replies, with the tries that were lost."""
+    retried: int = 0
+    """Requests that were sent again."""
+    malformed: int = 0
+    """Calls that could not be carried out as they were asked for."""
+
+
+def spending_of(turns: Iterable[ModelTurn], malformed: int) -> ModelSpending:
+    """Return the cost of replies, of whose calls so many could not be carried out."""
+    turns = tuple(turns)
+    costs = (part for turn in turns for part in (turn.usage, turn.lost) if part is not UNSET)
+    return ModelSpending(len(turns), sum(costs, Usage()), sum(len(turn.retried) for turn in turns), malformed)
 
 
 def attempt_result(state: AttemptState, accepted: bool | None = None) -> AttemptResult:

@@ -190,6 +190,18 @@ class Round:
         return row
 
 
+_COUNTED = (
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_usd",
+    "estimated",
+    "cached_tokens",
+    "reasoning_tokens",
+    "tokens",
+)
+"""What the record of a task says of the usage, in its order; journals have other names for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoopResult:
     """A loop from its prompt to its end."""
@@ -260,5 +272,5 @@ class LoopResult:
             "tool_calls": self.tool_calls,
             "requests": self.requests,
             "retried": dict(self.retried),
-            "usage": {**msgspec.to_builtins(self.usage), "tokens": self.usage.tokens},
+            "usage": {name: getattr(self.usage, name) for name in _COUNTED},
         }

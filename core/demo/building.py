@@ -12,6 +12,8 @@ from pathlib import Path
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.demo.tasks import LIBRARY, PACKAGE, DemoTask, demo_tasks
+from gistpoint.core.entrypoints.command import parse_entrypoint
+from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.generation.intake import Intake, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
 from gistpoint.core.generation.proof import prove
@@ -20,9 +22,8 @@ from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.intake import Examination, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import GistSettings, parse_entrypoint
+from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.references import ReferenceMaker
-from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext

@@ -14,16 +14,66 @@ from dataclasses import dataclass, field, replace
 from statistics import mean
 from typing import Any, Protocol
 
-from gistpoint.core.errors import EndpointError, InfrastructureError
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.splice import remove_body
+from gistpoint.core.errors import EndpointError, InfrastructureError, SourceError
 from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate
 from gistpoint.core.generation.context import Context, opened
-from gistpoint.core.generation.deciding import decide
-from gistpoint.core.generation.intake import LOOK
+from gistpoint.core.generation.intake import LOOK, NoTaskError
+from gistpoint.core.generation.removal import removal_target
+from gistpoint.core.generation.settings import CampaignMode
 from gistpoint.core.generation.strata import Strata
+from gistpoint.core.generation.trials.discovery import decide_discovery
+from gistpoint.core.generation.trials.groups import decide_group
+from gistpoint.core.generation.trials.model import decide_by_model
+from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile, glance_of
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.tasks.trees import corrupted_tree
+
+
+def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
+    """Return the verdict on deleting the body of the candidate.
+
+    Every test that can see it is run, although fewer would do: one that hangs costs the whole suite its time limit.
+    """
+    library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
+    try:
+        target = removal_target(library.intake.repository.tree, name, library.test_files)
+    except (NoTaskError, SourceError, CodeError) as error:
+        raise CandidateDropped(Reason.NOT_REMOVABLE, str(error)) from error
+    trial.next(name, remove_body.__name__)
+    trial.refuse_leak((target,))
+    report = trial.probe((target,))
+    if report.status in STOPPED:
+        raise CandidateDropped(STOPPED[report.status])
+    if report.status is RunStatus.FINISHED and len(report.failed) < needed:
+        raise CandidateDropped(Reason.TOO_FEW_FAILING, f"{len(report.failed)} of {report.ran} tests fail")
+    proof = trial.confirm((target,))
+    entering = len(library.entering(name))
+    return trial.kept(proof, {"corruption": remove_body.__name__, "entering": entering})
+
+
+_WAYS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
+    CampaignMode.REMOVE: decide_removal,
+    CampaignMode.DISCOVERY: decide_discovery,
+    CampaignMode.MULTI: decide_group,
+}
+
+
+def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict:
+    """Return the verdict on a candidate: the same in every process, independent of earlier decisions."""
+    with opened(context) as here:
+        trial, settings = CandidateTrial(here, candidate), context.settings
+        try:
+            alone = candidate.size == 1 and bool(settings.groups.sizes)
+            if settings.model and (alone or not settings.mode.in_groups):
+                return decide_by_model(trial)
+            return decide_discovery(trial) if alone else _WAYS[settings.mode](trial)
+        except CandidateDropped as why:
+            return trial.dropped(why)
+
 
 MOST_SHARED = 1
 """Functions that two groups may have in common."""

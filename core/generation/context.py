@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.errors import InfrastructureError
-from gistpoint.core.generation.board import TrialBoard
 from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary, read_library
+from gistpoint.core.generation.progress import TrialBoard
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext

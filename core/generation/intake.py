@@ -10,7 +10,7 @@ from enum import StrEnum
 from gistpoint.core.callgraph import ObservedCall
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, RecordingError
-from gistpoint.core.kinds.repair.protection import NOTHING, hold_to_writes
+from gistpoint.core.kinds.protecting import NOTHING, hold_to_writes
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, Writable
 from gistpoint.core.ports import Runner, RunRequest, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext

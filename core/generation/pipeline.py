@@ -22,12 +22,11 @@ from gistpoint.core.generation.choosing import require_defined
 from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in, with_test_map_if_it_ends
 from gistpoint.core.generation.library import SourceLibrary, learn_library
-from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.making import InUse, WrittenSet, write_proven
 from gistpoint.core.generation.progress import CampaignMeter
 from gistpoint.core.generation.proof import CorruptionProof, prove
 from gistpoint.core.generation.removal import check_named, definitions, random_targets, removal_target
 from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
-from gistpoint.core.generation.standing import InUse, WrittenSet
 from gistpoint.core.generation.verdicts import Counts, StateFile
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner

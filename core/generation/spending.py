@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 from uuid import uuid4
 
 import msgspec
 
+from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import Usage
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
+from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
 """Functions in a row that came to nothing for the same reason of the model or its endpoint, after which a set stops."""
@@ -55,6 +56,7 @@ class _Stopped(msgspec.Struct, tag="stopped", tag_field="type"):
     hint: str
 
 
+_SPENDING = LogKind("gistpoint.spending", error=EndpointError)
 _Line = _Begun | _Request | _Ended | _Stopped
 
 
@@ -69,6 +71,18 @@ class SpentBySet:
     last: Usage = field(default_factory=Usage)
     """Of the request that was answered last."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the cost as a JSON value."""
+        usage = self.usage
+        return {
+            "requests": self.requests,
+            "tokens": usage.tokens,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cost_usd": usage.cost_usd,
+            "estimated": usage.estimated,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class SetSpending:
@@ -78,10 +92,26 @@ class SetSpending:
     max_tokens: int | None = None
     max_cost_usd: float | None = None
 
+    @classmethod
+    def of(
+        cls,
+        campaigns: Path,
+        settings: CampaignSettings,
+        sources: Sequence[SourceSpec],
+        max_tokens: int | None,
+        max_cost_usd: float | None,
+    ) -> SetSpending:
+        """Return the spending of the set that these settings make of these sources, in the folder `campaigns`.
+
+        It is counted by both, so that the same command with other caps or counts goes on.
+        """
+        key = sha256_of_json([settings.to_json(), sorted(spec.source for spec in sources)])[:16]
+        return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
+
     def begin(self) -> None:
         """Say that a command begins: faults of earlier ones no longer stop it. What was spent counts on."""
-        with self._open() as (file, _):
-            _append(file, _Begun())
+        with self._open() as (log, _):
+            _append(log, _Begun())
 
     def spent(self) -> SpentBySet:
         """Return what was spent so far, by all commands; a request that was never answered counts as estimated."""
@@ -90,13 +120,13 @@ class SetSpending:
 
     def ended(self, function: str, fault: str, detail: str = "") -> None:
         """Keep how the conversation about a function ended: its `fault`, or none if it was of use."""
-        with self._open() as (file, _):
-            _append(file, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
+        with self._open() as (log, _):
+            _append(log, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
 
     def stop(self, why: EndpointError) -> None:
         """Keep that the command goes on no further."""
-        with self._open() as (file, _):
-            _append(file, _Stopped(why.message, why.hint))
+        with self._open() as (log, _):
+            _append(log, _Stopped(why.message, why.hint))
 
     def check(self) -> None:
         """Raise `SetStoppedError` if a worker stopped, or the last functions all came to nothing for one reason."""
@@ -138,25 +168,19 @@ class SetSpending:
         return ""
 
     @contextmanager
-    def _open(self) -> Iterator[tuple[BinaryIO, list[_Line]]]:
-        """Yield the file, which nobody else reads or writes meanwhile, and its lines; a line cut short is dropped."""
+    def _open(self) -> Iterator[tuple[AppendLog, list[_Line]]]:
+        """Yield the file, which nobody else reads or writes meanwhile, and its lines."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
-            data = file.read()
-            whole = data.rfind(b"\n") + 1
-            if whole < len(data):
-                file.truncate(whole)
+        with AppendLog(self.path, _SPENDING, wait_for(self.path)) as log:
             decoder = msgspec.json.Decoder(_Line)
             try:
-                lines = [decoder.decode(line) for line in data[:whole].splitlines()]
+                lines = [decoder.decode(line) for line in log.read().lines]
             except msgspec.DecodeError as error:
                 raise EndpointError(
                     f"{self.path.name} among the campaigns can't be read: {error}.",
                     hint="Move it away to count the cost of this set from zero.",
                 ) from error
-            yield file, lines
+            yield log, lines
 
 
 class RequestMeter:
@@ -172,28 +196,26 @@ class RequestMeter:
         A request is taken to be as large as the estimate and as the last one of the set, whichever is more.
         """
         spending = self._spending
-        with spending._open() as (file, lines):
+        with spending._open() as (log, lines):
             spent = _spent(lines)
             size = estimate if estimate.tokens >= spent.last.tokens else spent.last
             cost = max((item.cost_usd for item in (estimate, spent.last) if item.cost_usd is not None), default=None)
-            refusal = spending._refusal(spent, Usage(size.prompt_tokens, size.completion_tokens, cost))
+            refusal = spending._refusal(spent, Usage(size.prompt_tokens, size.completion_tokens, cost_usd=cost))
             if not refusal:
                 self._id = uuid4().hex
                 tokens = size.prompt_tokens, size.completion_tokens
-                _append(file, _Request(self._id, *tokens, cost, estimated=True))
+                _append(log, _Request(self._id, *tokens, cost, estimated=True))
         return refusal
 
     def after(self, usage: Usage) -> None:
         """Count the request by what it was really like."""
-        with self._spending._open() as (file, _):
+        with self._spending._open() as (log, _):
             tokens = usage.prompt_tokens, usage.completion_tokens
-            _append(file, _Request(self._id, *tokens, usage.cost_usd, usage.estimated, done=True))
+            _append(log, _Request(self._id, *tokens, usage.cost_usd, usage.estimated, done=True))
 
 
-def _append(file: BinaryIO, line: _Line) -> None:
-    file.write(msgspec.json.encode(line) + b"\n")
-    file.flush()
-    os.fsync(file.fileno())
+def _append(log: AppendLog, line: _Line) -> None:
+    log.append(msgspec.json.encode(line) + b"\n")
 
 
 def _spent(lines: list[_Line]) -> SpentBySet:
@@ -209,4 +231,4 @@ def _spent(lines: list[_Line]) -> SpentBySet:
 
 
 def _usage(line: _Request) -> Usage:
-    return Usage(line.prompt_tokens, line.completion_tokens, line.cost_usd, line.estimated)
+    return Usage(line.prompt_tokens, line.completion_tokens, cost_usd=line.cost_usd, estimated=line.estimated)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.logs import AppendLog, LogKind, take
 from gistpoint.core.tasks.model import Failure, Target
 
 
@@ -186,6 +185,9 @@ class StateFileError(UserError):
     """The state of a campaign can't be read, or another process is writing it."""
 
 
+_STATE = LogKind(FORMAT, VERSION, error=StateFileError)
+
+
 class StateFile:
     """The verdicts and tasks of one campaign, by key; a context manager that holds the file's lock."""
 
@@ -200,22 +202,21 @@ class StateFile:
         self.provisional: set[str] = set()
         """Ids of the tasks that this campaign wrote and may remove again."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
+        lock = take(path)
+        if lock is None:
             raise StateFileError(
                 f"Another process is making tasks with these settings: {path} is locked.",
                 hint="Wait for it, or choose another --seed.",
-            ) from error
+            )
+        self._log = AppendLog(path, _STATE, lock)
         try:
-            self._read()
+            lines = self._log.read().lines
+            self._read(lines)
+            if not lines:
+                self._append({"format": FORMAT, "version": VERSION, **about})
         except BaseException:
-            self._file.close()
+            self._log.close()
             raise
-        if self._empty:
-            self._append({"format": FORMAT, "version": VERSION, **about})
 
     def __enter__(self) -> StateFile:
         return self
@@ -223,7 +224,7 @@ class StateFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self._log.close()
 
     def add(self, verdict: CandidateVerdict) -> None:
         """Keep a verdict; it is on the disk when this returns. A known one is not changed."""
@@ -253,18 +254,9 @@ class StateFile:
             self.provisional.clear()
 
     def _append(self, value: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._log.append(json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n")
 
-    def _read(self) -> None:
-        self._file.seek(0)
-        data = self._file.read()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            self._file.truncate(whole)
-        lines = data[:whole].splitlines()
-        self._empty = not lines
+    def _read(self, lines: Iterable[bytes]) -> None:
         for number, line in enumerate(lines, 1):
             try:
                 value = json.loads(line)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from gistpoint.core.attempts.state import KindState, NoKindState
-from gistpoint.core.errors import TaskError
+from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.tools.declaration import ArgumentKind
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import TaskJudge
     from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.attempts.state import Submission
+    from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt
+    from gistpoint.core.kinds.simulation import Scene
     from gistpoint.core.ports import Runner
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
@@ -94,6 +98,27 @@ class ExpectedText:
     right: str
 
 
+@dataclass(frozen=True, slots=True)
+class OneRequest:
+    """A task in one request, which a model answers once, without tools."""
+
+    prompt: str
+    """The text that is sent, with `{{name}}` where a value stands."""
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedWork:
+    """What a solver with a shell hands in, in another harness."""
+
+    file: str = ""
+    """The name of the one file to be written; empty where the repository itself is changed."""
+    execution: bool = True
+    """Whether the solver may run code."""
+    solution: Mapping[str, bytes] = field(default_factory=dict)
+    """The files of the answer as they should be, by path; empty if the answer has none."""
+
+
 class Runners(Protocol):
     """The runners that a judge may need. Each call may take a while, and may ask for consent."""
 
@@ -123,6 +148,16 @@ class TaskKind(ABC, Generic[J]):
     """
     tools: tuple[Tool, ...]
     """Every tool that some task of this kind offers."""
+    measures: tuple[Measure, ...] = ()
+    """What a row of an attempt has beside what every row has, in the order of its columns."""
+    task_measures: tuple[Measure, ...] = ()
+    """Columns of the table of tasks; without any, the metrics of a task are those of its functions."""
+    analyses: tuple[Analysis, ...] = ()
+    """Those of the kind alone. Most analyses take every kind's rows, by what they have in common."""
+    has_targets = False
+    """Whether a task has functions that solvers have to find or to repair."""
+    takes_settings = False
+    """Whether attempts can have settings of their own (`settled`), which then decide their budget of calls too."""
     suite = True
     """Whether the suite judges tasks of this kind; if single commands judge, the suite may be empty."""
 
@@ -138,6 +173,27 @@ class TaskKind(ABC, Generic[J]):
     def blank(self) -> KindState:
         """The part of an attempt's state that the kind adds, before the first event; nothing by default."""
         return NoKindState()
+
+    @property
+    def reported_modes(self) -> tuple[str, ...]:
+        """The modes as reports tell them apart, in their order."""
+        return self.modes
+
+    def reported_mode(self, mode: str, targets: int) -> str:
+        """Return which of `reported_modes` a task has, by its mode and how many functions are to be repaired."""
+        return mode
+
+    def searched(self, mode: str) -> bool:
+        """Whether solvers have to find what is to be changed, in one of `reported_modes`; else the brief names it."""
+        return False
+
+    def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
+        """Return the values of `measures` for an attempt, by name; those that are not known are left out."""
+        return {}
+
+    def accepts(self, passing: Submission) -> bool:
+        """Whether a submission that passes counts as solved in a study."""
+        return True
 
     def read(self, fields: Fields) -> object:
         """Read the kind's own part of a `task.toml` (`Task.of_kind`). Raises `TaskError` naming file and key."""
@@ -197,3 +253,55 @@ class TaskKind(ABC, Generic[J]):
         raise TaskError(
             f"There are no trials of tasks in the mode {judge.task.mode!r}.", hint="`gistpoint task check` checks them."
         )
+
+    def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
+        """Return the task as an attempt with settings of its own meets it; `given` names those that differ.
+
+        Raises `UserError` for settings that the task can't have.
+        """
+        raise UserError(f"The task {task.short_id} is not a gist, so it takes no settings of gists.")
+
+    def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
+        """Return the settings that the header of an attempt recorded, else those of the task, to be compared."""
+        return None
+
+    def with_budgets(self, task: Task, budgets: Budgets) -> Task:
+        """Return the task as an attempt with these budgets meets it."""
+        return replace(task, budgets=budgets)
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """The texts of `one_request` by name. A text never changes: another one has another name."""
+        return {}
+
+    def one_request(self, task: Task, answer: Answer) -> OneRequest | None:
+        """Return a task as one request that holds all that is needed; None if tasks of this kind can't be given so."""
+        return None
+
+    def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
+        """Return the calls that hand in the file of a model's one reply; empty if it holds none."""
+        tool = next(tool for tool in self.tools if tool.submits)
+        return ((tool, {argument.name: text for argument in tool.arguments if argument.kind is ArgumentKind.CODE}),)
+
+    def exported_brief(self, task: Task, shell: str, place: str) -> str:
+        """Return the brief for a solver with a shell in the folder `shell`; `place` is where its one file goes."""
+        return self.brief(task)
+
+    def exported(self, task: Task, answer: Answer) -> ExportedWork:
+        """Return what a solver hands in elsewhere; by default the files that are `expected`, in the repository."""
+        parts = (part for part in self.expected(task, answer) if "::" not in part.name)
+        return ExportedWork(solution={part.name: part.right.encode("utf-8", "surrogateescape") for part in parts})
+
+    def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:
+        """Return the names of what a task is about, as a study keeps them: its functions."""
+        return tuple(target.name for target in answer.targets)
+
+    def metrics(self, answer: Answer) -> Mapping[str, float]:
+        """Return the metrics of a task as a whole; without any, its functions' own are taken."""
+        return {}
+
+    def simulated(self, task: Task, answer: Answer) -> Scene:
+        """Return the task as simulated solvers meet it; one without a right text can't be simulated."""
+        from gistpoint.core.kinds.simulation import Scene
+
+        return Scene(self, task, answer)

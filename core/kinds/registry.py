@@ -8,6 +8,7 @@ from typing import Any
 from gistpoint.core.attempts.state import KindState, NoKindState
 from gistpoint.core.kinds.gist.kind import Gist
 from gistpoint.core.kinds.kind import TaskKind
+from gistpoint.core.kinds.measures import Measure
 from gistpoint.core.kinds.repair.kind import Repair
 from gistpoint.core.plugins import instance_of, load_all
 from gistpoint.core.tasks.model import Task
@@ -52,9 +53,30 @@ def kind_of(task: Task) -> TaskKind[Any]:
     return all_modes()[task.mode]
 
 
+def kind_named(mode: object) -> TaskKind[Any] | None:
+    """Return the kind of a mode; None if no kind that is installed has it."""
+    return all_modes().get(str(mode))
+
+
+def measure_named(name: str) -> Measure:
+    """Return the measure of attempts of this name, which some kind declares."""
+    return next(own for kind in all_kinds() for own in kind.measures if own.name == name)
+
+
+def modes_measuring(measure: str) -> tuple[str, ...]:
+    """Return the modes whose kind has a measure of this name, as reports name and order them."""
+    kinds = (kind for kind in all_kinds() if any(own.name == measure for own in kind.measures))
+    return tuple(mode for kind in kinds for mode in kind.reported_modes)
+
+
+def is_searched(mode: str) -> bool:
+    """Whether solvers have to find what is to be changed, in a mode as reports name it."""
+    return any(kind.searched(mode) for kind in all_kinds() if mode in kind.reported_modes)
+
+
 def blank_state(mode: object) -> KindState:
     """Return the part that the kind of a mode adds to the state of an attempt, before its first event."""
-    found = all_modes().get(str(mode))
+    found = kind_named(mode)
     return NoKindState() if found is None else found.blank
 
 

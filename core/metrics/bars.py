@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -57,3 +57,16 @@ def at_bars(
             name: value for name, value in known.items() if (value >= limit if high else value <= limit)
         }
     return [row for row in left if all(row.function in values[bar.metric] for bar in bars)]
+
+
+TOP = 30
+"""As many tasks of each axis are in the hard subset."""
+
+
+def hard_subset(calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP) -> tuple[set[str], set[str]]:
+    """Return the tasks with the most calls and those with the most files; of equal ones the first by name."""
+
+    def most(values: Mapping[str, float]) -> set[str]:
+        return set(sorted(values, key=lambda task: (-values[task], task))[:top])
+
+    return most(calls), most(files)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
 from gistpoint.core.attempts.identity import MODEL
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.kinds.kind import TaskKind
+from gistpoint.core.kinds.registry import kind_named
 from gistpoint.core.study.data import ReviewerDecision
 from gistpoint.core.study.declaration import DeclaredSolver, Study, StudyTask
 from gistpoint.core.study.ledger import Assignment, AttemptNotes, Ledger, Person
@@ -52,13 +55,13 @@ class AttemptEvidence:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The corrupted functions; a gist has none."""
-        return () if self.is_gist else self.task.targets
+        """The functions to be found or repaired, if the task's kind has any."""
+        return self.task.targets if self.kind is not None and self.kind.has_targets else ()
 
     @property
-    def is_gist(self) -> bool:
-        """Whether the task is a gist."""
-        return self.task.mode == "gist"
+    def kind(self) -> TaskKind[Any] | None:
+        """The kind of the task; None if it is not installed."""
+        return kind_named(self.task.mode)
 
     @property
     def state(self) -> AttemptState:

@@ -15,6 +15,7 @@ from gistpoint.core.attempts.clock import ACTIVE
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, Submission, attempt_result
+from gistpoint.core.kinds.measures import MeasuredAttempt
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision
 from gistpoint.core.study.declaration import Assistance, Condition, DisputeRule
@@ -91,10 +92,11 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
 
 
 def is_solved(evidence: AttemptEvidence) -> bool:
-    """Whether an attempt counts as solved: a suspicious pass once reviewers accepted it, a gist if it fakes nothing."""
-    passed = attempt_result(evidence.state, evidence.recorded.accepted) is AttemptResult.SOLVED
-    best = evidence.state.best
-    return passed and not (evidence.is_gist and best is not None and _mocked(best))
+    """Whether an attempt counts as solved: a suspicious pass once reviewers accepted it, and if its kind accepts it."""
+    if attempt_result(evidence.state, evidence.recorded.accepted) is not AttemptResult.SOLVED:
+        return False
+    best, kind = evidence.state.best, evidence.kind
+    return best is None or kind is None or kind.accepts(best)
 
 
 def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
@@ -175,13 +177,14 @@ def condition_key(evidence: AttemptEvidence) -> str:
     Tool uses, submissions, steps, limit, names of the tools, template of the brief, help; and, after ` | `, a model's
     settings. The rendered brief is not part of it, because its hash differs between tasks.
     """
-    header, budgets, gist = evidence.header, evidence.state.budgets, evidence.is_gist
+    header, budgets = evidence.header, evidence.state.budgets
+    in_steps = evidence.state.of_kind.hands_in_once
     condition = evidence.study.condition_of(evidence.condition)
     names = tuple(header.tool_names) if header.tool_names else evidence.task.tools
     parts = [
-        f"uses {0 if gist else budgets.tool_uses}",
+        f"uses {0 if in_steps else budgets.tool_uses}",
         f"submissions {budgets.submissions}",
-        f"steps {budgets.tool_uses if gist else 0}",
+        f"steps {budgets.tool_uses if in_steps else 0}",
         f"limit {budgets.time_limit_s or 0} s",
         "+".join(names),
         _template(evidence),
@@ -225,44 +228,16 @@ def _settings(solver: Mapping[str, Any]) -> str:
 
 def _scores(evidence: AttemptEvidence) -> dict[str, Any]:
     """Return the columns about what the submissions came to."""
-    state, targets = evidence.state, evidence.targets
-    last, best = state.last, state.best
-    found: dict[str, Any] = {
+    state, kind = evidence.state, evidence.kind
+    last = state.last
+    touched = evidence.timeline.touched
+    measures = kind.measured(MeasuredAttempt(state, evidence.targets, touched)) if kind is not None else {}
+    return {
         "score": last.score if last else None,
         "best_score": max((s.score for s in state.counted_submissions if s.score is not None), default=None),
         "outcome_of_last": last.status if last else "",
+        "measures": dict(measures),
     }
-    if targets:
-        changed = {name for submission in state.counted_submissions for name in submission.changed}
-        found["found"] = len(evidence.timeline.touched) / len(targets)
-        found["diagnosed"] = len(changed.intersection(targets)) / len(targets)
-    if evidence.is_gist and best is not None:
-        found |= gist_columns(best.metrics)
-    return found
-
-
-def gist_columns(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a gist from its score as a journal holds it."""
-    passed, instances, given = record.get("passed"), record.get("instances"), record.get("flags")
-    flags = given if isinstance(given, Mapping) else {}
-    pass_rate = (
-        100 * passed / instances if isinstance(passed, int) and isinstance(instances, int) and instances else None
-    )
-    return {
-        "fidelity": _number(record.get("execution_fidelity")),
-        "line_execution": _within(record, "line_execution", "rate"),
-        "line_existence": _within(record, "line_existence", "rate"),
-        "test_recall": _within(record, "test", "recall"),
-        "test_precision": _within(record, "test", "precision"),
-        "pass_rate": pass_rate,
-        "error": _text(_member(record, "error", "category")),
-        "mocked": bool(_member(record, "flags", "mocked")),
-        "gist_flags": tuple(str(name) for name, value in flags.items() if value),
-    }
-
-
-def _mocked(submission: Submission) -> bool:
-    return bool(_member(submission.metrics, "flags", "mocked"))
 
 
 def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
@@ -365,15 +340,6 @@ def _assistance(evidence: AttemptEvidence) -> dict[str, Any]:
         "assist_tokens": int(tokens),
         "assist_cost_usd": sum(costs) if costs else None,
     }
-
-
-def _member(record: Mapping[str, Any], name: str, inner: str) -> object:
-    value = record.get(name)
-    return value.get(inner) if isinstance(value, Mapping) else None
-
-
-def _within(record: Mapping[str, Any], name: str, inner: str) -> float | None:
-    return _number(_member(record, name, inner))
 
 
 def _number(value: object) -> float | None:

@@ -277,7 +277,7 @@ class ModelsRead(Fact, frozen=True, kw_only=True):
 
 
 class RepairCompared(Fact, frozen=True, kw_only=True):
-    """Data of `compared`: a passing repair beside its original, as `core.kinds.repair.equivalence` reports it."""
+    """Data of `compared`: a passing repair beside its original, as `core.tasks.equivalence` reports it."""
 
     verdict: str
     recorded: int = 0

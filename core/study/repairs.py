@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from gistpoint.core import diffs
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree
@@ -40,7 +39,7 @@ class AttemptRepair:
     def on(self, tree: SourceTree) -> SourceTree:
         """Return a corrupted tree repaired. Raises `CodeError` if a replacement does not fit."""
         for made in self.replacements:
-            tree = with_replacement(tree, made)
+            tree = made.on(tree)
         return tree
 
     def change(self, tree: SourceTree) -> tuple[diffs.FileDiff, ...]:

@@ -72,26 +72,13 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     end: str = ""
     end_code: str = ""
     solved: bool = False
-    """A gist's only at fidelity 1 without mocks."""
+    """As the task's kind counts it: a gist's only at fidelity 1 without mocks."""
     score: float | None = None
     """Of the last submission."""
     best_score: float | None = None
     outcome_of_last: str = ""
-    found: float | None = None
-    """The share of corrupted functions that were touched; of one function, 0 or 1."""
-    diagnosed: float | None = None
-    """The share of corrupted functions whose text was changed in a submission."""
-    fidelity: float | None = None
-    """A gist's: 0 or 1; the five rates below are percent, 0 to 100."""
-    line_execution: float | None = None
-    line_existence: float | None = None
-    test_recall: float | None = None
-    test_precision: float | None = None
-    pass_rate: float | None = None
-    error: str = ""
-    mocked: bool = False
-    gist_flags: tuple[str, ...] = ()
-    """Names of the facts that a reader of a gist's score must know, as `test_changed`."""
+    measures: dict[str, Any] = {}
+    """What the task's kind measures, by the names of its `TaskKind.measures`; without those that are not known."""
     tool_uses: int = 0
     submissions: int = 0
     tool_use_budget: int | None = None
@@ -149,3 +136,20 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the solver's group in a figure: the model's, or `people`; simulated ones say so."""
         name = self.solver or "people"
         return f"simulated {name}" if self.simulated else name
+
+    def number(self, measure: str) -> float | None:
+        """Return a number that the task's kind measures; None if it is not known, or if another kind measures it."""
+        value = self.measures.get(measure)
+        return value if isinstance(value, int | float) else None
+
+    def says(self, measure: str) -> bool:
+        """Whether a measure that is yes or no is yes."""
+        return bool(self.measures.get(measure))
+
+    def text(self, measure: str) -> str:
+        """Return a text that the task's kind measures; empty if it is not known."""
+        return str(self.measures.get(measure, ""))
+
+    def names(self, measure: str) -> tuple[str, ...]:
+        """Return the names that a measure lists."""
+        return tuple(self.measures.get(measure, ()))

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gistpoint.core.draws import normal, uniform
 from gistpoint.core.study.declaration import Question, QuestionKind
 from gistpoint.core.study.questions import limits
-from gistpoint.core.study.simulating import AttemptCourse, normal, uniform
+from gistpoint.core.study.simulating import AttemptCourse
 
 WORDS = "Simulated words."
 _WIDEST = 100.0

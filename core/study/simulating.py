@@ -17,29 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from statistics import NormalDist, fmean, pstdev
 
 import msgspec
 
 from gistpoint.core.attempts.events import EndReason, GiveUpCode
+from gistpoint.core.draws import normal, uniform
 from gistpoint.core.study.declaration import Assistance, Condition, StudyTask
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.model import Mode
 
 LOGITS_PER_PROBIT = 1.702
 _NORMAL = NormalDist()
-
-
-def uniform(*about: object) -> float:
-    """Return a number above 0 and below 1 that the parts of a key decide."""
-    digest = sha256("\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")).digest()
-    return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
-
-
-def normal(*about: object) -> float:
-    """Return a standard normal number that the parts of a key decide."""
-    return _NORMAL.inv_cdf(uniform(*about))
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):

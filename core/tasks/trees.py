@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gistpoint.core.code.splice import with_definition
+from gistpoint.core.diffs import DiffError, apply, parse
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
@@ -19,3 +22,51 @@ def repaired_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
     for target in targets:
         tree = with_definition(tree, target.path, target.qualname, target.original)
     return tree
+
+
+# Patches of a task's repository, as others hand them in
+
+
+_LONGEST_PATH = 4096
+
+
+def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
+    """Return the files that a patch in unified form changes, by path; None for a file that it removes.
+
+    Raises `DiffError` if a line is not what the patch says, or if it has no text to apply.
+    """
+    found: dict[str, bytes | None] = {}
+    for diff in parse(patch):
+        if diff.binary:
+            raise DiffError(f"The patch of {diff.path} is binary.")
+        if len(diff.old_path or "") > _LONGEST_PATH or len(diff.new_path or "") > _LONGEST_PATH:
+            raise DiffError(f"The patch names a file by more than {_LONGEST_PATH} characters.")
+        before = "" if diff.old_path is None else _text(tree, diff.old_path, found)
+        if diff.old_path is None and diff.new_path is not None and _is_there(tree, diff.new_path, found):
+            raise DiffError(f"The repository already has a file {diff.new_path!r}.")
+        after = apply(before, diff)
+        if diff.old_path is not None:
+            found[diff.old_path] = None
+        if diff.new_path is not None:
+            found[diff.new_path] = _bytes(after, diff.new_path)
+    if patch.strip() and not found:
+        raise DiffError("It is not a patch in unified form.")
+    return found
+
+
+def _text(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> str:
+    if not _is_there(tree, path, changed):
+        raise DiffError(f"The repository has no file {path!r}.")
+    data = changed[path] if path in changed else tree.read(path)
+    return (data or b"").decode("utf-8", "surrogateescape")
+
+
+def _is_there(tree: SourceTree, path: str, changed: Mapping[str, bytes | None]) -> bool:
+    return changed[path] is not None if path in changed else tree.is_file(path)
+
+
+def _bytes(text: str, path: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise DiffError(f"The patch of {path!r} holds characters that no file can hold.") from None

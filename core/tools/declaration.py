@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.code.splice import with_definition
 from gistpoint.core.tasks.model import ToolLimits
 from gistpoint.core.trees import SourceTree
 
@@ -98,6 +99,10 @@ class Replacement:
     def name(self) -> str:
         """`path::qualname`, or the path alone for a whole file."""
         return f"{self.path}::{self.qualname}" if self.qualname else self.path
+
+    def on(self, tree: SourceTree) -> SourceTree:
+        """Return the tree with the definition replaced. Raises `CodeError` if that is impossible."""
+        return with_definition(tree, self.path, self.qualname, self.code)
 
 
 @dataclass(frozen=True, slots=True)

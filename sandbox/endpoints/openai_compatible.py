@@ -7,9 +7,13 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from threading import Event
 from typing import TYPE_CHECKING, Any, cast
+
+import httpx2
+from openai import DefaultHttpxClient
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import EndpointError, extra_hint
@@ -21,6 +25,45 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings, Prices
 if TYPE_CHECKING:
     from openai import OpenAI
     from openai.types.chat import ChatCompletionMessageParam
+
+
+class EndlessReplyError(Exception):
+    """A body is longer than it may be, or is compressed, which may be any length."""
+
+
+def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx2.Client:
+    """Return a client whose bodies, those of errors too, raise `EndlessReplyError` beyond `most_bytes`.
+
+    Reading ends soon after `abandoned` is set. Redirects are answers like others: who follows them sends the
+    conversation to a host that no record names. Compressed replies are not asked for, and not unpacked.
+    """
+
+    def bound(response: httpx2.Response) -> None:
+        response.headers.pop("content-encoding", None)
+        response.stream = _Body(response.stream, most_bytes, abandoned)
+
+    return DefaultHttpxClient(
+        follow_redirects=False,
+        timeout=timeout_s,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound]},
+    )
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, body: object, most_bytes: int, abandoned: Event) -> None:
+        assert isinstance(body, httpx2.SyncByteStream)
+        self._body, self._left, self._abandoned = body, most_bytes, abandoned
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._body:
+            self._left -= len(block)
+            if self._left < 0 or self._abandoned.is_set():
+                raise EndlessReplyError
+            yield block
+
+    def close(self) -> None:
+        self._body.close()
 
 
 _MOST_TOKENS = 1 << 40
@@ -87,7 +130,7 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
     elif isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _MOST_USD:
         dollars = float(cost)
-    return Usage(prompt, completion, dollars, estimated, min(cached, prompt), min(reasoning, completion))
+    return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion), dollars, estimated)
 
 
 def _details(usage: Mapping[str, object], side: str) -> Mapping[str, object]:
@@ -214,7 +257,6 @@ class OpenAICompatibleModel:
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
         body = self._body(messages, tools)
         sent = len(json.dumps(body))
-        from gistpoint.sandbox.endpoints.client import bounded_client
 
         abandoned = threading.Event()
         client = self._openai.OpenAI(
@@ -256,7 +298,6 @@ class OpenAICompatibleModel:
         return {"messages": rows, **offered, **self.settings.sampling_fields}
 
     def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
-        from gistpoint.sandbox.endpoints.client import EndlessReplyError
 
         openai, httpx = self._openai, self._httpx
         others = {name: value for name, value in body.items() if name != "messages"}

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.errors import InfrastructureError
-from gistpoint.core.kinds.repair.equivalence import DifferingCall, Equivalence, EquivalenceReport
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.tasks.equivalence import DifferingCall, Equivalence, EquivalenceReport
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.equivalence.calling import CallRunner, FunctionSpan, RecordedCalls, Replayed, ReplayOutcome
@@ -49,7 +49,7 @@ class _Pair:
 
 
 class SandboxEquivalenceTester:
-    """Compares on one backend; implements `gistpoint.core.kinds.repair.equivalence.EquivalenceTester`."""
+    """Compares on one backend; implements `gistpoint.core.tasks.equivalence.EquivalenceTester`."""
 
     def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
         self._runner = CallRunner(backend, environments, limits)

@@ -10,22 +10,21 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.entrypoints.command import COMMAND_FILE, DOCTEST_MODULES, Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.programs import program_text
+from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, OriginalRun, TestGuard, Watched
 from gistpoint.core.errors import CancelledError, InfrastructureError
-from gistpoint.core.kinds.gist.model import COMMAND_FILE, DOCTEST_MODULES, Entrypoint, EntrypointKind
-from gistpoint.core.kinds.gist.original_test import TestGuard
-from gistpoint.core.kinds.gist.programs import program_text
-from gistpoint.core.kinds.gist.runs import CommandOutput, GistTrial, OriginalRun, Watched
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
-from gistpoint.sandbox.control import RESULTS_PLUGIN, building, fill_control, reporting_environment, roots_in
 from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, refusal, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
+from gistpoint.sandbox.layout import RESULTS_PLUGIN, building, fill_control, lay_out, reporting_environment, roots_in
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import EnvironmentSource, tools_of
-from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
+from gistpoint.sandbox.workspaces import remove_leftovers, run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins
@@ -85,7 +84,7 @@ class _Run:
 
 
 class GistRunner:
-    """Runs on one backend; implements `gistpoint.core.kinds.gist.runs.EntrypointRunner`."""
+    """Runs on one backend; implements `gistpoint.core.entrypoints.runs.EntrypointRunner`."""
 
     def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
         self._backend = backend

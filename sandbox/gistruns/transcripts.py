@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gistpoint.core.kinds.gist.fidelity import DOCTEST
-from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
+from gistpoint.core.entrypoints.runs import DOCTEST, CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.base import Ended, Stop
 from gistpoint.sandbox.sealing import RunSecret

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.entrypoints.command import Entrypoint, parse_entrypoint, with_input
+from gistpoint.core.entrypoints.runs import CommandRun, GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.failures import gist_error, unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
-from gistpoint.core.kinds.gist.model import Entrypoint, parse_entrypoint, with_input
 from gistpoint.core.kinds.gist.original_test import GistTest, guard_for, missing_name, ready_text, stored_test
-from gistpoint.core.kinds.gist.runs import CommandRun, GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved, taken_over
 from gistpoint.core.outcomes import Outcome, RunStatus, Writable
 from gistpoint.core.ports import RunRequest

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from gistpoint.core.entrypoints.runs import CommandOutput, EntrypointRunner, GistTrial, OriginalRun
 from gistpoint.core.errors import CancelledError
-from gistpoint.core.kinds.gist.runs import CommandOutput, EntrypointRunner, GistTrial, OriginalRun
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner, RunRequest

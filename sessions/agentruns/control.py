@@ -6,7 +6,6 @@ closes the journal. A request whose asker has gone is none, and nothing but the 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from contextlib import suppress
@@ -17,6 +16,7 @@ import msgspec
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.logs import FileLock, is_held, wait_for
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 
 CONTROL = "control.json"
@@ -36,18 +36,15 @@ class ControlRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Asking:
     """A request that stands until it is withdrawn, or its process ends."""
 
-    def __init__(self, path: Path, file: int) -> None:
-        self._path, self._file = path, file
+    def __init__(self, path: Path, lock: FileLock) -> None:
+        self._path, self._lock = path, lock
 
     def withdraw(self) -> None:
         """Ask no longer; the second time does nothing."""
-        if self._file < 0:
-            return
         with suppress(OSError):
-            if os.path.samestat(os.fstat(self._file), self._path.stat()):
+            if self._lock.file >= 0 and os.path.samestat(os.fstat(self._lock.file), self._path.stat()):
                 self._path.unlink()
-        os.close(self._file)
-        self._file = -1
+        self._lock.release()
 
 
 def ask_for(folder: Path, by: str) -> Asking:
@@ -58,31 +55,26 @@ def ask_for(folder: Path, by: str) -> Asking:
         )
     request = ControlRequest(by=by[:MOST_CHARACTERS], nonce=secrets.token_hex(8))
     beside = folder / f".{CONTROL}.{request.nonce}"
-    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    lock = wait_for(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        os.write(file, msgspec.json.encode(request))
+        os.write(lock.file, msgspec.json.encode(request))
         beside.replace(folder / CONTROL)
     except BaseException:
-        os.close(file)
+        lock.release()
         beside.unlink(missing_ok=True)
         raise
-    return Asking(folder / CONTROL, file)
+    return Asking(folder / CONTROL, lock)
 
 
 def asker_of(folder: Path) -> str | None:
     """Return the pseudonym of whoever asks for the attempt, which may be empty; None if nobody does. Asked often."""
-    try:
-        file = os.open(folder / CONTROL, os.O_RDONLY)
-    except OSError:
+    if not is_held(folder / CONTROL):
         return None
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with (folder / CONTROL).open("rb") as file:
+            return _pseudonym(file.read(_MOST_BYTES))
     except OSError:
-        return _pseudonym(os.read(file, _MOST_BYTES))
-    finally:
-        os.close(file)
-    return None
+        return None  # it was withdrawn a moment ago
 
 
 def _pseudonym(data: bytes) -> str:

@@ -1,13 +1,12 @@
 """The store of runs: a folder each, with the settings of the run and the operations on its jobs.
 
-`run.toml` holds what all attempts have in common, and no key. `jobs.jsonl` is appended to, one operation a line, each
-on the disk before the run goes on; the state of a job is the fold of its operations. What an attempt did is in its own
+`run.toml` holds what all attempts have in common, and no key. `jobs.jsonl` is an append log (`core/logs`) of
+operations, each on the disk before the run goes on; the state of a job is their fold. What an attempt did is in its own
 journal and nowhere else.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -29,9 +28,9 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.kinds.gist.overrides import GistOverrides
+from gistpoint.core.logs import AppendLog, LogKind, is_held, read_log, sync_file, sync_folder, take, wait_for
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
 
 FORMAT, VERSION = "gistpoint.agent_run", 1
 RUN_FILE, JOBS_FILE = "run.toml", "jobs.jsonl"
@@ -43,6 +42,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 class AgentRunError(UserError):
     """A run of an agent can't be found, read or gone on with."""
+
+
+_JOBS = LogKind("gistpoint.agent_jobs", error=AgentRunError)
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -256,11 +258,9 @@ class AgentRun:
             return
         lines = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
         with self._lock:
-            file = os.open(self.folder / JOBS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                _append(file, lines)
-            finally:
-                os.close(file)
+            path = self.folder / JOBS_FILE
+            with AppendLog(path, _JOBS, wait_for(path)) as log:
+                log.append(lines)
             jobs = dict(self.jobs)
             _apply(jobs, operations)
             self.jobs = jobs
@@ -269,40 +269,27 @@ class AgentRun:
     def held(self) -> Iterator[None]:
         """Be the one process that works on the run. Raises `AgentRunError` while another does."""
         try:
-            holder = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = take(self.folder / _LOCK)
         except OSError as error:
             raise AgentRunError(f"{self.name}/{_LOCK} can't be opened: {error.strerror}.") from error
-        try:
-            fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(holder)
+        if lock is None:
             raise AgentRunError(
                 f"Another process is working on the run {self.name}.",
                 hint=f"`gistpoint agent watch {self.name}` shows it, `gistpoint agent stop {self.name}` stops it.",
-            ) from None
-        try:
-            (self.folder / _STOP).unlink(missing_ok=True)
-            self.reload()
-            yield
-        finally:
-            with suppress(OSError):
+            )
+        with lock:
+            try:
                 (self.folder / _STOP).unlink(missing_ok=True)
-            os.close(holder)
+                self.reload()
+                yield
+            finally:
+                with suppress(OSError):
+                    (self.folder / _STOP).unlink(missing_ok=True)
 
     @property
     def worked_on(self) -> bool:
         """Whether a process works on it."""
-        try:
-            holder = os.open(self.folder / _LOCK, os.O_RDONLY)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(holder, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        finally:
-            os.close(holder)
-        return False
+        return is_held(self.folder / _LOCK)
 
     def ask_to_stop(self) -> None:
         """Ask the process that works on it to stop."""
@@ -418,25 +405,15 @@ def _read_document(path: Path) -> AgentRunDocument:
         raise AgentRunError(f"{place} can't be read: {str(error)[:200]}.") from error
 
 
-def _append(file: int, lines: bytes) -> None:
-    """Write whole lines or nothing; a line that an earlier process left torn is cut off first."""
-    size = os.fstat(file).st_size
-    if size and os.pread(file, 1, size - 1) != b"\n":
-        size = os.pread(file, size, 0).rfind(b"\n") + 1
-        os.ftruncate(file, size)
-    append_whole(file, lines, size)
-    sync_file(file)
-
-
 def _read_operations(path: Path) -> Iterator[JobOperation]:
     """Yield the operations of whole lines; kinds that a newer version writes are left out."""
     try:
-        data = path.read_bytes()
+        lines = read_log(path, _JOBS).lines
     except FileNotFoundError:
         return
     except OSError as error:
         raise AgentRunError(f"{path.parent.name}/{path.name} can't be read: {error.strerror}.") from error
-    for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
             value = json.loads(line)
             if value["kind"] in _KINDS:

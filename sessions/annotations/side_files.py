@@ -1,13 +1,12 @@
-"""A folder of side files: one append-only JSONL of operations for each person.
+"""A folder of side files: an append log (`core/logs`) of operations for each person.
 
-A line that can't be read, such as a last one torn by a crash, is skipped and reported; it is never removed.
+A line that can't be read is skipped and reported; it is never removed. A last one that was torn by a crash is reported,
+and set aside by the next who writes to the file.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +17,9 @@ from urllib.parse import quote
 import msgspec
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
 from gistpoint.core.operations import LONGEST_NAME, Op, in_time, is_reviewer
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.disk import append_whole, sync_file, sync_folder
 
 
 class CommentData(msgspec.Struct, frozen=True):
@@ -52,6 +51,11 @@ class Codec(Generic[Op]):
     def header(self) -> bytes:
         """The first line of a file."""
         return json.dumps({"format": self.name, "version": self.version}).encode() + b"\n"
+
+    @property
+    def log(self) -> LogKind:
+        """What the files are as logs."""
+        return LogKind(self.name, self.version, self.header, self.error)
 
     def encode(self, operation: Op) -> bytes:
         """Return the line of an operation, with its newline."""
@@ -171,31 +175,32 @@ class ReadOperations(Generic[Op]):
     """The operations of a file, and a sentence for each line that can't be read."""
 
     operations: tuple[Op, ...]
+    lines: int
+    """How many whole lines it has, the header among them."""
     problems: tuple[str, ...] = ()
 
 
 def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
-    """Read a file of operations. Raises the codec's error if the file can't be read."""
+    """Read a file of operations. Raises the codec's error if it can't be read, or is of a newer version."""
     try:
-        data = path.read_bytes()
+        content = read_log(path, codec.log)
     except OSError as error:
         raise codec.error(f"{path} can't be read: {error.strerror}.") from error
     operations: list[Op] = []
     problems: list[str] = []
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(content.lines, 1):
         if not line.strip():
             continue
         try:
             operation = codec.decode(line)
         except ValueError as error:
-            torn = number == len(lines)
-            why = "was torn while it was written" if torn else f"is not an operation: {error}"
-            problems.append(f"{path.name}, line {number} {why}")
+            problems.append(f"{path.name}, line {number} is not an operation: {error}")
             continue
         if operation is not None:
             operations.append(operation)
-    return ReadOperations(tuple(operations), tuple(problems))
+    if content.torn:
+        problems.append(f"{path.name}, line {len(content.lines) + 1} was torn while it was written")
+    return ReadOperations(tuple(operations), len(content.lines), tuple(problems))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,17 +227,24 @@ class SideFileStore(Generic[Op, BookT]):
         self.book: BookT = new_book()
         self.problems: tuple[str, ...] = ()
         """Lines that could not be read."""
+        self.lines: dict[Path, int] = {}
+        """How many whole lines of each file were read."""
         self.reload()
 
     def reload(self) -> None:
         """Read the files again, because others may have written to them."""
-        book, problems = self._new_book(), list[str]()
-        for path in sorted(self.folder.glob(f"*{_SUFFIX}")) if self.folder.is_dir() else []:
+        book, problems, lines = self._new_book(), list[str](), dict[Path, int]()
+        for path in self.files():
             found = read_side_file(path, self.codec)
             problems += found.problems
+            lines[path] = found.lines
             for operation in found.operations:
                 book.add(operation)
-        self.book, self.problems = book, tuple(problems)
+        self.book, self.problems, self.lines = book, tuple(problems), lines
+
+    def files(self) -> list[Path]:
+        """Return the files of all writers."""
+        return list(_files([self.folder])) if self.folder.is_dir() else []
 
     def path_of(self, reviewer: str) -> Path:
         """Return the file of a reviewer."""
@@ -289,18 +301,8 @@ class SideFileStore(Generic[Op, BookT]):
     def _write(self, path: Path, lines: bytes, *, durable: bool) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                size = os.fstat(file).st_size
-                start = self.codec.header if not size else b"" if os.pread(file, 1, size - 1) == b"\n" else b"\n"
-                append_whole(file, start + lines, size)
-                if durable:
-                    sync_file(file)
-            finally:
-                os.close(file)
-            if durable and not size:
-                sync_folder(self.folder)
+            with AppendLog(path, self.codec.log, wait_for(path)) as log:
+                log.append(lines, durable=durable)
         except OSError as error:
             raise self.codec.error(
                 f"The {self.codec.what} can't be kept in {path}: {error.strerror}.",

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.plugins import declared, is_callable, load
+from gistpoint.core.text import visible, visible_line
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.exports.cast import cast_text
 from gistpoint.sessions.exports.chat import chat_text
 from gistpoint.sessions.exports.html.page import html_text
-from gistpoint.sessions.exports.markdown import markdown_text
+from gistpoint.sessions.records.model import Step, TextScope, parts_of
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.rendering import EMPTY, UNANSWERED, header_lines, summary, title_of, unanswered
+
+
+def markdown_text(document: RunDocument) -> Iterator[str]:
+    """Yield a run as Markdown, a step at a time; every text is in a fence longer than any run of ticks in it."""
+    document.build()
+    run = document.header
+    yield f"# {_plain(run.task or run.id or run.format)}\n\n"
+    yield _fenced("\n".join(header_lines(run)))
+    if run.prompt:
+        yield "## Task\n\n" + _fenced(run.prompt)
+    for index in range(document.step_count):
+        step = document.step(index)
+        yield f"## {index + 1}. {step.kind.value}: {_plain(summary(step, 80))}\n\n"
+        for title, text in _parts(document, step):
+            yield f"**{_plain(title)}**\n\n" + _fenced(text)
+
+
+def _parts(document: RunDocument, step: Step) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a step with their titles, none of them empty."""
+    silent = unanswered(step)
+    for scope, number, text in parts_of(step):
+        shown = "".join(document.full_text(text)) or EMPTY.get(scope, "")
+        if shown:
+            yield title_of(step, scope, number), shown
+        if scope is TextScope.CALL and number in silent:
+            yield f"result {step.calls[number].id}".rstrip(), UNANSWERED
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#&|!])", r"\\\1", visible_line(text))
+
+
+def _fenced(text: str) -> str:
+    fence = "`" * max(3, 1 + max((len(ticks) for ticks in re.findall(r"`+", text)), default=0))
+    return f"{fence}text\n{visible(text)}\n{fence}\n\n"
+
 
 ENTRY_POINTS = "gistpoint.exporters"
 """The entry-point group: each entry names one `Exporter`."""

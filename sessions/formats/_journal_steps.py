@@ -354,7 +354,7 @@ def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
     tokens, cost = Tokens(), None
     for part in (turn.usage, turn.lost or None):
         if part is not None:
-            tokens += Tokens(part.prompt, part.completion, part.cached, part.reasoning)
+            tokens += Tokens(part.prompt_tokens, part.completion_tokens, part.cached_tokens, part.reasoning_tokens)
             cost = part.cost_usd if cost is None else cost + (part.cost_usd or 0.0)
     return tokens, cost
 

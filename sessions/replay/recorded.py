@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from gistpoint.core.logs import line_hash
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.journal import line_hash
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.model import CutText, Json, Result, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import as_bool, as_dict, as_float, as_int, as_list, as_str, parsed_object

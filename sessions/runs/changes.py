@@ -15,7 +15,6 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.diffs import DiffError, FileDiff, apply, parse
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.registry import declared
-from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tools.declaration import ArgumentKind, Replacement
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.formats.calls import edits_of, kind_of
@@ -434,7 +433,7 @@ class EditedTree:
         try:
             definition = index_source(path, before).find(change.name)
             tree = self._tree.with_files({path: before})
-            changed = with_replacement(tree, Replacement(path, definition.ref.qualname, change.code))
+            changed = Replacement(path, definition.ref.qualname, change.code).on(tree)
         except CodeError as error:
             raise NotAppliedError(str(error), is_wrong=True) from error
         return changed.read(path)

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gistpoint.core.assist.auditing import wrong_contexts
+from gistpoint.core.assist.context import wrong_contexts
+from gistpoint.core.logs import line_hash, read_log
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
 from gistpoint.core.study.ledger import Assignment, Ledger, Person
 from gistpoint.core.study.operations import (
@@ -23,7 +24,7 @@ from gistpoint.core.study.operations import (
 )
 from gistpoint.core.study.ports import PublishedAttempt
 from gistpoint.core.study.soundness import task_named
-from gistpoint.sessions.journal import line_hash, read_journal
+from gistpoint.sessions.journal import read_journal
 from gistpoint.sessions.studies.erasing import leftovers, local_leftovers
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help
@@ -66,21 +67,22 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
     owners = {found.id: name_in(found.writer) for found in study.attempts()}
     for path in store.files():
         where, writer = f"{store.folder.name}/{path.name}", writer_of(path)
-        lines = path.read_bytes().split(b"\n")
-        for number, line in enumerate(lines, 1):
+        content = read_log(path, store.codec.log)
+        for number, line in enumerate(content.lines, 1):
             if not line.strip():
                 continue
             place = f"{where}, line {number}"
             try:
                 operation = store.codec.decode(line)
             except ValueError as error:
-                torn = number == len(lines) and _is_cut(line)
-                why = "was torn while it was written" if torn else f"is not an operation: {error}"
-                yield AuditFinding("line_unreadable", f"{place} {why}", where, note=torn)
+                yield AuditFinding("line_unreadable", f"{place} is not an operation: {error}", where)
                 continue
-            if operation is None:
-                continue
-            yield from _operation(operation, writer, place, where, owners)
+            if operation is not None:
+                yield from _operation(operation, writer, place, where, owners)
+        if content.torn:
+            cut = _is_cut(content.torn)
+            why = "was torn while it was written" if cut else "has no end, and was not torn while it was written"
+            yield AuditFinding("line_unreadable", f"{where}, line {len(content.lines) + 1} {why}", where, note=cut)
 
 
 def _operation(

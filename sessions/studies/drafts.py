@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
+from gistpoint.core.logs import FileLock, NoLocksError, take
 from gistpoint.core.study.ledger import person_sha256
 
 
@@ -33,19 +33,16 @@ class FormDrafts:
     def __init__(self, data: Path, study: str, code: str) -> None:
         """`data` is the data folder; the name of the person's folder is a hash."""
         self.folder = drafts_folder(data, study, person_sha256(code))
-        self._holder: IO[bytes] | None = None
+        self._lock: FileLock | None = None
 
     def hold(self) -> bool:
         """Take the person's part on this machine, as long as this object lives; False if another process has it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._holder = (self.folder / "lock").open("ab")
-            fcntl.flock(self._holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
+            self._lock = take(self.folder / "lock")
+        except (OSError, NoLocksError):
             return True  # a data folder without locks; the attempt's own lock still stands
-        return True
+        return self._lock is not None
 
     def read(self, form: str, assignment: str = "") -> FormDraft:
         """Return the draft of a form; of one that is asked after each task, that of an assignment."""

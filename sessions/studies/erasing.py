@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.logs import sync_folder, torn_path
 from gistpoint.core.study.ledger import person_sha256
 from gistpoint.core.study.operations import StudyError, writer_sha8
 from gistpoint.core.study.ports import Erasure
-from gistpoint.sessions.disk import sync_folder
 from gistpoint.sessions.heads import HEADS
 from gistpoint.sessions.journal import JOURNAL, first_event, is_open
 from gistpoint.sessions.studies.publishing import CONFLICT, read_note
@@ -68,7 +68,7 @@ def delete(found: PersonsFiles) -> Erasure:
     for folder in {path.parent for path in found.paths}:
         sync_folder(folder)
     return Erasure(
-        tuple(sorted(writer_sha8(writer_of(path)) for path in found.logs)),
+        tuple(sorted({writer_sha8(writer_of(path)) for path in found.logs})),
         tuple(sorted({_identity(place) for place in found.attempts})),
     )
 
@@ -116,7 +116,9 @@ def _header(place: Path) -> AttemptStarted | None:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
+    """Return the logs in a folder, and what was torn off them."""
+    logs = folder.glob("*.jsonl") if folder.is_dir() else ()
+    return sorted({*logs, *folder.glob(torn_path(Path("*.jsonl")).name)})
 
 
 def _folders(folder: Path) -> Iterator[Path]:

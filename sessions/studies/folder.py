@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.demo.tasks import demo_tasks
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
@@ -17,6 +22,7 @@ from gistpoint.core.study.declaration import Study, StudyTask
 from gistpoint.core.study.ledger import Ledger, person_sha256
 from gistpoint.core.study.operations import Fact, StudyError, StudyOperation, StudyOperationKind
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt, StudyStore
+from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.reading import protocol_sha256, read_study
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.journal import JOURNAL, first_event
@@ -61,6 +67,8 @@ class StudyFolder:
         `shared` returns the store of which the folder is a copy, if it is one.
         """
         self.root = root.absolute()
+        self.named = str(root)
+        """What the user calls it, for the commands that a message recommends."""
         self._locations = locations
         self.study: Study = read_study(self.root)
         self.files = FolderStore(self.root, machine_of(locations.data), clock)
@@ -222,3 +230,68 @@ class StudyFolder:
                 f"{self.study.id} is a study of people: nothing simulated goes into it.",
                 hint="`gistpoint study simulate` with another folder makes a simulated one.",
             )
+
+
+# Making the folder of a new study: a declaration from a template, texts to be edited, and the tasks
+
+
+TEXTS = ("welcome", "consent", "rules", "debrief")
+DEMO_LIST = "tasks.txt"
+_PER_PERSON = 4
+_PER_SOURCE = 2
+_LARGEST_SEED = 10**8
+
+
+class StudyTemplate(StrEnum):
+    """What a new study begins with."""
+
+    BASELINE = "baseline"
+    ASSISTANCE = "assistance"
+    GIST = "gist"
+    BUDGETS = "budgets"
+
+
+def found(folder: Path, template: StudyTemplate, tasks: Sequence[Task] = (), *, demo: bool = False) -> None:
+    """Write a study into a folder that is new or empty, with copies of the tasks; the demo's are only named.
+
+    Raises `StudyError` if there is something in the folder.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise StudyError(f"{folder.name} is there already, and not an empty folder.", hint="Name a new one.")
+    (folder / "texts").mkdir(parents=True)
+    for name in TEXTS:
+        (folder / "texts" / f"{name}.md").write_text(_template(f"texts/{name}.md"), encoding="utf-8")
+    if demo:
+        named = "".join(f"{task.name}\n" for task in demo_tasks())
+        (folder / DEMO_LIST).write_text(
+            f"# The tasks of the demo, which come with gistpoint\n{named}", encoding="utf-8"
+        )
+    else:
+        (folder / "tasks").mkdir()
+        for task in tasks:
+            shutil.copytree(task.folder, folder / "tasks" / task.id)
+    identity = study_id(folder.absolute().name)
+    number = len(demo_tasks()) if demo else len(tasks)
+    sources = 1 if demo else len({task.source.name for task in tasks})
+    values = {
+        "ID": identity,
+        "TITLE": identity,
+        "SEED": str(1 + secrets.randbelow(_LARGEST_SEED)),
+        "TASKS": DEMO_LIST if demo else "tasks",
+        "PER_PERSON": str(min(_PER_PERSON, number) or _PER_PERSON),
+        "PER_SOURCE": str(0 if number and sources * _PER_SOURCE < min(_PER_PERSON, number) else _PER_SOURCE),
+    }
+    text = f"{_template('head.toml')}\n{_template(f'{template.value}.toml')}"
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    (folder / STUDY_FILE).write_text(text, encoding="utf-8")
+
+
+def study_id(name: str) -> str:
+    """Return an id of a study made of the name of its folder: 3 to 40 small letters, digits and hyphens."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
+    return words if len(words) >= 3 else f"study-{words}".strip("-")
+
+
+def _template(name: str) -> str:
+    return files("gistpoint.core.study").joinpath("templates", name).read_text(encoding="utf-8")

@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+from gistpoint.core.logs import sync_file, sync_folder
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import ORGANISER, StudyError
-from gistpoint.sessions.disk import sync_file, sync_folder
 
 PRIVATE, KEY = "private", "pseudonyms.key"
 _KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")

@@ -6,20 +6,18 @@ replaced only by a journal that extends it, so that two versions of one attempt 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.ports import Publication, PublishedAttempt
-from gistpoint.sessions.disk import sync_file, sync_folder
-from gistpoint.sessions.journal import JOURNAL, decoded, line_hash
+from gistpoint.sessions.journal import JOURNAL, decoded
 
 PUBLISHED = "published.json"
 FORMAT, VERSION = "gistpoint.published", 1
@@ -56,7 +54,7 @@ def publish(attempt: Path, into: Path, machine: str) -> Publication:
     Raises `StudyError` if there is no journal that names its participant, or if the copy can't be written.
     """
     try:
-        with _alone(attempt):
+        with wait_for(os.open(attempt, os.O_RDONLY)):  # two processes of this machine, one after the other
             return _published((attempt / JOURNAL).read_bytes(), attempt.name, into, machine)
     except OSError as error:
         raise StudyError(
@@ -120,17 +118,6 @@ def _published(data: bytes, identity: str, into: Path, machine: str) -> Publicat
         head=head_at(journal, len(journal)), bytes=len(journal), writer=f"{header.participant}@{machine}"
     )
     return put(journal, note, identity, into)
-
-
-@contextmanager
-def _alone(attempt: Path) -> Iterator[None]:
-    """Let two processes of this machine publish an attempt one after the other."""
-    folder = os.open(attempt, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
 
 
 def _journal_in(place: Path) -> bytes | None:

@@ -5,18 +5,18 @@ Every file has one writer, `NAME@MACHINE`, so the folder can be shared, synchron
 
 from __future__ import annotations
 
-import fcntl
 import os
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.logs import NoLocksError, read_log, wait_for
 from gistpoint.core.operations import in_time
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.ledger import Ledger, person_sha256
@@ -33,7 +33,7 @@ from gistpoint.core.study.operations import (
     writer_sha8,
 )
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
-from gistpoint.sessions.annotations.side_files import Book, Codec, SideFileStore
+from gistpoint.sessions.annotations.side_files import Book, Codec, SideFileStore, read_side_file
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, PersonsFiles, delete, leftovers
 from gistpoint.sessions.studies.publishing import publish, published
 from gistpoint.sessions.studies.writers import checked_code, writer_of
@@ -71,22 +71,11 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read the files; the folder is created at the first write."""
-        self._lines: dict[str, int] = {}
         super().__init__(folder, clock, CODEC, lambda: Book(lambda subject, writer, operations: tuple(operations)))
-
-    def reload(self) -> None:
-        """Read the files again, and how many lines they have."""
-        lines: dict[str, int] = {}
-        for _ in range(_READS):  # a line that somebody adds meanwhile must not be counted without being read
-            lines = self._counted()
-            super().reload()
-            if lines == self._counted():
-                break
-        self._lines = lines
 
     def basis(self) -> dict[str, int]:
         """Return how many whole lines of each file were read, by the hash of the file's writer."""
-        return dict(self._lines)
+        return {writer_sha8(writer_of(path)): lines for path, lines in self.lines.items()}
 
     def append(self, operations: Iterable[StudyOperation], *, durable: bool = True) -> int:
         """Write operations that are not known yet, each with its checksum, and return how many."""
@@ -98,45 +87,30 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
 
     def _read_again(self, path: Path, added: int) -> None:
         """Count the lines of a file that was written to; if another process wrote as well, read what it wrote."""
-        data, name = path.read_bytes(), writer_sha8(writer_of(path))
-        lines, known = self._lines_of(data), self._lines.get(name, 0)
-        if lines != (known or 1) + added:
-            for line in data.split(b"\n"):
-                operation = self._decoded(line)
-                if operation is not None:
-                    self.book.add(operation)
-        self._lines[name] = lines
+        lines = len(read_log(path, self.codec.log).lines)
+        if lines != self.lines.get(path, 1) + added:
+            found = read_side_file(path, self.codec)
+            lines = found.lines
+            for operation in found.operations:
+                self.book.add(operation)
+        self.lines[path] = lines
 
     def at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
         """Return the operations in the first lines of the files, as many of each as a basis says."""
         found: dict[str, StudyOperation] = {}
         for path in self.files():
             count = basis.get(writer_sha8(writer_of(path)), 0)
-            for line in path.read_bytes().split(b"\n")[:count]:
+            for line in read_log(path, self.codec.log).lines[:count]:
                 operation = self._decoded(line)
                 if operation is not None:
                     found[operation.op] = operation
         return tuple(sorted(found.values(), key=in_time))
-
-    def files(self) -> list[Path]:
-        """Return the files of the log."""
-        return sorted(self.folder.glob("*.jsonl"))
 
     def _decoded(self, line: bytes) -> StudyOperation | None:
         try:
             return self.codec.decode(line) if line.strip() else None
         except ValueError:
             return None
-
-    def _counted(self) -> dict[str, int]:
-        return {writer_sha8(writer_of(path)): self._lines_of(path.read_bytes()) for path in self.files()}
-
-    def _lines_of(self, data: bytes) -> int:
-        """Count the lines; a last one without its end counts if it is whole."""
-        return data.count(b"\n") + (self._decoded(data[data.rfind(b"\n") + 1 :]) is not None)
-
-
-_READS = 100
 
 
 class FolderStore:
@@ -166,13 +140,10 @@ class FolderStore:
     def alone(self, *, writing: bool = True) -> Iterator[None]:
         """Hold the log's folder against other processes of this machine; unless `writing`, with others who read."""
         self.log.folder.mkdir(parents=True, exist_ok=True)
-        folder = os.open(self.log.folder, os.O_RDONLY)
-        try:
-            with suppress(OSError):  # a file system without locks; plans of two machines differ in balance alone
-                fcntl.flock(folder, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
+        with ExitStack() as held:
+            with suppress(NoLocksError):  # plans of two machines differ in balance alone
+                held.enter_context(wait_for(os.open(self.log.folder, os.O_RDONLY), shared=not writing))
             yield
-        finally:
-            os.close(folder)
 
     def send(self) -> None:
         """Do nothing: who has the folder sees it."""
@@ -281,4 +252,4 @@ UNFINISHED = "unfinished"
 
 
 def _logs(found: PersonsFiles) -> tuple[str, ...]:
-    return tuple(sorted(writer_sha8(writer_of(path)) for path in found.logs))
+    return tuple(sorted({writer_sha8(writer_of(path)) for path in found.logs}))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.logs import AppendLog, read_log, wait_for
 from gistpoint.core.study.operations import ERASE, StudyError
 from gistpoint.core.study.ports import Erasure, Publication
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.side_files import SideFileStore
-from gistpoint.sessions.disk import sync_file, sync_folder
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.publishing import PublishedNote, published, put, read_note
@@ -73,24 +71,16 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
 
 def _lines_taken(theirs: Path, ours: Path, store: SideFileStore[Any, Any], problems: list[str]) -> int:
     """Take in the lines of another copy of a file, at their places if one copy is the beginning of the other."""
-    data = theirs.read_bytes()
-    data = data[: data.rfind(b"\n") + 1]
+    there = read_log(theirs, store.codec.log).lines
     ours.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(ours, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        here = ours.read_bytes()
-        if here.startswith(data):
+    with AppendLog(ours, replace(store.codec.log, header=b""), wait_for(ours)) as log:
+        here = log.read().lines
+        if here[: len(there)] == there:
             return 0
-        if data.startswith(here):
-            new = data[len(here) :]
-            with os.fdopen(file, "ab", closefd=False) as out:
-                out.write(new)
-            sync_file(file)
-            sync_folder(ours.parent)
-            return new.count(b"\n")
-    finally:
-        os.close(file)
+        if there[: len(here)] == here:
+            new = there[len(here) :]
+            log.append(b"".join(line + b"\n" for line in new))
+            return len(new)
     merged = store.merge([theirs])
     problems += merged.problems
     return merged.added

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.attempts.events import AttemptEnded, AttemptStarted
-from gistpoint.sessions.disk import sync_file
+from gistpoint.core.logs import line_hash, sync_file
 from gistpoint.sessions.heads import ELSEWHERE, HEADS, BrokenHeadError, Head, read_head
-from gistpoint.sessions.journal import JOURNAL, decoded, first_event, is_open, line_hash
+from gistpoint.sessions.journal import JOURNAL, decoded, first_event, is_open
 
 _TAIL = 1 << 16
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{3,63}(~[0-9a-z]{6}(-[0-9]{1,3})?)*")

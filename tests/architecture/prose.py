@@ -12,14 +12,22 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from measures import Source
+from measures import DATA, FOLDERS
 
 WORDS = 8
 
 
-def docstrings(source: Source) -> Iterator[tuple[str, str]]:
+def trees(root: Path) -> Iterator[tuple[str, ast.Module]]:
+    """Every module of the four folders, parsed, by its path."""
+    for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py")):
+        where = path.relative_to(root).as_posix()
+        if not where.startswith(DATA):
+            yield where, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def docstrings(root: Path) -> Iterator[tuple[str, str]]:
     """Every docstring of a module, class or function, with where it is."""
-    for module, tree in source.trees.items():
+    for module, tree in trees(root):
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = ast.get_docstring(node)
@@ -27,10 +35,10 @@ def docstrings(source: Source) -> Iterator[tuple[str, str]]:
                     yield f"{module}:{getattr(node, 'lineno', 1)} {getattr(node, 'name', '')}", text
 
 
-def messages(source: Source) -> Iterator[tuple[str, str]]:
+def messages(root: Path) -> Iterator[tuple[str, str]]:
     """Every text of three words or more that is given to an error, a notice or the terminal."""
     speaking = ("Error", "notify", "print", "error", "say", "warn", "refuse")
-    for module, tree in source.trees.items():
+    for module, tree in trees(root):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(speaking):
                 continue
@@ -49,7 +57,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[2])
     options = parser.parse_args()
-    found = sorted({"docstrings": docstrings, "messages": messages}[options.what](Source(options.root)))
+    found = sorted({"docstrings": docstrings, "messages": messages}[options.what](options.root))
     print(f"{options.count} of {len(found)}, seed {options.seed}")
     for where, text in random.Random(options.seed).sample(found, options.count):
         print(f"\n{where}\n    " + text.replace("\n", "\n    "))

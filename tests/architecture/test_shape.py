@@ -63,3 +63,32 @@ def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone() -> None:
             if notes and ast.unparse(call.func).split(".")[-2] not in ("app", "super()"):
                 found.append(f"{path}:{call.lineno}: notify, which parses markup except as the app's own")
     assert found == []
+
+
+APPENDING = {
+    "core/logs/locks.py": "the flags by which logs and locks are opened",
+    "sessions/team/mirror.py": "takes in lines of a journal that the team's store has",
+    "sessions/team/study_lines.py": "takes in lines of a study's log that the team's store has",
+}
+"""Modules that open a file in order to append to it; everybody else appends by an `AppendLog`."""
+
+
+def _appends(call: ast.Call) -> bool:
+    """Whether a call opens a file in order to append to it."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    modes = [part.value for part in [*call.args, *(k.value for k in call.keywords)] if isinstance(part, ast.Constant)]
+    return name in {"open", "fdopen"} and any(isinstance(m, str) and set("a") <= set(m) <= set("ab+t") for m in modes)
+
+
+def test_one_module_locks_files_and_one_log_appends_to_them() -> None:
+    locking, appending = set(), set()
+    inside = "sandbox/payload/"  # runs where there is no gistpoint
+    for path in (path for path in source_files() if not path.startswith(inside)):
+        text = (ROOT / path).read_text(encoding="utf-8")
+        if "flock" in text or "lockf" in text:
+            locking.add(path)
+        calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        if "O_APPEND" in text or any(map(_appends, calls)):
+            appending.add(path)
+    assert locking == {"core/logs/locks.py"}
+    assert appending == APPENDING.keys()

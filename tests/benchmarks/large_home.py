@@ -38,10 +38,11 @@ from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, 
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
+from gistpoint.core.logs import line_hash
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.heads import HEADS
-from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, line_hash, read_journal
+from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, read_journal
 
 DAY_MS = 24 * 60 * 60 * 1000
 FIRST_MS = 1_600_000_000_000
@@ -164,10 +165,10 @@ class Blocks:
 async def opened(home: Path) -> dict[str, float]:
     """Open a home, press keys in it, and return what took how long, in milliseconds."""
     from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.services import Services
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.app import GistpointApp
     from gistpoint.tui.screens.home import HomeScreen
-    from gistpoint.tui.services import Services
 
     places, clock, found, blocks = locations_of(home), FakeClock(), dict[str, float](), Blocks()
     clock.advance(FIRST_MS)

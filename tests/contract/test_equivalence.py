@@ -8,8 +8,8 @@ import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.code.splice import with_definition
-from gistpoint.core.kinds.repair.equivalence import Equivalence, EquivalenceReport
 from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.tasks.equivalence import Equivalence, EquivalenceReport
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.store import EnvironmentStore

@@ -13,9 +13,9 @@ import pytest
 from gist_tricks import fakes, folded, padded
 from working_backends import on_one_backend
 
+from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.kinds.gist.intake import Examination, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import parse_entrypoint
 from gistpoint.core.kinds.gist.rates import unfolded
 from gistpoint.core.kinds.gist.score import GistJudgement
 from gistpoint.core.outcomes import RunStatus

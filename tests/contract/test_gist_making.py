@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from working_backends import on_one_backend
 
+from gistpoint.core.entrypoints.command import parse_entrypoint, with_input
+from gistpoint.core.entrypoints.runs import CommandRun, TestsRun
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.kinds.gist.drawing import candidates, entrypoints_of
 from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import parse_entrypoint, with_input
-from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins

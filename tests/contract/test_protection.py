@@ -6,7 +6,7 @@ import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.generation.intake import take_in
-from gistpoint.core.kinds.repair.protection import NOTHING
+from gistpoint.core.kinds.protecting import NOTHING
 from gistpoint.core.outcomes import RunStatus, Writable
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source

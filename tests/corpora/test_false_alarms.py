@@ -14,7 +14,6 @@ from gistpoint.core.code.index import DefinitionKind, index_source
 from gistpoint.core.code.splice import remove_body, replace_definition
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
 from gistpoint.core.corruption.subject import vocabulary_of
-from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree, write_tree
@@ -38,4 +37,4 @@ def test_the_true_function_is_not_suspicious(module: str, tmp_path: Path) -> Non
         for text in corrupted:
             given = original.with_files({path: replace_definition(index, definition, text)})
             true = Replacement(path, definition.qualname, definition.dedented)
-            assert marks(given, with_replacement(given, true), original, ()) == (), definition.ref
+            assert marks(given, true.on(given), original, ()) == (), definition.ref

@@ -9,14 +9,13 @@ from small_trees import ask, context_of
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import remove_body, replace_definition
-from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tools.declaration import ToolContext
 
 
 def replaced(context: ToolContext, name: str, code: str, path: str = "m.py") -> str:
     output = ask(context, "replace_function", func_code=code, func_name=name, file_path=path)
     assert output.replacement is not None, output.text
-    return with_replacement(context.tree, output.replacement).read(path).decode()
+    return output.replacement.on(context.tree).read(path).decode()
 
 
 def test_submission_without_decorators_keeps_those_of_the_file(tmp_path: Path) -> None:

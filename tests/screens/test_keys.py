@@ -36,12 +36,12 @@ from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.search import Search
 from gistpoint.tui.screens.review.step_list import StepList
-from gistpoint.tui.screens.solve.brief_pane import BriefPane
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.kind import EditorPane
 from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.screen import SolveScreen
+from gistpoint.tui.screens.solve.text_panes import BriefPane
 from gistpoint.tui.screens.study.page import StudyPage
 from gistpoint.tui.screens.summary import SummaryScreen
 from gistpoint.tui.screens.tour import TourScreen

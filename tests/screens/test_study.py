@@ -24,8 +24,8 @@ from gistpoint.core.study.steps import FormStep, ReadyStep, Step
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.loading import rows_of_people
 from gistpoint.tui.base_app import OneScreenApp
-from gistpoint.tui.screens.study.consent import ConsentPage
 from gistpoint.tui.screens.study.form import FormPage
+from gistpoint.tui.screens.study.pages import ConsentPage
 from gistpoint.tui.screens.study.progress import CoverageTable, ProgressScreen
 from gistpoint.tui.screens.summary import SummaryScreen
 from gistpoint.tui.widgets.writing_area import WritingLine

@@ -33,7 +33,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def replies(*texts: str) -> ScriptedModel:
-    made = [ChatReply(ChatMessage("assistant", text), "stop", Usage(30, 10, 0.01), "m-1") for text in texts]
+    made = [ChatReply(ChatMessage("assistant", text), "stop", Usage(30, 10, cost_usd=0.01), "m-1") for text in texts]
     return ScriptedModel([*made, ChatFailure(ChatProblem.TIMED_OUT, "late")])
 
 

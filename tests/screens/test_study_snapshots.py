@@ -29,14 +29,18 @@ from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.help_gists import write_help
 from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import OneScreenApp
-from gistpoint.tui.screens.study.between import BetweenPage, BreakPage
-from gistpoint.tui.screens.study.consent import ConsentPage
-from gistpoint.tui.screens.study.done import LastPage
 from gistpoint.tui.screens.study.form import FormPage
+from gistpoint.tui.screens.study.pages import (
+    BetweenPage,
+    BreakPage,
+    ConsentPage,
+    LastPage,
+    ReadyPage,
+    RulesPage,
+    WithdrawDialog,
+)
 from gistpoint.tui.screens.study.progress import ProgressScreen
 from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
-from gistpoint.tui.screens.study.ready import ReadyPage, RulesPage
-from gistpoint.tui.screens.study.withdraw import WithdrawDialog
 
 Compare = Callable[..., bool]
 TEXTS = Texts(
@@ -185,7 +189,7 @@ def test_aid(tmp_path: Path, snap_compare: Compare, name: str) -> None:
     assert isinstance(step, ReadyStep)
     write_help(root, step.assignment.task, HelpGist("def test_total():\n    assert total() == 3\n"))
     said = "Perhaps [red]this[/]:\n\n```python\ndef discount(price):\n    return price\n```\nI am not sure."
-    model = ScriptedModel([ChatReply(ChatMessage("assistant", said), "stop", Usage(30, 10, 0.01), "m-1")])
+    model = ScriptedModel([ChatReply(ChatMessage("assistant", said), "stop", Usage(30, 10, cost_usd=0.01), "m-1")])
     app = app_of(machine, root, models={"m": model})
 
     async def ready(pilot: Pilot[Any]) -> None:

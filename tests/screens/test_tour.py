@@ -11,8 +11,7 @@ from fakes import FakeClock, FakeRunner
 from screens.driving import LARGE, SMALL, Driver, driving
 
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.tui.screens.tour import TourScreen
-from gistpoint.tui.tour import STEPS, with_keys
+from gistpoint.tui.screens.tour import STEPS, TourScreen, with_keys
 
 
 def card(driver: Driver) -> str:

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.kinds.folder import read_answer, read_task
-from gistpoint.core.kinds.repair.equivalence import Equivalence, EquivalenceReport, compare_repair
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
 from gistpoint.core.study.repairs import AttemptRepair, original_of
 from gistpoint.core.tasks.documents import TASK_FILE
+from gistpoint.core.tasks.equivalence import Equivalence, EquivalenceReport, compare_repair
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree

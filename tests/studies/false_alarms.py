@@ -31,7 +31,6 @@ from gistpoint.core.code.splice import remove_body, replace_definition
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
 from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.kinds.folder import read_answer, read_task
-from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.tools.declaration import Replacement
@@ -50,7 +49,7 @@ def of_tasks(folders: list[Path]) -> Found:
         original = repaired_tree(given, answer.targets)
         tree = given
         for target in answer.targets:
-            tree = with_replacement(tree, Replacement(target.path, target.qualname, target.original))
+            tree = Replacement(target.path, target.qualname, target.original).on(tree)
             yield f"{task.short_id} {target.name}", marks(given, tree, original, task.suite.test_files)
 
 
@@ -71,7 +70,7 @@ def of_functions(folder: Path, most: int) -> Found:
             kept = enumerate_corruptions(index, true, vocabulary_of([index])).kept
             for text in (remove_body(index, true), *(item.target.corrupted for item in kept[:1])):
                 given = original.with_files({index.path: replace_definition(index, true, text)})
-                submitted = with_replacement(given, Replacement(index.path, true.qualname, true.dedented))
+                submitted = Replacement(index.path, true.qualname, true.dedented).on(given)
                 yield f"{library.name} {true.ref}", marks(given, submitted, original)
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.drawing import candidates
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.references import ReferenceMaker
-from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.environments.resolver import UvResolver

@@ -28,7 +28,7 @@ from gistpoint.core.corruption.corruptions import replay
 from gistpoint.core.corruption.glance import GlanceVerdict
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.environments.sources import Fetcher
-from gistpoint.sandbox.linting import RuffLinter
+from gistpoint.sandbox.pools import RuffLinter
 
 ROOT = Path(__file__).parents[2]
 DIRECTIONS = {

@@ -39,12 +39,13 @@ from gistpoint.core.demo.tasks import unpack_demo  # noqa: E402
 from gistpoint.core.kinds.folder import read_answer  # noqa: E402
 from gistpoint.core.kinds.gist.answer import GistAnswer  # noqa: E402
 from gistpoint.core.kinds.gist.model import GistTask  # noqa: E402
+from gistpoint.core.requests import IsolationChoice  # noqa: E402
 from gistpoint.core.tasks.model import Mode, Task  # noqa: E402
+from gistpoint.object_graph import build_services  # noqa: E402
+from gistpoint.sessions.services import Services  # noqa: E402
 from gistpoint.tui.app import GistpointApp  # noqa: E402
-from gistpoint.tui.object_graph import build_services  # noqa: E402
 from gistpoint.tui.screens.solve.screen import SolveScreen  # noqa: E402
 from gistpoint.tui.screens.summary import SummaryScreen  # noqa: E402
-from gistpoint.tui.services import Services  # noqa: E402
 from gistpoint.tui.titles import title_of  # noqa: E402
 from gistpoint.tui.widgets.function_editor import FunctionEditor  # noqa: E402
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree  # noqa: E402
@@ -495,7 +496,7 @@ def reference(task: Task) -> str:
 
 def services_of(folders: list[Path]) -> tuple[Services, list[Task]]:
     """A home of its own with the demo and further tasks."""
-    services = build_services(argparse.Namespace(), role=Role.DEMO)
+    services = build_services(IsolationChoice(), role=Role.DEMO)
     tasks = [task for _, task in unpack_demo(services.locations.demo)]
     for folder in folders:
         shutil.copytree(folder, services.locations.tasks / folder.name)

@@ -32,6 +32,7 @@ from gistpoint.core.analysis.horizon import horizons
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife
 from gistpoint.core.analysis.rates import solve_rates
 from gistpoint.core.analysis.timeratios import log_minutes, time_ratios
+from gistpoint.core.draws import normal
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, ChatSettings, Condition, Design, Protocol, StudyTask
 from gistpoint.core.study.measuring import CENSORED, COMPETING
@@ -44,7 +45,6 @@ from gistpoint.core.study.simulating import (
     Crowd,
     ModelBehaviour,
     difficulties,
-    normal,
 )
 
 ALONE = Condition(id="alone", time_limit_s=3600)
@@ -245,7 +245,7 @@ def through_the_engine(behaviour: Behaviour) -> None:
     from gistpoint.core.demo.functions import write_simulated_tasks
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.studies.loading import load_study
-    from gistpoint.tui.commands.study_simulation import fill
+    from gistpoint.sessions.studies.simulation import fill
     from gistpoint.tui.study_opening import open_study
 
     with tempfile.TemporaryDirectory() as name:
@@ -255,7 +255,7 @@ def through_the_engine(behaviour: Behaviour) -> None:
             (Path(__file__).parents[2] / "core" / "demo" / "study.toml").read_text("utf-8").partition("[[solver]]")[0]
         )
         (root / "study.toml").write_text(text, "utf-8")
-        count = fill(root, behaviour, 40, 1)
+        count = fill(root, Locations.of_user(), behaviour, 40, 1)
         data = load_study(open_study(str(root))).data
         print(f"through the engine: {count.attempts} attempts of {count.people} people, {len(data.rows)} rows")
         numbers = {**time_ratios(data).numbers, **solve_rates(data).numbers}

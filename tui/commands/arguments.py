@@ -5,15 +5,65 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from gistpoint.core.errors import SourceError, UserError
-
-if TYPE_CHECKING:
-    from gistpoint.core.generation.settings import SourceSpec
-
+from gistpoint.core.errors import SourceError, UserError, did_you_mean
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
+from gistpoint.tui.commands.options import Word, Words, add_words, argument, number, option, request_of, whole
 
 TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
+TASK = argument("TASK", TASK_HELP)
+
+
+def backend_name(text: str) -> str:
+    """Return the name of a backend. Raises `argparse.ArgumentTypeError`."""
+    from gistpoint.sandbox.ladder import builtin_backends, installed_backends
+
+    known = [*builtin_backends(), *installed_backends()]
+    if text in known:
+        return text
+    raise argparse.ArgumentTypeError(f"there is no sandbox {text!r}: {', '.join(known)}.{did_you_mean(text, known)}")
+
+
+def sandbox_word(help: str = SANDBOX_HELP) -> Word:
+    """Return the word for the name of a backend."""
+    return option("--sandbox", metavar="BACKEND", help=help, read=backend_name)
+
+
+ISOLATION = Words(
+    {
+        "sandbox": sandbox_word(),
+        "allow_unsandboxed": option("--allow-unsandboxed", help=UNSANDBOXED_HELP),
+    },
+    title="isolation",
+)
+JSON = option("--json", help="as JSON")
+PLAIN = option("--plain", help="lines of text in a terminal too, in place of the screen")
+LINES = option("--lines", help="no screen: read tool calls from standard input, one a line, and answer")
+READ_AS = option("--as", metavar="FORMAT", help="read the files as this format")
+
+
+def read_files_as(name: str) -> None:
+    """Read files as the named format; empty for the one that each is recognised as. Raises `UserError`."""
+    from gistpoint.sessions.formats.registry import read_as
+
+    read_as(name)
+
+
+def add_isolation(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the isolation."""
+    add_words(parser, IsolationChoice, ISOLATION)
+
+
+def add_sandbox(parser: argparse.ArgumentParser, words: str) -> None:
+    """Add `--sandbox` alone."""
+    parser.add_argument("--sandbox", metavar="BACKEND", type=backend_name, default=argparse.SUPPRESS, help=words)
+
+
+def isolation_of(options: argparse.Namespace) -> IsolationChoice:
+    """Return the isolation that parsed options ask for."""
+    return request_of(IsolationChoice, ISOLATION, options)
 
 
 def add_lines(parser: argparse.ArgumentParser) -> None:
@@ -35,28 +85,20 @@ def heed_read_as(options: argparse.Namespace) -> None:
     read_as(options.read_as)
 
 
-def add_suite(
-    parser: argparse.ArgumentParser,
-    *,
-    pytest_args: str = "such as 'tests -o addopts='",
-    build_step: str = "before every test run",
-    longest: str = "above which a run of the suite is too slow",
-) -> None:
-    """Add the options that a library's suite needs; callers may replace the help of three of them."""
-    from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
-
-    parser.add_argument(
-        "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
-    )
-    parser.add_argument("--pytest-args", default="", metavar="ARGS", help=pytest_args)
-    parser.add_argument(
-        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help=build_step
-    )
-    parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
-    parser.add_argument(
-        "--max-suite-seconds", type=positive, default=MAX_SUITE_SECONDS, metavar="S",
-        help=f"{longest} (default: {MAX_SUITE_SECONDS:g})",
-    )  # fmt: skip
+SUITE = Words(
+    {
+        "extra": option("--with", metavar="REQUIREMENT", help="for the suite"),
+        "pytest_args": option("--pytest-args", metavar="ARGS", help="such as 'tests -o addopts='"),
+        "build_steps": option("--build-step", metavar="COMMAND", help="before every test run"),
+        "exclude_newer": option("--exclude-newer", metavar="DATE", help="take no package that is newer"),
+        "max_suite_seconds": option(
+            "--max-suite-seconds",
+            metavar="S",
+            help="above which a run of the suite is too slow (default: {default})",
+        ),
+    }
+)
+"""The words of what a library's suite needs."""
 
 
 def counted(text: str) -> int:
@@ -112,22 +154,6 @@ def share(text: str) -> float:
     return value
 
 
-def number(text: str) -> float:
-    """Return a number."""
-    try:
-        return float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from error
-
-
-def whole(text: str) -> int:
-    """Return a whole number."""
-    try:
-        return int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from error
-
-
 def require_not_empty(options: argparse.Namespace, *names: str) -> None:
     """Raise `UserError` if one of these options was given without a value, as an unset shell variable does."""
     for name in names:
@@ -135,7 +161,7 @@ def require_not_empty(options: argparse.Namespace, *names: str) -> None:
             raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
 
 
-def settled_source(options: argparse.Namespace, source: str) -> str:
+def settled_source(source: str, called: Sequence[str]) -> str:
     """Return a source that names something by its form; of a package without a version the newest, after a yes.
 
     Raises `SourceError`, without a terminal also for a missing version, with the command that has it.
@@ -151,23 +177,5 @@ def settled_source(options: argparse.Namespace, source: str) -> str:
         sys.stderr.flush()
         if input().strip().lower() in ("", "y", "yes"):
             return newest
-    words = [newest if word == source else word for word in getattr(options, "called", (source,))]
+    words = [newest if word == source else word for word in called]
     raise SourceError(f"{source} needs a version; the newest is {newest}.", hint=shlex.join(["gistpoint", *words]))
-
-
-def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:
-    """Return a source with the options for its suite; raises `UserError` for arguments that can't be split."""
-    from gistpoint.core.generation.settings import SourceSpec
-
-    try:
-        pytest_args = tuple(shlex.split(options.pytest_args))
-    except ValueError as error:
-        raise UserError(f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted.") from error
-    return SourceSpec(
-        source,
-        pytest_args,
-        tuple(options.extra),
-        options.exclude_newer,
-        tuple(options.build_steps),
-        max_suite_seconds=options.max_suite_seconds,
-    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import tempfile
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,88 +16,87 @@ from gistpoint.core.generation.library import SourceLibrary, find_learned
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.conditions import filter_rows, read_condition
 from gistpoint.core.metrics.table import FunctionMetrics, measure_functions, rows_to_csv, sort_rows
+from gistpoint.core.requests import Natural, Request
 from gistpoint.core.text import plural
-from gistpoint.tui.commands.arguments import natural, settled_source
+from gistpoint.tui.commands.arguments import JSON, settled_source
 from gistpoint.tui.commands.choosing import CONDITION_HELP
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import LongWork, long_work
 
 SHOWN = ("function", "line", "code_lines", "cyclomatic", "degree", "harmonic_out", "pagerank", "betweenness")
 
 
-def code_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint code`."""
-    parser.description = (
-        "Lists functions with their metrics. Calls that were observed while the suite ran are joined if the library "
-        "was learned, which `gistpoint task generate` does first of all."
-    )
-    parser.add_argument("source", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
-    parser.add_argument("--sort", default="harmonic_out", metavar="COLUMN", help="default: harmonic_out")
-    parser.add_argument("--ascending", action="store_true", help="the smallest first")
-    parser.add_argument("--where", action="append", default=[], metavar="CONDITION", help=CONDITION_HELP)
-    parser.add_argument("--most", type=natural, default=40, metavar="N", help="rows to show (default: 40)")
-    parser.add_argument("--tests", action="store_true", help="take the tests' own code as well")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="all rows and columns as CSV")
-    form.add_argument("--json", action="store_true", help="as JSON")
-    form.add_argument("--names", action="store_true", help="the functions alone, a line each: a file for --functions")
-    form.add_argument("--around", metavar="FUNCTION", help="draw the callers and callees of one function")
-    parser.add_argument("--depth", type=natural, default=1, metavar="N", help="of the drawing (default: 1)")
-    return code
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFunctions(Request):
+    """Which functions of a library are listed, and how."""
+
+    source: str
+    sort: str = "harmonic_out"
+    ascending: bool = False
+    where: tuple[str, ...] = ()
+    most: Natural = 40
+    tests: bool = False
+    csv: bool = False
+    json: bool = False
+    names: bool = False
+    around: str = ""
+    depth: Natural = 1
+    called: tuple[str, ...] = ()
 
 
-def code(options: argparse.Namespace) -> int:
+def code(wanted: ListFunctions) -> int:
     """Print the table, as CSV or JSON on request, or one function's callers and callees."""
-    for condition in options.where:
-        read_condition(condition)  # a mistake is told before anything is fetched
-    options.source = settled_source(options, options.source)
+    for condition in wanted.where:
+        read_condition(condition)  # a mistake is reported before anything is fetched
+    source = settled_source(wanted.source, wanted.called)
     with (
-        long_work(options, kept="Nothing was printed.") as work,
+        long_work(quiet=wanted.json, kept="Nothing was printed.") as work,
         tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch,
     ):
-        graph, everything, library = _measured(options, Path(scratch), work)
-    if options.around:
-        print_text(draw_neighbourhood(graph, _named(graph, options.around), depth=options.depth))
+        graph, everything, library = _measured(source, Path(scratch), work, tests=wanted.tests)
+    if wanted.around:
+        print_text(draw_neighbourhood(graph, _named(graph, wanted.around), depth=wanted.depth))
         return DONE
-    rows = sort_rows(filter_rows(everything, options.where), options.sort, descending=not options.ascending)
-    if options.csv:
+    rows = sort_rows(filter_rows(everything, wanted.where), wanted.sort, descending=not wanted.ascending)
+    if wanted.csv:
         print(rows_to_csv(rows), end="")
-    elif options.json:
+    elif wanted.json:
         print_json("gistpoint.code/1", _document(graph, rows, learned=library is not None))
-    elif options.names:
+    elif wanted.names:
         for row in rows:
             print_text(row.function)
     else:
-        _print(graph, rows, options.most, library)
+        _print(graph, rows, wanted.most, library)
     return DONE
 
 
 def _measured(
-    options: argparse.Namespace, scratch: Path, work: LongWork
+    named: str, scratch: Path, work: LongWork, *, tests: bool
 ) -> tuple[CallGraph, list[FunctionMetrics], SourceLibrary | None]:
     """Return the call graph, every function with its metrics, and the library if it was learned."""
     from gistpoint.sandbox.environments.sources import Fetcher
 
     progress = work.progress
-    progress.stage(f"reading {options.source}")
-    source, folder = Fetcher(on_line=progress.detail, cancel=work.cancel).fetch(options.source, scratch)
+    progress.stage(f"reading {named}")
+    source, folder = Fetcher(on_line=progress.detail, cancel=work.cancel).fetch(named, scratch)
     library = find_learned(Locations.of_user().libraries, source)
     if library is None:
         progress.stage("call graph and metrics")
         files = read_folder(folder)
-        if not options.tests:
+        if not tests:
             files = {path: text for path, text in files.items() if not is_test_path(path)}
         progress.line(
             f"{plural(len(files), 'file')}, never learned: calls are those that the text shows. "
-            f"`gistpoint task generate {shlex.quote(options.source)} --pytest-args ... --count 1` observes the others."
+            f"`gistpoint task generate {shlex.quote(named)} --pytest-args ... --count 1` observes the others."
         )
         graph = build_call_graph(files)
         return graph, measure_functions(graph, files), None
-    graph = library.call_graph(tests=options.tests)
+    graph = library.call_graph(tests=tests)
     known = "" if library.observed is not None else ", by an earlier version: which of the static ones ran is not known"
     progress.line(f"learned: calls of its suite are joined{known}")
-    if not options.tests:
+    if not tests:
         return graph, list(library.rows), library
     return graph, measure_functions(graph, dict(library.intake.repository.tree.read_all(".py"))), library
 
@@ -154,3 +153,28 @@ def _named(graph: CallGraph, name: str) -> str:
         return found[0]
     listed = f": {', '.join(found[:10])}" if found else ""
     raise UserError(f"{name} names {plural(len(found), 'function')}{listed}.", hint="Name one as path::qualname.")
+
+
+CODE = Face(
+    ListFunctions,
+    code,
+    Words(
+        {
+            "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
+            "sort": option("--sort", metavar="COLUMN", help="default: {default}"),
+            "ascending": option("--ascending", help="the smallest first"),
+            "where": option("--where", metavar="CONDITION", help=CONDITION_HELP),
+            "most": option("--most", metavar="N", help="rows to show (default: {default})"),
+            "tests": option("--tests", help="take the tests' own code as well"),
+            "csv": option("--csv", help="all rows and columns as CSV"),
+            "json": JSON,
+            "names": option("--names", help="the functions alone, a line each: a file for --functions"),
+            "around": option("--around", metavar="FUNCTION", help="draw the callers and callees of one function"),
+            "depth": option("--depth", metavar="N", help="of the drawing (default: {default})"),
+            "called": CALLED,
+        },
+        one_of=(("csv", "json", "names", "around"),),
+    ),
+    about="Lists functions with their metrics. Calls that were observed while the suite ran are joined if the library "
+    "was learned, which `gistpoint task generate` does first of all.",
+)

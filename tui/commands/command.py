@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib import import_module
 from itertools import takewhile
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.tui.starting import hold_collection
@@ -23,6 +24,10 @@ INTERRUPTED = 130
 Handler = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], Handler]
 """Adds the options of a command to its parser and returns the function that runs the command."""
+
+SANDBOX_HELP = "bwrap, docker, landlock or plain; overrules config.toml"
+UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds of what it needs as yourself"
+"""The help of the options that choose the isolation, which may stand before a command as well."""
 
 _WIDTH = 1_000
 """Characters of a line of usage, which a terminal wraps better than argparse does."""
@@ -164,21 +169,37 @@ _WORD, _SENTENCE = 240, 4_000
 """Characters of a word and of a message, of which the middle is left out if they have more."""
 
 
-class Commands:
-    """The commands of a parser."""
+class CommandRow(NamedTuple):
+    """One line of the table of commands."""
 
-    def __init__(self, parser: CommandParser, *, required: bool = True) -> None:
-        self._parsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=required)
-        parser.names = self._parsers.choices.keys()
+    name: str
+    """The words that call it, such as `task new`."""
+    help: str
+    """Empty if the command is not listed."""
+    place: str
+    """The module below `tui/commands/` and the name of its `Face` there: `task_making:NEW`."""
+    screen: bool = False
+    """Whether it opens a screen."""
 
-    def add(self, name: str, help: str, load: Callable[[], Options], *, screen: bool = False) -> None:
-        """Add a command; `load` returns the function that adds its options, and may import its module.
+    def load(self) -> Options:
+        """Import the module and return what adds the options."""
+        module, _, name = self.place.partition(":")
+        options: Options = getattr(import_module(f"gistpoint.tui.commands.{module}"), name)
+        return options
 
-        One without `help` is not listed.
-        """
-        parser = self._parsers.add_parser(name, help=help) if help else self._parsers.add_parser(name)
-        parser.load, parser.screen = load, screen
 
-    def group(self, name: str, help: str) -> Commands:
-        """Add a command that consists of commands."""
-        return Commands(self._parsers.add_parser(name, help=help))
+def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Mapping[str, str]) -> None:
+    """Add every command to the parser; `groups` has the help of each first word that several commands share."""
+    found: dict[str, Any] = {"": _subparsers(top, required=False)}
+    for command in commands:
+        group, _, name = command.name.rpartition(" ")
+        if group not in found:
+            found[group] = _subparsers(found[""].add_parser(group, help=groups[group]), required=True)
+        parser = found[group].add_parser(name, **({"help": command.help} if command.help else {}))
+        parser.load, parser.screen = command.load, command.screen
+
+
+def _subparsers(parser: CommandParser, *, required: bool) -> Any:
+    made = parser.add_subparsers(title="commands", metavar="COMMAND", required=required)
+    parser.names = made.choices.keys()
+    return made

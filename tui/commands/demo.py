@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
+from gistpoint.core.readable import duration
 from gistpoint.core.text import plural
-from gistpoint.tui.commands.arguments import add_lines, positive
+from gistpoint.object_graph import ProbedBackends, build_services
+from gistpoint.tui.commands.arguments import add_isolation, add_lines, isolation_of, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import duration, interactive, print_table, print_text
-from gistpoint.tui.object_graph import ProbedBackends, add_isolation, build_services
+from gistpoint.tui.commands.output import interactive, print_table, print_text
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
     from gistpoint.core.tasks.model import Task
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
 
 _ANSWER_LINES = 12
 
@@ -46,10 +47,10 @@ def demo(options: argparse.Namespace) -> int:
             return demo_task(options.task, services.locations.demo)
 
         def make(probed: ProbedBackends) -> Services:
-            return build_services(options, role=Role.DEMO, probed=probed)
+            return build_services(isolation_of(options), role=Role.DEMO, probed=probed)
 
         return open_attempt(options, make, find)
-    services = build_services(options, role=Role.DEMO)
+    services = build_services(isolation_of(options), role=Role.DEMO)
     if options.play:
         return _play(services, options.task or "", options.speed)
     entries = list(unpack_demo(services.locations.demo))
@@ -73,7 +74,7 @@ def _open(options: argparse.Namespace) -> int:
     def make() -> Services:
         for _ in unpack_demo(locations.demo):
             pass
-        return build_services(options, role=Role.DEMO)
+        return build_services(isolation_of(options), role=Role.DEMO)
 
     return GistpointApp(ServicesMaker(locations, make)).run_to_exit_code()
 
@@ -101,7 +102,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     print(
         f"\n{ending}: {plural(len(state.calls), 'tool use')}, {plural(len(state.submissions), 'submission')}, ", end=""
     )
-    print(f"{duration(state.clock.active)} at this speed")
+    print(f"{duration(state.clock.active, rounded=True)} at this speed")
     return DONE if attempt_result(state) is AttemptResult.SOLVED else NEGATIVE
 
 

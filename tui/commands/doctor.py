@@ -17,10 +17,10 @@ from gistpoint.sandbox.attacks.table import Attack, Expected
 from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
+from gistpoint.tui.commands.arguments import add_sandbox
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
-from gistpoint.tui.object_graph import add_sandbox
 
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent` takes it back."

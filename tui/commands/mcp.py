@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError, extra_hint
-from gistpoint.tui.commands.arguments import TASK_HELP
+from gistpoint.object_graph import build_services
+from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.object_graph import add_isolation, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.attempts import AttemptSummary
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.mcp.http import Place
     from gistpoint.tui.mcp.served import ServedAttempt
-    from gistpoint.tui.services import Services
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
@@ -105,12 +105,11 @@ def _require_extra() -> None:
 
 def _served(options: argparse.Namespace, transport: str) -> ServedAttempt:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.tui.mcp.logs import log_visibly
-    from gistpoint.tui.mcp.served import KIND, ServedAttempt
+    from gistpoint.tui.mcp.served import KIND, ServedAttempt, log_visibly
 
     log_visibly()
     role = Role(options.role or Role.QA)
-    services = build_services(options, role=role)
+    services = build_services(isolation_of(options), role=role)
     services.consent.asker = lambda why_not: False  # nobody is there to be asked
     task = services.tasks.find(options.task)
     resumed = _resumed(services, task, options)
@@ -171,7 +170,7 @@ def _budgets(text: str, services: Services, task: Task) -> Budgets:
 
 def _warn(services: Services, task: Task) -> None:
     """Say so if other users of this machine can read the answer."""
-    from gistpoint.tui.services import is_our_demo
+    from gistpoint.sessions.services import is_our_demo
 
     answer = task.folder / "answer"
     if is_our_demo(task, services.locations) or not answer.exists() or not answer.stat().st_mode & 0o044:
@@ -222,7 +221,7 @@ def _require_safe(place: Place, options: argparse.Namespace) -> None:
 def _print(options: argparse.Namespace) -> int:
     from gistpoint.tui.mcp.clients import configuration
 
-    task = build_services(options).tasks.find(options.task)
+    task = build_services(isolation_of(options)).tasks.find(options.task)
     print(configuration(options.client, _repeated(options, task), options.http or "", task.suite.timeout_s), end="")
     return DONE
 

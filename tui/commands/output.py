@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,29 +104,12 @@ def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
 
 
-def cause(error: OSError | ValueError) -> str:
-    """Return why a file could not be read, without its name, which the sentence has already."""
-    return getattr(error, "strerror", None) or str(error)
-
-
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, unless they are there. Raises `UserError`."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"{folder} can't be made: {error.strerror}.", hint="Name another one.") from error
-
-
-def duration(milliseconds: int) -> str:
-    """Return a duration as `1:02:03` or `2:03`."""
-    minutes, seconds = divmod(round(milliseconds / 1000), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-def stamp(utc_ms: int) -> str:
-    """Return a time stamp in local time with its zone: `2026-01-31 09:05 CET`; empty for 0."""
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone().strftime("%Y-%m-%d %H:%M %Z") if utc_ms else ""
 
 
 def interactive() -> bool:

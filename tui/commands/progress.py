@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
@@ -16,9 +15,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import CancelledError, UserError
-from gistpoint.core.running import CancelToken, RunContext, RunProgress
+from gistpoint.core.readable import duration
+from gistpoint.core.running import CancelToken, RunContext, RunProgress, Stage
 from gistpoint.core.text import visible_line
-from gistpoint.tui.commands.output import duration
 
 if TYPE_CHECKING:
     from gistpoint.core.generation.progress import CampaignProgress
@@ -39,8 +38,7 @@ class ProgressLine:
         """`quiet` shows nothing: the output is for a program, which gets one document at the end."""
         self._quiet = quiet
         self._bar: ProgressBar | None = None
-        self._stage = ""
-        self._began = time.monotonic()
+        self._stage: Stage | None = None
         self._logged_at = float("-inf")
         self.stopping = False
         """Whether the work is being stopped: a stage that ends now is not done."""
@@ -79,10 +77,10 @@ class ProgressLine:
 
     def stage(self, name: str) -> None:
         """Begin a stage, unless it is the one that goes on; the one before it has ended."""
-        if name == self._stage:
+        if name == self._name:
             return
         self._end_stage()
-        self._stage, self._began = name, time.monotonic()
+        self._stage = Stage(name, time.monotonic())
         if self._bar is not None:
             self._bar.show(name, anew=True)
         else:
@@ -118,17 +116,22 @@ class ProgressLine:
         elif self._is_time_to_log():
             self.line("; ".join(parts))
 
+    @property
+    def _name(self) -> str:
+        return self._stage.name if self._stage is not None else ""
+
     def _titled(self, text: str) -> str:
-        return visible_line(": ".join(filter(None, (self._stage, text))))
+        return visible_line(": ".join(filter(None, (self._name, text))))
 
     def _end_stage(self) -> None:
         if self._stage and self._bar is not None and not self.stopping:
-            self.line(f"✔ {self._stage}  {duration(round(1000 * (time.monotonic() - self._began)))}")
-        self._stage = ""
+            took = time.monotonic() - self._stage.began
+            self.line(f"✔ {self._stage.name}  {duration(1000 * took, rounded=True)}")
+        self._stage = None
 
     def _is_time_to_log(self) -> bool:
         now = time.monotonic()
-        if self._quiet or now - max(self._logged_at, self._began if self._stage else 0.0) < _LOGGED_S:
+        if self._quiet or now - max(self._logged_at, self._stage.began if self._stage else 0.0) < _LOGGED_S:
             return False
         self._logged_at = now
         return True
@@ -137,8 +140,8 @@ class ProgressLine:
 def campaign_parts(progress: CampaignProgress) -> list[str]:
     """Return what is known of a campaign, the most important first."""
     parts = [f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"]
-    left = "" if progress.remaining is None else f", about {duration(round(1000 * progress.remaining))} left"
-    parts.append(f"{duration(round(1000 * progress.elapsed))}{left}")
+    left = "" if progress.remaining is None else f", about {duration(1000 * progress.remaining, rounded=True)} left"
+    parts.append(f"{duration(1000 * progress.elapsed, rounded=True)}{left}")
     for trial in progress.trials:
         function = trial.function.partition("::")[2]
         number = f", try {trial.attempt}" if trial.attempt else ""
@@ -167,14 +170,14 @@ class LongWork:
 
 
 @contextmanager
-def long_work(options: argparse.Namespace, *, kept: str, asks_token: bool = True) -> Iterator[LongWork]:
-    """Show the work's progress, none with `--json`, and stop it on Ctrl+C.
+def long_work(*, kept: str, quiet: bool = False, asks_token: bool = True) -> Iterator[LongWork]:
+    """Show the work's progress, none if `quiet`, and stop it on Ctrl+C.
 
     The first Ctrl+C sets the token, and the second ends the work where it stands; work that does not ask for the token
     ends at the first. Raises `CancelledError` then, with a sentence of what is `kept` and how to go on.
     """
     stopped = CancelledError(f"Stopped. {kept}".strip())
-    with ProgressLine(quiet=getattr(options, "json", False)) as progress:
+    with ProgressLine(quiet=quiet) as progress:
         try:
             if not asks_token:
                 yield LongWork(progress, CancelToken())

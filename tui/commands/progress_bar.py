@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Column
 from rich.text import Text
 
-from gistpoint.tui.commands.output import duration
+from gistpoint.core.readable import duration
 
 _BAR = 12
 """Cells of the bar."""
@@ -74,5 +74,5 @@ class _Times(ProgressColumn):
         left: float | None = task.fields.get("left_s")
         if left is None:
             left = task.time_remaining
-        passed = duration(round(1000 * (task.elapsed or 0)))
-        return Text(passed if left is None else f"{passed}, {duration(round(1000 * left))} left")
+        passed = duration(1000 * (task.elapsed or 0), rounded=True)
+        return Text(passed if left is None else f"{passed}, {duration(1000 * left, rounded=True)} left")

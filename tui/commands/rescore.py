@@ -17,20 +17,21 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.kinds.repair.scoring import taken_over
 from gistpoint.core.outcomes import FREE
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.tasks.patches import patched
+from gistpoint.core.tasks.trees import patched
 from gistpoint.core.text import plural, visible_line
 from gistpoint.core.trees import SourceTree
+from gistpoint.object_graph import build_services
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResult, ExternalResultStore
 from gistpoint.sessions.exports.tasks.returned import ReturnedResult, read_returned
 from gistpoint.sessions.tasks import read_set
+from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_records
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import add_isolation, build_services
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
 
 
 _EQUAL = 1e-9
@@ -98,14 +99,16 @@ def rescore_options(parser: argparse.ArgumentParser) -> Handler:
 
 def rescore(options: argparse.Namespace) -> int:
     """Judge every result, keep it, and print both figures."""
-    services = build_services(options)
+    services = build_services(isolation_of(options))
     returned = read_returned(Path(options.path).expanduser())
     tasks = read_set(options.tasks, services.tasks).tasks
     store = ExternalResultStore(services.locations.external_results, services.clock)
     person = store.codec.name_of(options.reviewer or getpass.getuser(), "reviewer")
     rows: list[_Row] = []
     unknown = 0
-    with long_work(options, kept="The results that were judged are kept.", asks_token=False) as work:
+    with long_work(
+        quiet=getattr(options, "json", False), kept="The results that were judged are kept.", asks_token=False
+    ) as work:
         work.progress.stage("judging results")
         for number, one in enumerate(returned, 1):
             task = next((task for task in tasks if task.id.startswith(one.task)), None)

@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 
 from gistpoint.core.errors import SandboxUnavailableError, UserError, extra_hint
 from gistpoint.core.locations import Locations, path_of
-from gistpoint.tui.commands.arguments import counted, port
-from gistpoint.tui.commands.command import DONE, CommandParser, Commands, Handler
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.object_graph import build_services
+from gistpoint.tui.commands.arguments import add_sandbox, counted, isolation_of, port
+from gistpoint.tui.commands.command import DONE, CommandParser, CommandRow, Handler, add_commands
 from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.object_graph import add_sandbox, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import TimeSource
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from gistpoint.tui.serving.links import Assigned, LinkBook
     from gistpoint.tui.serving.server import ServedPlace
 
+_OF_LINKS = (
+    CommandRow("links", "who has a link, and to what", "serve:links_options"),
+    CommandRow("revoke", "take a participant's link away, at once", "serve:revoke_options"),
+)
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 
 
@@ -48,9 +53,7 @@ def serve_options(parser: argparse.ArgumentParser) -> Handler:
     )
     add_sandbox(parser, "bwrap, docker or landlock")
     assert isinstance(parser, CommandParser)
-    commands = Commands(parser, required=False)
-    commands.add("links", "who has a link, and to what", lambda: links_options)
-    commands.add("revoke", "take a participant's link away, at once", lambda: revoke_options)
+    add_commands(parser, _OF_LINKS, {})
     return serve
 
 
@@ -70,7 +73,7 @@ def revoke_options(parser: argparse.ArgumentParser) -> Handler:
 
 def show_links(options: argparse.Namespace) -> int:
     """List the links."""
-    from gistpoint.tui.view_models import moment
+    from gistpoint.core.readable import moment
 
     clock = _clock()
     links = _book(clock).all()
@@ -228,7 +231,7 @@ def _people(options: argparse.Namespace) -> dict[str, Assigned]:
     if options.links:
         named += read_assignments(path_of(options.links)).items()
     found: dict[str, Assigned] = {}
-    store = build_services(options).tasks
+    store = build_services(isolation_of(options)).tasks
     for who, names in named:
         _require_new(who, found)
         ids = dict.fromkeys(store.find(name).id for name in names)
@@ -292,6 +295,6 @@ def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
         _require_isolation(study.sandbox.demand or None)
         return
     _require_isolation(sandbox)
-    store = build_services(argparse.Namespace(sandbox=None)).tasks
+    store = build_services(IsolationChoice()).tasks
     for task in assigned.tasks:
         store.find(task)

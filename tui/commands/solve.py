@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.tui.commands.arguments import add_lines
+from gistpoint.object_graph import ProbedBackends, build_services
+from gistpoint.tui.commands.arguments import add_isolation, add_lines, isolation_of
 from gistpoint.tui.commands.command import Handler
-from gistpoint.tui.object_graph import ProbedBackends, add_isolation, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.overrides import GistOverrides
     from gistpoint.core.tasks.model import Task
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
 
 
 def solve_options(parser: argparse.ArgumentParser) -> Handler:
@@ -72,7 +72,7 @@ def open_attempt(
             return _newest(services, find(services), new=new)
 
         def made() -> Services:
-            probed.begin(options)  # the probe waits for a process, in which the engine is imported
+            probed.begin(isolation_of(options))  # the probe waits for a process, in which the engine is imported
             return make(probed)
 
         maker = ServicesMaker(Locations.of_user(), made)
@@ -91,7 +91,7 @@ def open_attempt(
 
 def _services(options: argparse.Namespace, probed: ProbedBackends) -> Services:
     """Return the services, with the settings that are given for a gist."""
-    services = build_services(options, probed=probed)
+    services = build_services(isolation_of(options), probed=probed)
     if not options.gist_settings:
         return services
     try:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import Request
 from gistpoint.sandbox import housekeeping
 from gistpoint.sandbox.housekeeping import StoredItem
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import Face, Words
 from gistpoint.tui.commands.output import print_json, print_table
 
 
-def paths_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint paths`."""
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return paths
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageRequest(Request):
+    """How something is printed."""
+
+    json: bool = False
 
 
-def paths(options: argparse.Namespace) -> int:
+def paths(shown: StorageRequest) -> int:
     """Print every path, without creating any."""
     locations = Locations.of_user()
     places = {
@@ -34,7 +37,7 @@ def paths(options: argparse.Namespace) -> int:
         "cache": locations.cache,
         "environments": locations.environments,
     }
-    if options.json:
+    if shown.json:
         print_json("gistpoint.paths/1", {name: str(path) for name, path in places.items()})
     else:
         print_table(["what", "where"], [[name, str(path)] for name, path in places.items()])
@@ -44,36 +47,30 @@ def paths(options: argparse.Namespace) -> int:
 _MIB = 1 << 20
 
 
-def list_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint cache list`."""
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return listing
-
-
-def listing(options: argparse.Namespace) -> int:
+def listing(shown: StorageRequest) -> int:
     """Print the content of the cache."""
-    _print(options, housekeeping.kept(Locations.of_user().cache), "kept")
+    _print(shown, housekeeping.kept(Locations.of_user().cache), "kept")
     return DONE
 
 
-def clean_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint cache clean`."""
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return clean
-
-
-def clean(options: argparse.Namespace) -> int:
+def clean(shown: StorageRequest) -> int:
     """Remove cached files and print what was removed."""
-    _print(options, housekeeping.clean(Locations.of_user().cache), "removed")
+    _print(shown, housekeeping.clean(Locations.of_user().cache), "removed")
     return DONE
 
 
-def _print(options: argparse.Namespace, items: Sequence[StoredItem], word: str) -> None:
+def _print(shown: StorageRequest, items: Sequence[StoredItem], word: str) -> None:
     total = sum(item.size for item in items)
-    if options.json:
+    if shown.json:
         print_json("gistpoint.cache/1", {word: [asdict(item) for item in items], "bytes": total})
         return
     if items:
         rows = [[item.kind, item.name, f"{item.size / _MIB:.1f}", item.place] for item in items]
         print_table(["what", "name", "MiB", "where"], rows)
     print(f"{len(items)} {word}, {total / _MIB:.1f} MiB")
+
+
+_SHOWN = Words({"json": JSON})
+PATHS = Face(StorageRequest, paths, _SHOWN)
+LIST = Face(StorageRequest, listing, _SHOWN)
+CLEAN = Face(StorageRequest, clean, _SHOWN)

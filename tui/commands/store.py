@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
+from gistpoint.core.readable import stamp
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.team.address import (
     EmptyStoreError,
@@ -20,7 +21,7 @@ from gistpoint.sessions.team.address import (
     parse_address,
 )
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import print_json, print_table, print_text, stamp
+from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import long_work
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def sync_options(parser: argparse.ArgumentParser) -> Handler:
 def sync(options: argparse.Namespace) -> int:
     """Send and fetch everything; return 1 if something differs."""
     locations = Locations.of_user()
-    with _opened(locations) as store, long_work(options, kept=_KEPT) as work:
+    with _opened(locations) as store, long_work(quiet=getattr(options, "json", False), kept=_KEPT) as work:
         from gistpoint.sessions.team.syncing import sync as synchronise
 
         done = synchronise(store, locations, SystemTime(), work.run, deleted=options.deleted)
@@ -240,7 +241,10 @@ def check_options(parser: argparse.ArgumentParser) -> Handler:
 def check(options: argparse.Namespace) -> int:
     """Print every difference; return 1 if there is one."""
     locations = Locations.of_user()
-    with _opened(locations) as store, long_work(options, kept="Nothing was changed.") as work:
+    with (
+        _opened(locations) as store,
+        long_work(quiet=getattr(options, "json", False), kept="Nothing was changed.") as work,
+    ):
         if not store.rights.works:
             raise TeamStoreError(
                 "A reader can't compare: journals and answers are not shown to readers.",

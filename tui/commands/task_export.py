@@ -76,7 +76,7 @@ def export(options: argparse.Namespace) -> int:
         _refuse_image(task)
     make_folder(target)
     begun = f"{target} is not whole: delete it and export again, or name another folder."
-    with long_work(options, kept=begun, asks_token=False) as work:
+    with long_work(quiet=getattr(options, "json", False), kept=begun, asks_token=False) as work:
         work.progress.stage("writing tasks")
         exported = []
         for number, task in enumerate(tasks):
@@ -121,8 +121,7 @@ def _refuse_image(task: Task) -> None:
 
 
 def _exported(task: Task) -> ExportedTask:
-    from gistpoint.sandbox.verifier.bundle import bundle
-    from gistpoint.sandbox.verifier.expected import expected_text
+    from gistpoint.sandbox.verifier.bundle import bundle, expected_text
     from gistpoint.sessions.exports.tasks.exported import ExportedTask
 
     answer = read_answer(task)
@@ -134,7 +133,9 @@ def _archive(tasks: Sequence[Task], target: Path, options: argparse.Namespace) -
         if target.exists() or target.name.endswith(".tar.zst"):
             raise UserError(f"{target} is one file, and {len(tasks)} tasks are as many.", hint="Name a folder.")
         make_folder(target)
-    with long_work(options, kept="The files that were named are whole.", asks_token=False) as work:
+    with long_work(
+        quiet=getattr(options, "json", False), kept="The files that were named are whole.", asks_token=False
+    ) as work:
         for number, task in enumerate(tasks):
             work.progress.count(number, len(tasks), task.short_id)
             file = target / f"{task.short_id}.tar.zst" if target.is_dir() else target

@@ -12,7 +12,7 @@ from typing import Any
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.generation.baselines import BaselineDifference, differences, record_baseline
+from gistpoint.core.generation.proof import BaselineDifference, differences, record_baseline
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.documents import read_figures
@@ -24,17 +24,18 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.repository import RUNS
 from gistpoint.core.text import visible_line
+from gistpoint.object_graph import build_runner, build_services
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
+from gistpoint.sessions.services import is_our_demo
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP, whole
+from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.gist_listing import shown_difficulty
+from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.object_graph import add_isolation, build_runner, build_services
-from gistpoint.tui.services import is_our_demo
 from gistpoint.tui.tables import Column, parse_query
 from gistpoint.tui.titles import mode_words, title_of
 
@@ -203,7 +204,7 @@ def check_options(parser: argparse.ArgumentParser) -> Handler:
 def check(options: argparse.Namespace) -> int:
     """Run every check and print its findings; return 1 if one failed."""
     task = _store().find(options.task)
-    judge = build_services(options).judge_for(task)
+    judge = build_services(isolation_of(options)).judge_for(task)
     findings = []
     with ProgressLine(quiet=options.json) as progress:
         for finding in check_task(judge, read_answer(task), run=RunContext(progress=progress.making)):
@@ -243,8 +244,8 @@ def baseline(options: argparse.Namespace) -> int:
     locations = Locations.of_user()
     task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
     answer = read_answer(task)
-    runner = build_runner(options, demo=is_our_demo(task, locations))
-    with long_work(options, kept="Nothing was written.") as work:
+    runner = build_runner(isolation_of(options), demo=is_our_demo(task, locations))
+    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
         made = record_baseline(task, answer, runner, runs=options.runs, run=work.run)
     write_baseline(task.folder, made)
     found = differences(answer, made)

@@ -12,14 +12,15 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import plural, visible_line
+from gistpoint.object_graph import build_services, live_annotations
 from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
 from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
 from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
 from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
+from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
-from gistpoint.tui.object_graph import add_isolation, build_services, live_annotations
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
@@ -47,7 +48,7 @@ def validate(options: argparse.Namespace) -> int:
     from gistpoint.tui.screens.validate.screen import ValidateScreen
     from gistpoint.tui.screens.validate.session import ValidationSession
 
-    services = build_services(options)
+    services = build_services(isolation_of(options))
     tasks = read_set(options.set, services.tasks)
     require_terminal("validation", hint="gistpoint task validations prints where a set stands.")
     if not tasks.tasks:

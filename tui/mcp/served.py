@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
-from gistpoint.tui.services import Services
+from gistpoint.sessions.services import Services
 
 FAILED = "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
 KIND = "mcp"
@@ -168,3 +169,18 @@ class ServedAttempt:
         self._opened.close()
         how = state.ending.reason if state.ending else f"unfinished; --attempt {state.attempt_id} goes on with it"
         print(f"attempt {state.attempt_id}: {visible(how)}", file=sys.stderr, flush=True)
+
+
+# What the packages that serve the protocol log: on standard error, with clients' control characters visible
+
+
+class _Visible(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text; names and headers in it are a client's."""
+        return visible(super().format(record))
+
+
+def log_visibly() -> None:
+    """Have warnings and errors of packages without a handler of their own, which go to standard error, readable."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Visible())

@@ -14,13 +14,14 @@ from textual.message import Message
 
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
-from gistpoint.tui.view_models import duration, end_words
+from gistpoint.tui.view_models import end_words
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar

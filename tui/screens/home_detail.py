@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
@@ -22,7 +23,7 @@ from gistpoint.tui.home_rows import (
 )
 from gistpoint.tui.test_names import ending
 from gistpoint.tui.titles import mode_words
-from gistpoint.tui.view_models import duration, used_words, when
+from gistpoint.tui.view_models import used_words
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, folded, line
 
 NO_TASKS = """There is no task yet. From the shell:

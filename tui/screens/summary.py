@@ -19,12 +19,13 @@ from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.kinds.kind import ExpectedText
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Task
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.titles import mode_words, told_title
-from gistpoint.tui.view_models import duration, end_words, isolation_warning, score_rule, submission_words
+from gistpoint.tui.view_models import end_words, isolation_warning, score_rule, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, LineList, folded, line

@@ -1,7 +1,13 @@
-"""The tour's screen: the solve screen of a practice attempt, with a card that says what to do next."""
+"""The tour: a practice attempt that is kept nowhere, its steps as data, and its screen with a card for each step."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on
@@ -9,13 +15,126 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
+from gistpoint.core.attempts.clock import ClockActivity
+from gistpoint.core.attempts.events import Pane
+from gistpoint.core.attempts.identity import Enrolment, Role
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.ports import TimeSource
-from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
+from gistpoint.sessions.services import Opening, Services
+from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_keys
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.tour import STEPS, Tour, step_at, with_keys
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import Plain
+
+_TASK = "seats-together"
+
+
+@dataclass(frozen=True, slots=True)
+class TourStep:
+    """What to do, and whether it was done; a binding's id in angle brackets stands for its first key."""
+
+    title: str
+    words: str
+    done: Callable[[AttemptState], bool]
+
+
+def _called(*tools: str) -> Callable[[AttemptState], bool]:
+    return lambda state: any(call.tool in tools and call.text is not None and not call.refused for call in state.calls)
+
+
+STEPS: tuple[TourStep, ...] = (
+    TourStep(
+        "Read the brief",
+        "Here is what a task asks: one function has lost its body, so tests fail. Your time runs while you read. "
+        "When you have read it, press <pane.files>.",
+        lambda state: state.pane is not Pane.BRIEF or bool(state.calls),
+    ),
+    TourStep(
+        "Open a file",
+        "These are the files. Go with the arrows; Enter lists a folder or reads a file, for one tool use each. Read "
+        "one: what was shown once stays open for nothing.",
+        _called("read_file"),
+    ),
+    TourStep(
+        "Search",
+        "Press <solve.search>, type a word such as seat, and press Enter: the whole repository is searched for one "
+        "tool use, and Enter on a hit leads there.",
+        _called("search_code"),
+    ),
+    TourStep(
+        "Edit",
+        "Press <pane.editor>: there is the function, and what you type takes the place of pass. Type a line, whatever "
+        "comes to mind. Typing is free, and every word is kept.",
+        lambda state: bool(state.buffers),
+    ),
+    TourStep(
+        "Submit",
+        "Press <attempt.submit> and say yes: the tests run on your code, for one tool use and one submission. It "
+        "need not pass: this is practice.",
+        _called("submit_attempt"),
+    ),
+    TourStep(
+        "Pause",
+        "Press <attempt.pause> and choose why: the clock stops and the code is covered, as breaks are no work. Enter "
+        "goes on.",
+        lambda state: state.pause is None and state.clock.of(ClockActivity.PAUSED) > 0,
+    ),
+    TourStep(
+        "Leave",
+        "Press <attempt.leave> to go home. An attempt waits there with its clock, its budgets and your code; this one "
+        "is thrown away.",
+        lambda state: False,
+    ),
+)
+"""In the order in which they are shown; the last ends with the screen."""
+END = (
+    "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task and "
+    "press Enter to start one; the demo's never count. F1 explains the keys of any screen, Ctrl+P finds any command."
+)
+
+
+def step_at(state: AttemptState) -> int:
+    """Return the number of the first step that was not done."""
+    return next(number for number, step in enumerate(STEPS) if not step.done(state))
+
+
+def with_keys(words: str, keymap: Mapping[str, str]) -> str:
+    """Return words of a card with the user's keys for the ids in angle brackets."""
+
+    def shown(match: re.Match[str]) -> str:
+        id = match.group(1)
+        return shown_keys(keymap.get(id, key_named(id).keys).partition(",")[0])
+
+    return re.sub(r"<([a-z_.]+)>", shown, words)
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """A practice attempt in a folder of its own, which no list and no result knows."""
+
+    held: OpenAttempt
+    folder: Path
+
+    @classmethod
+    def begin(cls, services: Services, opening: Opening) -> Tour:
+        """Begin the attempt. Raises as `Services.start` does."""
+        folder = Path(tempfile.mkdtemp(prefix="gistpoint-tour-"))
+        try:
+            attempts = AttemptStore(folder, services.clock, "tour")
+            apart = replace(services, attempts=attempts, enrolment=Enrolment(role=Role.TRAINING))
+            opening.step("unpacking the practice task")
+            return cls(apart.start(demo_task(_TASK, services.locations.demo), opening=opening), folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def end(self) -> None:
+        """Close the attempt and throw it away."""
+        self.held.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class TourCard(Plain):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.logs import wait_for
 from gistpoint.core.ports import TimeSource
 
 FORMAT, VERSION = "gistpoint.links", 1
@@ -96,8 +96,7 @@ class LinkBook:
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Link]]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.with_suffix(".lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with wait_for(self._path.with_suffix(".lock")):
             links = dict(self.all())
             yield links
             part = self._path.with_suffix(".part")

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from gistpoint.core.attempts.clock import Clock, ClockActivity
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.readable import duration
 from gistpoint.tui.widgets.plain import plain_line
 
 GLYPHS = {
@@ -28,13 +29,6 @@ _FEW = 8
 """Pips that are counted at a glance."""
 _LOW = 0.25
 """A budget with this share or less left is drawn as running out."""
-
-
-def duration(ms: int) -> str:
-    """Return a duration as `m:ss` or `h:mm:ss`."""
-    seconds = max(0, ms) // 1000
-    hours, minutes = seconds // 3600, seconds // 60 % 60
-    return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
 
 
 def pips(left: int, of: int) -> str:

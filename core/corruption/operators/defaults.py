@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from gistpoint.core.corruption.edits import TextEdit
-from gistpoint.core.corruption.operators.iteration import argument_dropped
+from gistpoint.core.corruption.operators.layout import argument_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 

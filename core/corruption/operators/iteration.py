@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from gistpoint.core.corruption.edits import TextEdit
+from gistpoint.core.corruption.operators.layout import argument_dropped
 from gistpoint.core.corruption.operators.operator import Edits, Operator
 from gistpoint.core.corruption.subject import CorruptionTarget
 
@@ -43,21 +44,6 @@ def other_order(subject: CorruptionTarget) -> Iterator[Edits]:
         bounds = item.slice
         if isinstance(bounds, ast.Slice) and isinstance(bounds.step, ast.UnaryOp) and bounds.lower is bounds.upper:
             yield (TextEdit(subject.span(item.value)[1], subject.span(item)[1], ""),)
-
-
-def argument_dropped(subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword) -> Iterator[Edits]:
-    """Yield the edit that leaves out one keyword argument of a call, with the comma that is no longer needed."""
-    start, end = subject.span(dropped)
-    before, after = subject.before(start), subject.after(end)
-    if before is None or after is None or any(keyword.arg is None for keyword in call.keywords):
-        return
-    if before.text == ",":
-        yield (TextEdit(before.start, end, ""),)
-    elif after.text == ",":
-        following = subject.after(after.end)
-        yield (TextEdit(start, following.start if following else after.end, ""),)
-    elif before.text == "(" and after.text == ")":
-        yield (TextEdit(start, end, ""),)
 
 
 def _called(node: ast.Call) -> str:

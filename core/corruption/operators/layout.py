@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from gistpoint.core.corruption.edits import TextEdit
 from gistpoint.core.corruption.subject import CorruptionTarget
 
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -79,3 +80,18 @@ def is_open(test: ast.expr) -> bool:
 def names_in(*nodes: ast.AST) -> frozenset[str]:
     """Return the names of variables in code."""
     return frozenset(item.id for node in nodes for item in ast.walk(node) if isinstance(item, ast.Name))
+
+
+def argument_dropped(subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword) -> Iterator[tuple[TextEdit, ...]]:
+    """Yield the edit that leaves out one keyword argument of a call, with the comma that is no longer needed."""
+    start, end = subject.span(dropped)
+    before, after = subject.before(start), subject.after(end)
+    if before is None or after is None or any(keyword.arg is None for keyword in call.keywords):
+        return
+    if before.text == ",":
+        yield (TextEdit(before.start, end, ""),)
+    elif after.text == ",":
+        following = subject.after(after.end)
+        yield (TextEdit(start, following.start if following else after.end, ""),)
+    elif before.text == "(" and after.text == ")":
+        yield (TextEdit(start, end, ""),)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gistpoint.core.entrypoints.runs import CommandRun, TestsRun
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.flags import Habits
 from gistpoint.core.kinds.gist.original_test import GistTest
-from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.tasks.model import Answer
 

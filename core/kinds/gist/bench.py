@@ -11,12 +11,12 @@ from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, Task
 from gistpoint.core.attempts.events import CallMade, EndReason, SubmissionMade
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
+from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_brief
 from gistpoint.core.kinds.gist.model import gist_settings, gist_task
 from gistpoint.core.kinds.gist.overrides import as_attempted, gist_budgets, settings_data, with_budgets
-from gistpoint.core.kinds.gist.runs import EntrypointRunner
 from gistpoint.core.kinds.gist.score import GistJudgement, GistVerdict, gist_run, gist_scored, line_evidence, score_text
 from gistpoint.core.kinds.gist.state import GistState, gist_of
 from gistpoint.core.kinds.gist.tools import SCORE_GIST, SUBMIT_GIST, WRITE_GIST, GistAccess, gist_tools

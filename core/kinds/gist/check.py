@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gistpoint.core.entrypoints.runs import GistTrial, TestsRun
 from gistpoint.core.kinds.gist.failures import ErrorCategory
 from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
 from gistpoint.core.kinds.gist.original_test import inheriting_test
 from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
 from gistpoint.core.kinds.gist.reference import pasted
-from gistpoint.core.kinds.gist.runs import GistTrial, TestsRun
 from gistpoint.core.kinds.gist.score import GistJudgement, GistVerdict
 from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.kinds.kind import ScoredText, Trial, TrialSubject

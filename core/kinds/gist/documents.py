@@ -7,21 +7,14 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.entrypoints.command import COMMAND_FILE, EntrypointError, parse_entrypoint, with_input
+from gistpoint.core.entrypoints.runs import CommandRun, TestRun, TestsRun
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist
 from gistpoint.core.kinds.gist.flags import Habits
-from gistpoint.core.kinds.gist.model import (
-    COMMAND_FILE,
-    UNLIMITED,
-    EntrypointError,
-    GistSettings,
-    GistTask,
-    parse_entrypoint,
-    with_input,
-)
+from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, GistTask
 from gistpoint.core.kinds.gist.original_test import GistTest, document_of_test, stored_test
 from gistpoint.core.kinds.gist.overrides import require_known
-from gistpoint.core.kinds.gist.runs import CommandRun, TestRun, TestsRun
 from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, read_trace
 from gistpoint.core.tasks.documents import ANSWER_FILE
 from gistpoint.core.tasks.fields import Fields

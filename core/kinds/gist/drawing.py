@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.entrypoints.command import Entrypoint, EntrypointError, parse_entrypoint
 from gistpoint.core.kinds.gist.intake import Examination, NoGistError
 from gistpoint.core.kinds.gist.judge import sources_of
-from gistpoint.core.kinds.gist.model import Entrypoint, EntrypointError, parse_entrypoint
-from gistpoint.core.kinds.gist.trace import Difficulty, difficulty, hard_subset, read_trace
+from gistpoint.core.kinds.gist.trace import Difficulty, difficulty, read_trace
+from gistpoint.core.metrics.bars import hard_subset
 from gistpoint.core.running import RunProgress
 
 TRACED = 3

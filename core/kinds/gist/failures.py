@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gistpoint.core.code.parsing import compile_module, fault_in, parse
+from gistpoint.core.entrypoints.runs import CommandRun, TestsRun
 from gistpoint.core.kinds.gist.fidelity import Fidelity, instance_key
 from gistpoint.core.kinds.gist.lines import children, import_texts
 from gistpoint.core.kinds.gist.original_test import imports_owned, missing_test
-from gistpoint.core.kinds.gist.runs import CommandRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 MAX_CHARACTERS = 4_000_000

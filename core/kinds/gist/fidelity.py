@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.runs import DOCTEST, CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.patterns import OutputPattern
-from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -114,10 +114,6 @@ class Fidelity:
     def only_output_differs(self) -> bool:
         """Whether every difference is in a stream."""
         return bool(self.differences) and all(d.what in ("stdout", "stderr") for d in self.differences)
-
-
-DOCTEST = "doctest:"
-"""What the names of doctests begin with: those of docstrings that the original does not run don't count."""
 
 
 def instance_key(node_id: str) -> str:

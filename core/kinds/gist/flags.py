@@ -13,8 +13,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse
-from gistpoint.core.code.scopes import bound_names, scoped
+from gistpoint.core.code.scopes import scoped
+from gistpoint.core.entrypoints.runs import Isolation, Watched
 from gistpoint.core.kinds.gist.lines import (
     LogicalLine,
     blocks_of,
@@ -27,7 +29,6 @@ from gistpoint.core.kinds.gist.lines import (
 )
 from gistpoint.core.kinds.gist.original_test import imports_owned
 from gistpoint.core.kinds.gist.rates import ITSELF, ExecutionReport, ExistenceReport, LineExistence
-from gistpoint.core.kinds.gist.runs import Isolation, Watched
 
 _MOST = 3
 _DEFINES = ("def ", "async def ", "class ")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.entrypoints.runs import DOCTEST, OriginalRun
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.doctests import docstring_lines
-from gistpoint.core.kinds.gist.fidelity import DOCTEST, instance_key
+from gistpoint.core.kinds.gist.fidelity import instance_key
 from gistpoint.core.kinds.gist.lines import BlockKind, blocks_of, find_test
 from gistpoint.core.kinds.gist.original_test import GistTest
-from gistpoint.core.kinds.gist.runs import OriginalRun
 from gistpoint.core.trees import SourceTree
 
 

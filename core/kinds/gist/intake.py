@@ -13,28 +13,20 @@ from typing import Any
 
 from gistpoint.core.code.packages import packages_of
 from gistpoint.core.code.testfiles import is_test_path
+from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint, EntrypointKind
+from gistpoint.core.entrypoints.programs import console_scripts
+from gistpoint.core.entrypoints.runs import DOCTEST, CommandRun, EntrypointRunner, OriginalRun, TestsRun
 from gistpoint.core.errors import NegativeVerdictError, UserError
 from gistpoint.core.kinds.folder import read_task, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_template
-from gistpoint.core.kinds.gist.fidelity import DOCTEST, compare, instance_key, name_masks, normalised
+from gistpoint.core.kinds.gist.fidelity import compare, instance_key, name_masks, normalised
 from gistpoint.core.kinds.gist.flags import habits_of
 from gistpoint.core.kinds.gist.found_tests import NamesClashError, UnwrittenTestError, found_tests, written_test
 from gistpoint.core.kinds.gist.judge import sources_of
-from gistpoint.core.kinds.gist.model import (
-    COMMAND_FILE,
-    Entrypoint,
-    EntrypointKind,
-    GistSettings,
-    GistTask,
-    command_identity,
-    command_version,
-    with_settings,
-)
+from gistpoint.core.kinds.gist.model import GistSettings, GistTask, command_identity, command_version, with_settings
 from gistpoint.core.kinds.gist.original_test import GistTest, given_test
 from gistpoint.core.kinds.gist.overrides import require_consistent
-from gistpoint.core.kinds.gist.programs import console_scripts
-from gistpoint.core.kinds.gist.runs import CommandRun, EntrypointRunner, OriginalRun, TestsRun
 from gistpoint.core.kinds.gist.trace import difficulty, read_trace
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.pins import EnvironmentPins

@@ -8,15 +8,16 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint
+from gistpoint.core.entrypoints.programs import program_text
+from gistpoint.core.entrypoints.runs import GistTrial, Isolation, Watched
 from gistpoint.core.kinds.gist.bench import GistJudging
 from gistpoint.core.kinds.gist.failures import unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
 from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
-from gistpoint.core.kinds.gist.model import COMMAND_FILE, Entrypoint, gist_task
+from gistpoint.core.kinds.gist.model import gist_task
 from gistpoint.core.kinds.gist.original_test import blocks_of_tests, guard_for, ready_text
-from gistpoint.core.kinds.gist.programs import program_text
 from gistpoint.core.kinds.gist.rates import Originals, existence_of, unfolded
-from gistpoint.core.kinds.gist.runs import GistTrial, Isolation, Watched
 from gistpoint.core.kinds.gist.score import GistJudgement, GistRun, GistScore, score_gist
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
 from gistpoint.core.trees import SourceTree

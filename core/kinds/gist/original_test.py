@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gistpoint.core.code.parsing import compile_module, parse
+from gistpoint.core.entrypoints.runs import TestGuard
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.doctests import docstring_lines, docstring_sha256, documented, spliced_docstring
 from gistpoint.core.kinds.gist.lines import (
@@ -195,25 +196,6 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
     if definition is None:
         return []
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
-
-
-@dataclass(frozen=True, slots=True)
-class TestGuard:
-    """The facts by which a run ensures that the test that ran is the one that was put in."""
-
-    __test__ = False
-
-    first: int
-    last: int
-    """The physical lines of the test, decorators included."""
-    decorated: bool
-    """Whether decorators other than pytest's marks may have wrapped it."""
-    pytest_names: Mapping[str, str]
-    """Names that the file takes from pytest, with the attribute that each is; empty for pytest itself."""
-    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Where a command has several tests: the lines of each by qualified name."""
-    doctests: Mapping[str, str] = field(default_factory=dict)
-    """The hash of each docstring that is run, by the name of what it is on; see `docstring_sha256`."""
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import UNSET
 
 from gistpoint.core.attempts.events import SubmissionRun, SubmissionScored
+from gistpoint.core.entrypoints.runs import CommandRun, GistTrial, Isolation, TestsRun
 from gistpoint.core.kinds.gist.failures import ErrorCategory, GistError, gist_error, owned_imports
 from gistpoint.core.kinds.gist.fidelity import Difference, Fidelity, compare
 from gistpoint.core.kinds.gist.flags import Flags, Habits, equal_to_all, main_guard_added, mocked, moved_under_guard
@@ -30,7 +31,6 @@ from gistpoint.core.kinds.gist.rates import (
     existence_of,
     line_execution,
 )
-from gistpoint.core.kinds.gist.runs import CommandRun, GistTrial, Isolation, TestsRun
 from gistpoint.core.outcomes import FREE, BackendRecord, RunStatus
 from gistpoint.core.text import bounded
 

@@ -10,18 +10,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from gistpoint.core.code.parsing import DefinitionNode, parse
+from gistpoint.core.entrypoints.command import COMMAND_FILE, EntrypointError, EntrypointKind, parse_entrypoint
+from gistpoint.core.entrypoints.programs import console_scripts
+from gistpoint.core.entrypoints.runs import CommandOutput, EntrypointRunner, shown_run
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.model import (
-    COMMAND_FILE,
-    EntrypointError,
-    EntrypointKind,
-    GistSettings,
-    gist_settings,
-    gist_task,
-    parse_entrypoint,
-)
-from gistpoint.core.kinds.gist.programs import console_scripts
-from gistpoint.core.kinds.gist.runs import CommandOutput, EntrypointRunner, shown_run
+from gistpoint.core.kinds.gist.model import GistSettings, gist_settings, gist_task
 from gistpoint.core.kinds.gist.trace import Trace, read_trace
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Task

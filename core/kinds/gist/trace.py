@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gistpoint.core.entrypoints.command import COMMAND_FILE
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.model import COMMAND_FILE
 from gistpoint.core.tasks.fields import Count
 
 FORMAT, VERSION = "gistpoint.trace", 1
@@ -84,16 +84,3 @@ def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[st
     total = sum(bool(line.strip()) for path, text in sources.items() if path not in tests for line in text.splitlines())
     covered = sum(len(trace.lines[path]) for path in paths)
     return Difficulty(trace.calls, len(functions), len(files), trace.depth, covered / total if total else 0.0)
-
-
-TOP = 30
-"""As many tasks of each axis are in the hard subset."""
-
-
-def hard_subset(calls: Mapping[str, float], files: Mapping[str, float], top: int = TOP) -> tuple[set[str], set[str]]:
-    """Return the tasks with the most calls and those with the most files; of equal ones the first by name."""
-
-    def most(values: Mapping[str, float]) -> set[str]:
-        return set(sorted(values, key=lambda task: (-values[task], task))[:top])
-
-    return most(calls), most(files)

@@ -6,17 +6,20 @@ Code that reads runs needs only the tools of the kinds, so judges and checks are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.kind import ExpectedText, StartText, TaskKind, Trial, TrialSubject
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.browsing import BROWSING
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.kind import Runners
+    from gistpoint.core.kinds.measures import MeasuredAttempt
     from gistpoint.core.kinds.repair.judge import RepairJudge
+    from gistpoint.core.kinds.repair.simulation import RepairScene
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields
@@ -28,11 +31,31 @@ class Repair(TaskKind["RepairJudge"]):
     """The solver repairs one or more corrupted functions; the suite judges."""
 
     modes = (Mode.REMOVE, Mode.DISCOVERY)
+    measures = MEASURES
+    analyses = ANALYSES
+    has_targets = True
     tools = (*BROWSING, SUBMIT_ATTEMPT, REPLACE_FUNCTION)
 
     def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
         """Return the tools of the mode."""
         return REPAIR_TOOLS[task.mode]
+
+    @property
+    def reported_modes(self) -> tuple[str, ...]:
+        """The modes, and several corruptions by themselves."""
+        return (*self.modes, SEVERAL)
+
+    def reported_mode(self, mode: str, targets: int) -> str:
+        """Return the mode, or that there are several corruptions."""
+        return SEVERAL if targets > 1 and mode == Mode.DISCOVERY else mode
+
+    def searched(self, mode: str) -> bool:
+        """Whether the brief does not name the corrupted functions."""
+        return mode in (Mode.DISCOVERY, SEVERAL)
+
+    def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
+        """Return how much of what is corrupted was found and changed."""
+        return measured(attempt)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the corrupted functions, the baselines, and which tests enter which functions."""
@@ -89,3 +112,23 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.kinds.repair.trials import run_trial
 
         return run_trial(judge, subject, texts, run=run)
+
+    def exported_brief(self, task: Task, shell: str, place: str) -> str:
+        """Return the brief of a repair for a solver with a shell."""
+        from gistpoint.core.kinds.repair.brief import repair_brief
+
+        return repair_brief(task, shell=shell)
+
+    def exported(self, task: Task, answer: Answer) -> ExportedWork:
+        """Return the files that the answer changes."""
+        from gistpoint.core.tasks.trees import repaired_tree
+        from gistpoint.core.trees import SourceTree
+
+        repaired = repaired_tree(SourceTree.open(task.tree_path), answer.targets).overlay
+        return ExportedWork(solution={path: data for path, data in repaired.items() if data is not None})
+
+    def simulated(self, task: Task, answer: Answer) -> RepairScene:
+        """Return the scene of a repair."""
+        from gistpoint.core.kinds.repair.simulation import RepairScene
+
+        return RepairScene(self, task, answer)

@@ -95,7 +95,7 @@ def _right_function(row: AttemptRow, task: StudyTask, calls: Sequence[ExportedCa
     if row.mode == "remove":
         return {"right_function": []}
     changed = [_place(call) for call in calls if call.tool == "replace_function" and call.arguments]
-    every = set(task.targets) <= set(changed) if changed else (row.diagnosed or 0) >= 1
+    every = set(task.targets) <= set(changed) if changed else (row.number("diagnosed") or 0) >= 1
     last = changed[-1] in task.targets if changed else every
     return {
         "right_function": last if len(task.targets) == 1 else every,

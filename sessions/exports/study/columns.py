@@ -5,11 +5,15 @@ Types are those of Frictionless Table Schema; an empty cell is a missing value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from gistpoint.core.kinds.gist.trace import Difficulty
+from gistpoint.core.kinds.measures import NOT_MEASURED, Measure, MeasureType
+from gistpoint.core.kinds.registry import all_kinds, kind_named
 from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY
+from gistpoint.core.study.declaration import StudyTask
+from gistpoint.core.study.rows import AttemptRow
 
 
 class CellType(StrEnum):
@@ -136,91 +140,91 @@ ASSIGNMENTS = TidyTable(
     (_OF_PERSON, _OF_TASK),
 )
 
-ATTEMPTS = TidyTable(
-    "attempts",
-    "One row for each attempt: of participants and of the models that the study compares with.",
-    (
-        _ATTEMPT,
-        STUDY,
-        SIMULATED,
-        _text("actor", "Who made it.", values=("person", "model", "simulated", "replay")),
-        _text("solver", "The model's name as declared; empty for people."),
-        _text("participant", "The participant's code; empty for models."),
-        _text("stratum", "The participant's group."),
-        _text("task", "The task's id.", required=True),
-        _text("source", "The library that the task is made from."),
-        _text("mode", "`remove`, `discovery` or `gist`."),
-        _text("condition", "The condition's id."),
-        _text("condition_key", "Budgets, limit, tools and template; rows are pooled only if it is equal."),
-        _text("assignment", "The assignment's id, if the log knows it."),
-        _whole("position", "The place among the participant's tasks, from 1."),
-        _whole("sitting", "The participant's sitting in which it began, from 1."),
-        _text("role", "The purpose: `baseline`, `training`, `qa`, `author` or `demo`."),
-        _yes_no("counted", "Whether analyses use it."),
-        _text("exclusion", "Why it is not counted: a rule of the design, a declared flag, or the organiser's reason."),
-        _text("end", "How it ended; of another program's run, that program's word."),
-        _text("end_code", "The solver's reason for giving up."),
-        _yes_no("solved", "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it."),
-        _number("score", "Of the last submission, 0 to 1."),
-        _number("best_score", "Of the best submission, 0 to 1."),
-        _text("outcome_of_last", "How the run of the last submission ended."),
-        _number("found", "The share of corrupted functions that were typed into or submitted, 0 to 1."),
-        _number("diagnosed", "The share of corrupted functions that a submission changed, 0 to 1."),
-        _number("fidelity", "A gist's execution fidelity, 0 or 1."),
-        _number("line_execution", "A gist's line execution rate.", "percent"),
-        _number("line_existence", "A gist's line existence rate.", "percent"),
-        _number("test_recall", "The share of the original test's lines that are in the gist.", "percent"),
-        _number("test_precision", "The share of the lines of the gist's test that are the original test's.", "percent"),
-        _number("pass_rate", "The share of the test's instances that pass in the gist.", "percent"),
-        _text("error", "The category of a gist's first error."),
-        _yes_no("mocked", "Whether a gist makes a fake of the codebase."),
-        TidyColumn("gist_flags", "Names of facts that a reader of a gist's score must know.", CellType.LIST),
-        _whole("tool_uses", "Tool uses that were spent; of a gist, steps."),
-        _whole("submissions", "Submissions that counted."),
-        _whole("tool_use_budget", "Tool uses that were given."),
-        _whole("submission_budget", "Submissions that were given."),
-        _seconds("time_limit_s", "The limit of active time; empty for none."),
-        _seconds("reading_s", "Time with the brief."),
-        _seconds("exploring_s", "Time with the tree, code, results, console and notes."),
-        _seconds("editing_s", "Time with the editor."),
-        _seconds("waiting_s", "Time in which tools and tests ran."),
-        _seconds("paused_s", "Time in pauses."),
-        _seconds("idle_s", "Time without input that the participant did not claim as work."),
-        _seconds("asleep_s", "Time in which the machine slept."),
-        _seconds("away_s", "Time between two processes, when the program was closed."),
-        _seconds("active_s", "The solver's own time: reading, exploring, editing, and a model's thinking."),
-        _seconds("active_corrected_s", "The same with the organiser's corrections."),
-        _seconds("primary_s", "Corrected time on the clock that is declared primary, to the first solve or the end."),
-        _text(
-            "censored",
-            "Empty if solved; `censored` at a limit; `competing` if given up or skipped.",
-            values=("censored", "competing"),
+
+def attempts_table() -> TidyTable:
+    """Return the table of attempts, with the measures of every kind of task."""
+    return TidyTable(
+        "attempts",
+        "One row for each attempt: of participants and of the models that the study compares with.",
+        (
+            _ATTEMPT,
+            STUDY,
+            SIMULATED,
+            _text("actor", "Who made it.", values=("person", "model", "simulated", "replay")),
+            _text("solver", "The model's name as declared; empty for people."),
+            _text("participant", "The participant's code; empty for models."),
+            _text("stratum", "The participant's group."),
+            _text("task", "The task's id.", required=True),
+            _text("source", "The library that the task is made from."),
+            _text("mode", "`remove`, `discovery` or `gist`."),
+            _text("condition", "The condition's id."),
+            _text("condition_key", "Budgets, limit, tools and template; rows are pooled only if it is equal."),
+            _text("assignment", "The assignment's id, if the log knows it."),
+            _whole("position", "The place among the participant's tasks, from 1."),
+            _whole("sitting", "The participant's sitting in which it began, from 1."),
+            _text("role", "The purpose: `baseline`, `training`, `qa`, `author` or `demo`."),
+            _yes_no("counted", "Whether analyses use it."),
+            _text(
+                "exclusion", "Why it is not counted: a rule of the design, a declared flag, or the organiser's reason."
+            ),
+            _text("end", "How it ended; of another program's run, that program's word."),
+            _text("end_code", "The solver's reason for giving up."),
+            _yes_no(
+                "solved", "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it."
+            ),
+            _number("score", "Of the last submission, 0 to 1."),
+            _number("best_score", "Of the best submission, 0 to 1."),
+            _text("outcome_of_last", "How the run of the last submission ended."),
+            *(_column(measure) for kind in all_kinds() for measure in kind.measures),
+            _whole("tool_uses", "Tool uses that were spent; of a gist, steps."),
+            _whole("submissions", "Submissions that counted."),
+            _whole("tool_use_budget", "Tool uses that were given."),
+            _whole("submission_budget", "Submissions that were given."),
+            _seconds("time_limit_s", "The limit of active time; empty for none."),
+            _seconds("reading_s", "Time with the brief."),
+            _seconds("exploring_s", "Time with the tree, code, results, console and notes."),
+            _seconds("editing_s", "Time with the editor."),
+            _seconds("waiting_s", "Time in which tools and tests ran."),
+            _seconds("paused_s", "Time in pauses."),
+            _seconds("idle_s", "Time without input that the participant did not claim as work."),
+            _seconds("asleep_s", "Time in which the machine slept."),
+            _seconds("away_s", "Time between two processes, when the program was closed."),
+            _seconds("active_s", "The solver's own time: reading, exploring, editing, and a model's thinking."),
+            _seconds("active_corrected_s", "The same with the organiser's corrections."),
+            _seconds(
+                "primary_s", "Corrected time on the clock that is declared primary, to the first solve or the end."
+            ),
+            _text(
+                "censored",
+                "Empty if solved; `censored` at a limit; `competing` if given up or skipped.",
+                values=("censored", "competing"),
+            ),
+            _seconds("instructions_s", "Active time until the brief was left."),
+            _seconds("first_submission_s", "Active time until the first submission that counted."),
+            _seconds("solved_s", "Active time until the task was solved."),
+            _seconds("first_view_s", "Active time until a corrupted function was first shown whole."),
+            _seconds("first_mark_s", "Active time until a corrupted function was first marked as suspect."),
+            _seconds("first_touch_s", "Active time until a corrupted function was first typed into or submitted."),
+            TidyColumn("comforts", "How often each convenience of the screen was used, by its name.", CellType.TABLE),
+            _whole("assist_messages", "Messages to the assistant."),
+            TidyColumn("assist_tokens", "Tokens of the assistant, sent and received.", CellType.WHOLE, "tokens"),
+            _number("assist_cost_usd", "What the assistant cost.", "USD"),
+            _whole("resumes", "How often the program was started again."),
+            TidyColumn("tokens", "Tokens of a model, sent and received.", CellType.WHOLE, "tokens"),
+            _number("cost_usd", "What a model cost.", "USD"),
+            _text("scaffold", "The program around a model."),
+            _text("brief_sha256", "The hash of the brief as shown."),
+            _text("tools_sha256", "The hash of the tools' declarations."),
+            _text("protocol_sha256", "The hash of the study's protocol under which it began."),
+            _text("backend", "The isolation in which code ran."),
+            _text("gistpoint", "The version of gistpoint that recorded it."),
+            _text("journal_head", "The hash of the last line of its journal."),
+            _moment("started_utc", "When it began."),
         ),
-        _seconds("instructions_s", "Active time until the brief was left."),
-        _seconds("first_submission_s", "Active time until the first submission that counted."),
-        _seconds("solved_s", "Active time until the task was solved."),
-        _seconds("first_view_s", "Active time until a corrupted function was first shown whole."),
-        _seconds("first_mark_s", "Active time until a corrupted function was first marked as suspect."),
-        _seconds("first_touch_s", "Active time until a corrupted function was first typed into or submitted."),
-        TidyColumn("comforts", "How often each convenience of the screen was used, by its name.", CellType.TABLE),
-        _whole("assist_messages", "Messages to the assistant."),
-        TidyColumn("assist_tokens", "Tokens of the assistant, sent and received.", CellType.WHOLE, "tokens"),
-        _number("assist_cost_usd", "What the assistant cost.", "USD"),
-        _whole("resumes", "How often the program was started again."),
-        TidyColumn("tokens", "Tokens of a model, sent and received.", CellType.WHOLE, "tokens"),
-        _number("cost_usd", "What a model cost.", "USD"),
-        _text("scaffold", "The program around a model."),
-        _text("brief_sha256", "The hash of the brief as shown."),
-        _text("tools_sha256", "The hash of the tools' declarations."),
-        _text("protocol_sha256", "The hash of the study's protocol under which it began."),
-        _text("backend", "The isolation in which code ran."),
-        _text("gistpoint", "The version of gistpoint that recorded it."),
-        _text("journal_head", "The hash of the last line of its journal."),
-        _moment("started_utc", "When it began."),
-    ),
-    ("attempt",),
-    (_OF_PERSON, _OF_TASK, TidyReference("assignment", "assignments")),
-)
+        ("attempt",),
+        (_OF_PERSON, _OF_TASK, TidyReference("assignment", "assignments")),
+    )
+
 
 SUBMISSIONS = TidyTable(
     "submissions",
@@ -316,32 +320,35 @@ EXCLUSIONS = TidyTable(
 )
 
 METRICS = (*COMPLEXITY, *CENTRALITY)
-GIST_METRICS = tuple(field.name for field in fields(Difficulty))
 
-TASKS = TidyTable(
-    "tasks",
-    "One row for each task. The functions that were corrupted are not named, so that the tasks can still be used.",
-    (
-        _text("task", "The task's id.", required=True),
-        STUDY,
-        SIMULATED,
-        _text("mode", "`remove`, `discovery` or `gist`."),
-        _text("source", "The library."),
-        _text("revision", "Its version or commit."),
-        _text("released", "The month of its release."),
-        _whole("corruptions", "How many functions are corrupted; 1 for a gist."),
-        _whole("tool_uses", "The task's own budget of tool uses; of a gist, steps."),
-        _whole("submissions", "The task's own budget of submissions."),
-        _seconds("time_limit_s", "The task's own limit of active time."),
-        TidyColumn("tools", "Names of the tools.", CellType.LIST),
-        _text("template", "Name and version of the brief's template."),
-        _whole("attempts", "How many attempts of people are counted."),
-        _whole("solved", "How many of these solved it."),
-        *(_number(name, "Of the original function; the mean of several.") for name in METRICS),
-        *(_number(f"gist_{name}", "Of the command that a gist reproduces.") for name in GIST_METRICS),
-    ),
-    ("task",),
-)
+
+def tasks_table() -> TidyTable:
+    """Return the table of tasks, with the metrics of every kind of task."""
+    return TidyTable(
+        "tasks",
+        "One row for each task. The functions that were corrupted are not named, so that the tasks can still be used.",
+        (
+            _text("task", "The task's id.", required=True),
+            STUDY,
+            SIMULATED,
+            _text("mode", "`remove`, `discovery` or `gist`."),
+            _text("source", "The library."),
+            _text("revision", "Its version or commit."),
+            _text("released", "The month of its release."),
+            _whole("corruptions", "How many functions are corrupted; 1 for a gist."),
+            _whole("tool_uses", "The task's own budget of tool uses; of a gist, steps."),
+            _whole("submissions", "The task's own budget of submissions."),
+            _seconds("time_limit_s", "The task's own limit of active time."),
+            TidyColumn("tools", "Names of the tools.", CellType.LIST),
+            _text("template", "Name and version of the brief's template."),
+            _whole("attempts", "How many attempts of people are counted."),
+            _whole("solved", "How many of these solved it."),
+            *(_number(name, "Of the original function; the mean of several.") for name in METRICS),
+            *(_column(measure) for kind in all_kinds() for measure in kind.task_measures),
+        ),
+        ("task",),
+    )
+
 
 SOLVERS = TidyTable(
     "solvers",
@@ -361,5 +368,35 @@ SOLVERS = TidyTable(
     ("solver",),
 )
 
-TABLES = (PARTICIPANTS, ASSIGNMENTS, ATTEMPTS, SUBMISSIONS, CALLS, ANSWERS, FLAGS, EXCLUSIONS, TASKS, SOLVERS)
-"""All tables, in the order of the dictionary."""
+
+def tables() -> tuple[TidyTable, ...]:
+    """Return all tables, in the order of the dictionary."""
+    attempts, tasks = attempts_table(), tasks_table()
+    return (PARTICIPANTS, ASSIGNMENTS, attempts, SUBMISSIONS, CALLS, ANSWERS, FLAGS, EXCLUSIONS, tasks, SOLVERS)
+
+
+def _column(measure: Measure) -> TidyColumn:
+    return TidyColumn(measure.name, measure.meaning, _TYPES[measure.type], measure.unit)
+
+
+_TYPES = {
+    MeasureType.NUMBER: CellType.NUMBER,
+    MeasureType.TEXT: CellType.TEXT,
+    MeasureType.YES_NO: CellType.YES_NO,
+    MeasureType.NAMES: CellType.LIST,
+}
+
+
+def cells_of(row: AttemptRow) -> dict[str, Any]:
+    """Return the cells of an attempt by column; a measure of another kind says nothing."""
+    own = {name: getattr(row, name) for name in AttemptRow.__struct_fields__ if name != "measures"}
+    known = (measure for kind in all_kinds() for measure in kind.measures)
+    return own | {measure.name: row.measures.get(measure.name, NOT_MEASURED[measure.type]) for measure in known}
+
+
+def metrics_of(task: StudyTask) -> dict[str, float | None]:
+    """Return the metrics of a task by column: those of its kind, else those of its functions."""
+    kind = kind_named(task.mode)
+    if kind is not None and kind.task_measures:
+        return {measure.name: task.metrics.get(measure.metric) for measure in kind.task_measures}
+    return {name: task.metrics.get(name) for name in METRICS}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gistpoint.core.study.declaration import Study
-from gistpoint.sessions.exports.study.columns import TABLES, CellType, TidyColumn, TidyTable
+from gistpoint.sessions.exports.study.columns import CellType, TidyColumn, TidyTable, tables
 
 DATAPACKAGE = "datapackage.json"
 _DIALECT = {
@@ -33,7 +33,7 @@ def datapackage(study: Study, written: Mapping[str, tuple[str, bytes]]) -> bytes
         "description": "A study of gistpoint: attempts at coding tasks by people, with models beside them."
         + (" All of it is simulated: it is of no real person or model." if simulated else ""),
         "simulated": simulated,
-        "resources": [_resource(table, *written[table.name]) for table in TABLES],
+        "resources": [_resource(table, *written[table.name]) for table in tables()],
     }
     return json.dumps(package, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace") + b"\n"
 
@@ -74,7 +74,7 @@ def _field(column: TidyColumn) -> dict[str, Any]:
 
 
 def _foreign_keys(table: TidyTable) -> list[dict[str, Any]]:
-    keys = {known.name: known.key for known in TABLES}
+    keys = {known.name: known.key for known in tables()}
     return [
         {
             "fields": [reference.column],

@@ -20,7 +20,7 @@ from gistpoint.core.attempts.events import AttemptEnded, CallMade, Paused, Resum
 from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.study.rows import AttemptRow, SubmissionRow
 from gistpoint.sessions.exports.study.calls import ExportedCall, calls_of
-from gistpoint.sessions.exports.study.columns import ATTEMPTS
+from gistpoint.sessions.exports.study.columns import attempts_table, cells_of
 from gistpoint.sessions.exports.study.naming import file_part, prefix_of
 from gistpoint.sessions.exports.study.registry import StudyExport
 from gistpoint.sessions.journal import read_journal
@@ -153,7 +153,8 @@ def _sample(export: StudyExport, row: AttemptRow, model: str, epoch: int) -> dic
     calls, times = calls_of(export, row), _Times.of(export, row)
     start = datetime.fromisoformat(row.started_utc) if row.started_utc else _EPOCH
     shown = f"gistpoint task {row.task} ({row.mode}, {row.source}), condition {row.condition}"
-    attempts = {column.name: getattr(row, column.name) for column in ATTEMPTS.columns}
+    cells = cells_of(row)
+    attempts = {column.name: cells[column.name] for column in attempts_table().columns}
     score = _score(row.solved, row.best_score, row.end)
     sample: dict[str, Any] = {
         "id": row.task,

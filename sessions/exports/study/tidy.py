@@ -14,12 +14,12 @@ from gistpoint.core.study.measuring import utc_text
 from gistpoint.core.study.operations import Answers, Begun, Enrolled, Fact, Planned, Sitting
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.sessions.exports.study.columns import (
-    GIST_METRICS,
-    METRICS,
-    TABLES,
     CellType,
     TidyColumn,
     TidyTable,
+    cells_of,
+    metrics_of,
+    tables,
 )
 from gistpoint.sessions.exports.study.datapackage import DATAPACKAGE, datapackage
 from gistpoint.sessions.exports.study.naming import prefix_of
@@ -32,7 +32,7 @@ def tidy_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of each table's file, then of the data dictionary."""
     data = export.data
     written: dict[str, tuple[str, bytes]] = {}
-    for table in TABLES:
+    for table in tables():
         name = f"{prefix_of(data)}{table.name}.csv"
         written[table.name] = name, csv_of(table, _ROWS[table.name](data))
         yield written[table.name]
@@ -121,8 +121,7 @@ def _assignments(data: StudyData) -> Iterator[Cells]:
 def _attempts(data: StudyData) -> Iterator[Cells]:
     known = {given.id for given in data.ledger.assignments()}
     for row in data.rows:
-        cells = {name: getattr(row, name) for name in AttemptRow.__struct_fields__}
-        yield cells | {"assignment": row.assignment if row.assignment in known else ""}
+        yield cells_of(row) | {"assignment": row.assignment if row.assignment in known else ""}
 
 
 def _submissions(data: StudyData) -> Iterator[Cells]:
@@ -215,7 +214,6 @@ def _tasks(data: StudyData) -> Iterator[Cells]:
     counted = [row for row in data.counted if not row.solver]
     attempts, solved = Counter(row.task for row in counted), Counter(row.task for row in counted if row.solved)
     for task in data.tasks.values():
-        names, prefix = (GIST_METRICS, "gist_") if task.mode == "gist" else (METRICS, "")
         yield {
             "task": task.id,
             **_of_study(data),
@@ -223,7 +221,7 @@ def _tasks(data: StudyData) -> Iterator[Cells]:
             "tools": list(task.tools),
             "attempts": attempts[task.id],
             "solved": solved[task.id],
-            **{f"{prefix}{name}": task.metrics.get(name) for name in names},
+            **metrics_of(task),
         }
 
 

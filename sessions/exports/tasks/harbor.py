@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-from gistpoint.core.kinds.gist.model import is_gist
+from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import CANARY
 from gistpoint.sessions.exports.tasks.exported import GIST_FOLDER, NOTE, REPOSITORY, ExportedTask, TaskExportSettings
 
@@ -62,8 +63,8 @@ def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "")
     locked = "--no-deps --require-hashes " if pins.lock else ""
     roots = ":".join(REPOSITORY if root == "." else f"{REPOSITORY}/{root}" for root in pins.import_roots)
     steps = "".join(f"RUN {json.dumps(['sh', '-c', step])}\n" for step in pins.build_steps)
-    gist = f"RUN mkdir -p {GIST_FOLDER}\n" if is_gist(one.task) else ""
-    path = "" if is_gist(one.task) else f"ENV PYTHONPATH={_quoted(roots)}\n"
+    gist = f"RUN mkdir -p {GIST_FOLDER}\n" if one.gist_path else ""
+    path = "" if one.gist_path else f"ENV PYTHONPATH={_quoted(roots)}\n"
     return (
         f"{NOTE}ARG BASE={base}\nFROM ${{BASE}}\n"
         "COPY requirements.txt /opt/gistpoint/requirements.txt\n"
@@ -139,7 +140,7 @@ def _verifier_s(one: ExportedTask) -> float:
 
 def _metadata(one: ExportedTask) -> Mapping[str, Any]:
     task = one.task
-    enforced = {"execution_enforced": one.forbids_execution} if is_gist(task) else {}
+    enforced = {"execution_enforced": one.forbids_execution} if one.gist_path else {}
     return {
         "id": task.id,
         "mode": str(task.mode),
@@ -147,4 +148,42 @@ def _metadata(one: ExportedTask) -> Mapping[str, Any]:
         "submissions": task.budgets.submissions,
         "budgets_enforced": False,
         **enforced,
+    }
+
+
+# Tasks as Inspect runs them: one `task.py` for all of them, and a folder each
+
+
+def inspect_files(tasks: Sequence[ExportedTask], settings: TaskExportSettings) -> Iterator[tuple[str, bytes]]:
+    """Yield the program, its samples, and for each task its container and what judges it."""
+    program = files("gistpoint.sessions.exports.tasks").joinpath("templates", "inspect_task.py.txt").read_text("utf-8")
+    yield "task.py", program.replace("{{canary}}", CANARY).encode()
+    rows = (json.dumps(_sample(one)) for one in tasks)
+    yield "samples.jsonl", "".join(f"{row}\n" for row in rows).encode()
+    for one in tasks:
+        yield f"{one.name}/environment/Dockerfile", dockerfile(one, settings).encode()
+        yield f"{one.name}/environment/requirements.txt", requirements(one).encode()
+        yield f"{one.name}/environment/tree.tar", one.tree()
+        yield f"{one.name}/tests/test.sh", verifying_script(one).encode()
+        yield f"{one.name}/tests/verify.pyz", one.verifier
+        yield f"{one.name}/tests/expected.json", one.expected.encode()
+        yield f"{one.name}/tests/tree.tar", one.tree()
+        if settings.with_solution:
+            for path, data in one.solution_files().items():
+                yield f"{one.name}/solution/files/{path}", data
+
+
+def _sample(one: ExportedTask) -> dict[str, Any]:
+    task = one.task
+    gist = {"execution_enforced": False} if one.gist_path else {}
+    return {
+        "name": one.name,
+        "id": task.id,
+        "brief": one.brief(),
+        "own_brief": render_brief(task),
+        "place": one.gist_path or REPOSITORY,
+        "gist": bool(one.gist_path),
+        "budgets": {"tool_uses": task.budgets.tool_uses, "submissions": task.budgets.submissions, "enforced": False},
+        "canary": CANARY,
+        **gist,
     }

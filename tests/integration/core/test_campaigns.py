@@ -13,10 +13,9 @@ import pytest
 from fake_benches import CHECKS, ENTERED, SHOP, FakeBench, Shop
 
 from gistpoint.core.errors import InfrastructureError, UserError
-from gistpoint.core.generation.campaign import control
+from gistpoint.core.generation.campaign import control, decide
 from gistpoint.core.generation.candidates import CorruptionCandidate, plan
 from gistpoint.core.generation.context import close_contexts
-from gistpoint.core.generation.deciding import decide
 from gistpoint.core.generation.making import write_kept
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason

@@ -13,7 +13,7 @@ from textual.selection import Selection
 from textual.widgets import Button
 
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.annotations import labels, verdict_words
+from gistpoint.sessions.annotations import labels, reviews
 from gistpoint.sessions.annotations.reviewer import Reviewer
 from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
 from gistpoint.sessions.records.model import TextScope
@@ -171,4 +171,4 @@ async def test_a_verdict_that_is_typed_before_the_annotations_are_read_counts(ru
 
 def test_keys_of_verdicts_mean_nothing_else() -> None:
     taken = _bound_characters() | {label.key for label in labels.DEFAULT.labels}
-    assert not taken & {word.key for word in verdict_words.DEFAULT}
+    assert not taken & {word.key for word in reviews.DEFAULT_WORDS}

@@ -16,11 +16,11 @@ from screens.review.reviewing import Reviewing
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.validations import Validation
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 from gistpoint.tui.screens.validate.session import ValidationSession
-from gistpoint.tui.services import Services
 
 
 class Validating(Reviewing):

@@ -7,9 +7,10 @@ from gistpoint.core.attempts.clock import Clock, ClockActivity
 from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.state import AttemptState, Ending
 from gistpoint.core.outcomes import BackendRecord, Outcome, TestResult
+from gistpoint.core.readable import duration
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tools.declaration import Revealed
-from gistpoint.tui.widgets.budget_bar import BudgetBar, duration, pips
+from gistpoint.tui.widgets.budget_bar import BudgetBar, pips
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree
 from gistpoint.tui.widgets.outcome_table import OutcomeTable
 

@@ -181,9 +181,9 @@ def test_a_request_under_way_is_cancelled() -> None:
 
 def test_prices() -> None:
     reply = asked(completion("x"), prices=Prices(10.0, 100.0))
-    assert reply.usage == Usage(100, 10, 0.002)
+    assert reply.usage == Usage(100, 10, cost_usd=0.002)
     reply = asked(completion("x", usage={"prompt_tokens": 1, "completion_tokens": 2, "cost": 0.25}))
-    assert reply.usage == Usage(1, 2, 0.25)
+    assert reply.usage == Usage(1, 2, cost_usd=0.25)
 
 
 class Waits:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from gistpoint.core.errors import InfrastructureError
-from gistpoint.sandbox.linting import RuffLinter
+from gistpoint.sandbox.pools import RuffLinter
 
 FINE = "def f(x):\n    return x\n"
 DEAD_ELSE = "def f(x):\n    for n in x:\n        if n:\n            continue\n    else:\n        return 1\n    return 2"

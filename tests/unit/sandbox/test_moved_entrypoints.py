@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gistpoint.core.kinds.gist.model import parse_entrypoint
+from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.gistruns.runner import moved_files
 

@@ -21,6 +21,7 @@ from scripted_endpoint import ScriptedModel, endpoint, reply
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.chat import ChatFailure, ChatProblem, Sampling, Usage
 from gistpoint.core.errors import SandboxUnavailableError
+from gistpoint.core.logs import AppendLog
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ChatModel, RunRequest
 from gistpoint.core.running import NEVER, UNATTENDED, RunContext
@@ -135,16 +136,15 @@ def test_a_sandbox_that_breaks_halts_the_job_and_costs_the_solver_nothing(home: 
 
 def test_a_full_disk_stops_the_run_and_loses_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     run = home.run(home.task(1), home.task(2))
-    write, calls = JournalWriter._write, []
+    append = AppendLog.append
 
-    def full(journal: JournalWriter, line: bytes) -> None:
-        calls.append(line)
-        if b"tool_call" in line:
+    def full(log: AppendLog, lines: bytes, *, durable: bool = True) -> None:
+        if b"tool_call" in lines:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(journal, line)
+        append(log, lines, durable=durable)
 
     with monkeypatch.context() as patched:
-        patched.setattr(JournalWriter, "_write", full)
+        patched.setattr(AppendLog, "append", full)
         runner = home.work(run, at_once=1)
     assert "No space left" in runner.stopped_by
     assert told(run) == [(JobStatus.BEGUN, ""), (JobStatus.QUEUED, "")]
@@ -281,7 +281,7 @@ def test_a_submission_that_is_cancelled_counts(home: Home) -> None:
 def test_the_bound_on_costs_is_the_runs_and_keeps_what_was_paid(home: Home) -> None:
     price = TokenPrice(10_000.0, 10_000.0)
     home.settings = msgspec.structs.replace(home.settings, agent=AgentSettings(price=price))
-    home.script = (reply(LOOK, usage=Usage(100, 10, 1.0)), reply(RIGHT, usage=Usage(100, 10, 1.0)))
+    home.script = (reply(LOOK, usage=Usage(100, 10, cost_usd=1.0)), reply(RIGHT, usage=Usage(100, 10, cost_usd=1.0)))
     run = home.run(home.task(1), home.task(2))
     home.work(run, at_once=1, max_cost_usd=0.5)
     assert told(run) == [(JobStatus.HALTED, "over_cost")] * 2

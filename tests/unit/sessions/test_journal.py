@@ -24,11 +24,13 @@ from gistpoint.core.attempts.events import (
     JournalEvent,
     NotesWritten,
     SuspectMarked,
+    event_data,
 )
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.logs import files, line_hash, torn_path
 from gistpoint.sessions import journal as journals
 from gistpoint.sessions.heads import Head, head_path, read_head
-from gistpoint.sessions.journal import JOURNAL, TORN, JournalWriter, encode, line_hash, read_journal
+from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, read_journal
 
 JSON = st.recursive(
     st.none()
@@ -45,6 +47,7 @@ JSON = st.recursive(
 
 TEXT = st.text(st.characters(), max_size=8)
 OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
+NEWER = "Its events are of version 2"
 SUSPECT = SuspectMarked("a.py::f")
 
 
@@ -94,7 +97,7 @@ def test_what_is_appended_is_read_back_in_a_chain(
 def test_durable_event_is_synced_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     synced: list[int] = []
-    monkeypatch.setattr(journals, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
+    monkeypatch.setattr(files, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
     writer.append(SUSPECT)
     assert synced == [(tmp_path / JOURNAL).stat().st_size]
     writer.close()
@@ -117,7 +120,7 @@ def test_events_in_groups_are_written_at_once_and_synced_together(
 
     monkeypatch.setattr(journals, "Timer", Waiting)
     synced: list[int] = []
-    monkeypatch.setattr(journals, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
+    monkeypatch.setattr(files, "sync_file", lambda file: synced.append(os.fstat(file).st_size))
     writer = JournalWriter(tmp_path, FakeClock())
     synced.clear()
     for number in range(10):
@@ -142,11 +145,11 @@ def test_torn_tail_is_moved_away_when_opened_for_writing(tmp_path: Path, tail: b
     path.write_bytes(whole + tail)
     content = read_journal(path)
     assert (len(content.events), content.torn) == (5, len(tail))
-    assert not (tmp_path / TORN).exists()
+    assert not torn_path(path).exists()
     writer = JournalWriter(tmp_path, FakeClock())
     assert len(writer.events) == 5
     assert path.read_bytes() == whole
-    assert (tmp_path / TORN).read_bytes() == tail + b"\n"
+    assert torn_path(path).read_bytes() == tail + b"\n"
     writer.append(NotesWritten("after"))
     writer.close()
     content = read_journal(path)
@@ -223,7 +226,7 @@ def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path
 def test_the_head_is_of_the_last_event_that_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, FakeClock())
     at_sync: list[Head | None] = []
-    monkeypatch.setattr(journals, "sync_file", lambda file: at_sync.append(read_head(tmp_path)))
+    monkeypatch.setattr(files, "sync_file", lambda file: at_sync.append(read_head(tmp_path)))
     first = writer.append(SUSPECT)
     assert (at_sync, read_head(tmp_path)) == ([Head(0, "")], Head(1, writer.head)), "after the event, never before it"
     writer.append(Heartbeat())
@@ -343,6 +346,21 @@ def test_line_is_one_line_of_json_with_the_stated_keys() -> None:
     line = encode(JournalEvent(3, "note", 10, 20, NotesWritten("a\nb\u2028c"), "ff"))
     assert line.count(b"\n") == 1
     assert list(json.loads(line)) == ["seq", "type", "utc_ms", "mono_ms", "prev", "data"]
+
+
+@pytest.mark.parametrize("data", [{"schema": 2}, {"schema": 2, "attempt_id": 7}])
+def test_a_journal_of_newer_events_is_read_and_not_resumed(tmp_path: Path, data: dict[str, Any]) -> None:
+    path = tmp_path / JOURNAL
+    for schema in (1, 2):
+        event = event_data("attempt_started", {**data, "schema": schema})
+        path.write_bytes(encode(JournalEvent(1, "attempt_started", 0, 0, event, "")))
+        content = read_journal(path)
+        assert len(content.events) == 1
+        assert content.fault == ("" if schema == 1 else f"{NEWER}, and this gistpoint knows version 1.")
+    before = path.read_bytes()
+    with pytest.raises(AttemptError, match=rf"not resumed\. {NEWER}"):
+        JournalWriter(tmp_path, FakeClock())
+    assert path.read_bytes() == before
 
 
 def test_missing_journal_is_told(tmp_path: Path) -> None:

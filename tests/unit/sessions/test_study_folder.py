@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from builders import build_task
-from study_folders import Machine, declare
+from study_folders import Machine, copy_of, declare
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.logs import torn_path
 from gistpoint.core.study.operations import (
     ORGANISER,
     STUDY,
@@ -25,6 +26,7 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.auditing import audit
+from gistpoint.sessions.studies.syncing import synchronise
 
 K = StudyOperationKind
 
@@ -85,7 +87,7 @@ def test_no_tasks_at_all_are_told(tmp_path: Path, machine: Machine) -> None:
         _ = machine.open(declare(tmp_path / "s", tasks=False)).tasks
 
 
-def test_a_torn_line_keeps_its_number(tmp_path: Path, machine: Machine) -> None:
+def test_a_torn_line_has_no_number_and_takes_none_from_the_next(tmp_path: Path, machine: Machine) -> None:
     root = declare(tmp_path / "s")
     study = machine.open(root)
     study.record("P07", person("P07"), K.ENROLLED, Enrolled())
@@ -96,9 +98,68 @@ def test_a_torn_line_keeps_its_number(tmp_path: Path, machine: Machine) -> None:
     assert list(study.basis().values()) == [2]
     assert "torn" in study.files.problems[0]
     said = study.record("P07", person("P07"), K.DECLINED)
-    assert list(study.basis().values()) == [4]
+    assert list(study.basis().values()) == [3]
     assert study.store.operations_at(study.basis())[-1] == said
+    assert torn_path(path).read_bytes() == b'{"op": "torn\n'
+    study.reload()
+    assert study.files.problems == ()
     assert study.ledger.person("P07").declined
+
+
+def test_what_another_process_adds_to_a_file_is_read_with_the_next_record(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s")
+    here, there = machine.open(root), machine.open(root)
+    here.record("P07", person("P07"), K.ENROLLED, Enrolled())
+    there.record("P07", person("P07"), K.DECLINED)
+    assert list(there.basis().values()) == [3]
+    assert {said.kind for said in there.files.operations()} == {K.ENROLLED.value, K.DECLINED.value}
+
+
+def test_what_was_torn_off_a_persons_file_is_erased_with_it(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s")
+    study = machine.open(root)
+    study.record("P07", person("P07"), K.ENROLLED, Enrolled())
+    (path,) = (root / "log").iterdir()
+    with path.open("ab") as file:
+        file.write(b'{"op": "torn')
+    study.record("P07", person("P07"), K.DECLINED)
+    assert torn_path(path).exists()
+    assert len(study.erase("P07").logs) == 1
+    assert [found.name.partition("@")[0] for found in (root / "log").iterdir()] == [ORGANISER]
+    torn_path(path).write_bytes(b"it came back\n")
+    assert synchronise(machine.open(root)).erased.any
+    assert not torn_path(path).exists()
+
+
+def test_two_copies_of_a_file_become_the_same_bytes(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s")
+    study = machine.open(root)
+    other = copy_of(root, tmp_path / "other")
+    there = machine.open(other)
+    for kind in (K.ENROLLED, K.DECLINED):
+        there.record("P07", person("P07"), kind)
+        (path,) = (other / "log").glob("*.jsonl")
+        with path.open("ab") as file:
+            file.write(b'{"op": "being written')
+        assert synchronise(study, other).lines == (2 if kind == K.ENROLLED else 1)
+        assert (root / "log" / path.name).read_bytes() == path.read_bytes().removesuffix(b'{"op": "being written')
+
+
+def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s")
+    study = machine.open(root)
+    study.record("P07", person("P07"), K.ENROLLED, Enrolled())
+    (path,) = (root / "log").iterdir()
+    before = path.read_bytes()
+    other = copy_of(root, tmp_path / "other")
+    newer = before.replace(b'"version": 1', b'"version": 2') + b'{"new":"line"}\n'
+    (other / "log" / path.name).write_bytes(newer)
+    with pytest.raises(StudyError, match=r"is version 2 of gistpoint\.study, and this gistpoint knows version 1"):
+        synchronise(study, other)
+    assert path.read_bytes() == before
+    path.write_bytes(newer)
+    with pytest.raises(StudyError, match="Install a newer gistpoint"):
+        machine.open(root).reload()
 
 
 def test_the_ledger_is_folded_again_after_each_record(tmp_path: Path, machine: Machine) -> None:

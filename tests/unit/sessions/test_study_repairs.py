@@ -10,8 +10,8 @@ from typing import Any
 from builders import REPAIR
 from unit.sessions.test_study_loading import Held
 
-from gistpoint.core.kinds.repair.equivalence import DifferingCall, Equivalence, EquivalenceReport
 from gistpoint.core.study.data import MergeDecision
+from gistpoint.core.tasks.equivalence import DifferingCall, Equivalence, EquivalenceReport
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.studies.repairs import (
     PassingAttempt,

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from study_rows import World, attempt_row, declared, study_data
 
-from gistpoint.core.analysis.catalogue import Analysis
 from gistpoint.core.analysis.findings import (
     Bars,
     Curve,
@@ -25,6 +24,7 @@ from gistpoint.core.analysis.findings import (
     Violins,
 )
 from gistpoint.core.analysis.running import RanAnalysis
+from gistpoint.core.kinds.measures import Analysis
 from gistpoint.core.study.declaration import Protocol, StudyTask
 from gistpoint.sessions.exports.study.report.figures import draw
 from gistpoint.sessions.exports.study.report.html import POLICY, page

@@ -12,7 +12,7 @@ from gistpoint.core.study.declaration import Moment
 from gistpoint.core.study.reading import read_study
 from gistpoint.core.study.soundness import faults_with_tasks
 from gistpoint.core.tasks.model import Mode
-from gistpoint.sessions.studies.founding import StudyTemplate, found
+from gistpoint.sessions.studies.folder import StudyTemplate, found
 
 
 @pytest.mark.parametrize("template", StudyTemplate)

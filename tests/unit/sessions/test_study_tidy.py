@@ -22,11 +22,11 @@ from gistpoint.core.study.operations import (
     TimesCorrected,
 )
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.sessions.exports.study.columns import ATTEMPTS, TABLES, CellType, TidyColumn
+from gistpoint.sessions.exports.study.columns import CellType, TidyColumn, attempts_table, cells_of, tables
 from gistpoint.sessions.exports.study.datapackage import DATAPACKAGE
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.exports.study.tidy import cell
-from gistpoint.sessions.studies.portable import of_person
+from gistpoint.sessions.studies.loading import of_person
 
 WRONG = REPAIR.replace("100", "99")
 SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone", "scaffold": "ours"}
@@ -59,7 +59,7 @@ def _table(files: dict[str, bytes], name: str) -> list[dict[str, str]]:
 
 def test_the_tables_of_a_study(tmp_path: Path) -> None:
     files = _files(_held(tmp_path))
-    assert list(files) == [*(f"{table.name}.csv" for table in TABLES), DATAPACKAGE]
+    assert list(files) == [*(f"{table.name}.csv" for table in tables()), DATAPACKAGE]
     attempts = _table(files, "attempts.csv")
     assert len(attempts) == 4
     people = [row for row in attempts if row["participant"]]
@@ -109,7 +109,7 @@ def test_the_dictionary_describes_every_column_and_file(tmp_path: Path) -> None:
     files = _files(_held(tmp_path))
     package = json.loads(files[DATAPACKAGE])
     assert package["profile"] == "tabular-data-package"
-    for resource, table in zip(package["resources"], TABLES, strict=True):
+    for resource, table in zip(package["resources"], tables(), strict=True):
         content = files[resource["path"]]
         assert resource["profile"] == "tabular-data-resource"
         assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
@@ -128,14 +128,15 @@ def test_the_dictionary_describes_every_column_and_file(tmp_path: Path) -> None:
 
 
 def test_every_time_is_told_to_be_in_seconds() -> None:
-    for table in TABLES:
+    for table in tables():
         for column in table.columns:
             timed = column.name.endswith("_s") or column.name == "seconds"
             assert (column.unit == "s") is timed, (table.name, column.name)
 
 
 def test_the_attempts_table_leaves_out_only_what_has_a_table_of_its_own() -> None:
-    assert set(AttemptRow.__struct_fields__) - {column.name for column in ATTEMPTS.columns} == {
+    columns = {column.name for column in attempts_table().columns}
+    assert set(cells_of(AttemptRow(attempt="a", study="s", task="t"))) - columns == {
         "submitted",
         "calls",
         "flags",
@@ -170,8 +171,8 @@ def test_milliseconds_become_seconds_with_three_decimals() -> None:
 
 def test_simulated_data_say_so(tmp_path: Path) -> None:
     files = _files(_held(tmp_path, simulated=True))
-    assert list(files) == [*(f"SIMULATED-{table.name}.csv" for table in TABLES), DATAPACKAGE]
-    for table in TABLES:
+    assert list(files) == [*(f"SIMULATED-{table.name}.csv" for table in tables()), DATAPACKAGE]
+    for table in tables():
         rows = _table(files, f"SIMULATED-{table.name}.csv")
         assert all(row["simulated"] == "true" for row in rows), table.name
     package = json.loads(files[DATAPACKAGE])

@@ -22,7 +22,7 @@ from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import CANARY, Mode, Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.verifier.expected import expected_text
+from gistpoint.sandbox.verifier.bundle import expected_text
 from gistpoint.sessions.exports.tasks.exported import ExportedTask, TaskExportSettings
 from gistpoint.sessions.exports.tasks.registry import TASK_FORMATS, task_exporter
 

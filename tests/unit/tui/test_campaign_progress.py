@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import re
 import signal
@@ -17,7 +16,6 @@ from gistpoint.core.generation.progress import CampaignProgress, KeptTask, Trial
 from gistpoint.core.running import RunProgress
 from gistpoint.tui.commands.progress import ProgressLine, campaign_parts, long_work, orderly_end
 
-AS_TEXT = argparse.Namespace(json=False)
 REPORT = CampaignProgress(
     source="shop==1",
     wanted=10,
@@ -68,7 +66,7 @@ def test_a_terminal_gets_a_line_with_the_stage_the_count_and_the_time_left(
 
 
 def test_a_program_that_reads_json_gets_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    with long_work(argparse.Namespace(json=True), kept="") as work:
+    with long_work(quiet=True, kept="") as work:
         work.run.step("a stage").progress(RunProgress("running", 1, 2))
         work.run.note("a note")
     assert capsys.readouterr() == ("", "")
@@ -84,7 +82,7 @@ def interruptions() -> Iterator[None]:
 
 def interrupted(times: int, error: Exception | None = None, *, asks_token: bool = True) -> None:
     """Press Ctrl+C so many times during work that says then what became of it."""
-    with long_work(AS_TEXT, kept="All is kept.", asks_token=asks_token):
+    with long_work(kept="All is kept.", asks_token=asks_token):
         for _ in range(times):
             signal.raise_signal(signal.SIGINT)
         if error is not None:

@@ -3,39 +3,198 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
 
 import pytest
 
+from gistpoint.core.requests import LOCAL, Count, IsolationChoice, Natural, Request, Share, for_worker
 from gistpoint.sandbox.ladder import builtin_backends
-from gistpoint.tui import cli, commands
-from gistpoint.tui.commands.command import CommandParser, Commands, Handler
+from gistpoint.tui import cli
+from gistpoint.tui.commands.arguments import ISOLATION
+from gistpoint.tui.commands.command import CommandParser, CommandRow, add_commands
+from gistpoint.tui.commands.options import CALLED, Face, Words, add_words, argument, option
 
 
-def test_a_command_loads_its_options_only_when_it_is_called(capsys: pytest.CaptureFixture[str]) -> None:
-    loaded = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountThings(Request):
+    """Counts things, for the tests."""
 
-    def options(name: str) -> Handler:
-        def add(parser: argparse.ArgumentParser) -> Handler:
-            loaded.append(name)
-            parser.description = f"Does {name} and returns a number."
-            parser.add_argument("--count", type=int, default=1)
-            return lambda options: int(options.count)
+    count: Count = 1
 
-        return add
 
-    top = CommandParser(prog="p")
-    group = Commands(top).group("things", "what there is to do with things")
-    group.add("count", "count them", lambda: options("count"))
-    group.add("drop", "drop them", lambda: options("drop"))
+class Measure(StrEnum):
+    LONG = "long"
+    WIDE = "wide"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureThings(Request):
+    """Measures things, for the tests: a field of every kind."""
+
+    what: str
+    more: tuple[str, ...] = ()
+    by: Measure = Measure.LONG
+    share: Share = 0.5
+    least: int | None = None
+    tags: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+    hard: Natural = 0
+    place: Path | None = None
+    csv: bool = False
+    json: bool = False
+    isolation: IsolationChoice
+    called: tuple[str, ...] = ()
+
+
+WORDS = Words(
+    {
+        "what": argument("WHAT", "what to measure"),
+        "more": argument("MORE", "more of it"),
+        "by": option("--by", help="default: {default}"),
+        "share": option("--share", metavar="P", help="default: {default}"),
+        "least": option("--least", metavar="N"),
+        "tags": option("--tag", metavar="T"),
+        "pair": option("--pair", metavar="NAME"),
+        "hard": option("--hard", metavar="N", bare=7),
+        "place": option("--place", metavar="DIR"),
+        "csv": option("--csv"),
+        "json": option("--json"),
+        "isolation": ISOLATION,
+        "called": CALLED,
+    },
+    one_of=(("csv", "json"),),
+)
+seen: list[MeasureThings] = []
+
+
+def keep(request: MeasureThings) -> int:
+    seen.append(request)
+    return 0
+
+
+MEASURE = Face(MeasureThings, keep, WORDS, about="Measures.")
+COUNT = Face(CountThings, lambda request: request.count, Words({"count": option("--count")}), about="Does count.")
+PLACE = f"gistpoint.tui.commands.{__name__.rpartition('.')[2]}"
+
+
+@pytest.fixture
+def top(monkeypatch: pytest.MonkeyPatch) -> CommandParser:
+    monkeypatch.setitem(sys.modules, PLACE, sys.modules[__name__])
+    module = PLACE.rpartition(".")[2]
+    made = CommandParser(prog="p")
+    commands = (
+        CommandRow("things count", "count them", f"{module}:COUNT"),
+        CommandRow("things measure", "measure them", f"{module}:MEASURE"),
+        CommandRow("things drop", "drop them", "no_such_module:DROP"),
+    )
+    add_commands(made, commands, {"things": "what there is to do with things"})
+    return made
+
+
+def asked(top: CommandParser, *words: str) -> MeasureThings:
+    parsed = top.parse_args(["things", "measure", *words], argparse.Namespace(called=("things", *words)))
+    assert parsed.run(parsed) == 0
+    return seen.pop()
+
+
+def test_a_command_loads_its_module_only_when_it_is_called(
+    top: CommandParser, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         top.parse_args(["things", "--help"])
-    assert "count them" in capsys.readouterr().out
-    assert loaded == []
+    assert "drop them" in capsys.readouterr().out
     parsed = top.parse_args(["things", "count", "--count", "3"])
-    assert (parsed.run(parsed), loaded) == (3, ["count"])
+    assert parsed.run(parsed) == 3
     with pytest.raises(SystemExit):
-        top.parse_args(["things", "drop", "--help"])
-    assert "Does drop and returns a number." in capsys.readouterr().out
+        top.parse_args(["things", "count", "--help"])
+    assert "Does count." in capsys.readouterr().out
+    with pytest.raises(ModuleNotFoundError):
+        top.parse_args(["things", "drop"])
+
+
+def test_what_is_not_given_is_as_the_request_declares_it(top: CommandParser) -> None:
+    assert asked(top, "it") == MeasureThings(what="it", isolation=IsolationChoice(), called=("things", "it"))
+
+
+def test_every_kind_of_field_is_read_into_its_type(top: CommandParser) -> None:
+    words = (
+        "it a b --by wide --share 1 --least -3 --tag x --tag y --pair p q --hard --place there --json --sandbox plain"
+    )
+    assert asked(top, *words.split()) == MeasureThings(
+        what="it",
+        more=("a", "b"),
+        by=Measure.WIDE,
+        share=1.0,
+        least=-3,
+        tags=("x", "y"),
+        pair=("p", "q"),
+        hard=7,
+        place=Path("there"),
+        json=True,
+        isolation=IsolationChoice(sandbox="plain"),
+        called=("things", *words.split()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("it --share 0", "--share: must be a number above 0"),
+        ("it --share 1.5", "--share: must be 1 or less"),
+        ("it --share nan", "--share: must be a number above 0"),
+        ("it --share x", "--share: 'x' is not a number"),
+        ("it --hard -1", "--hard: must be 0 or more"),
+        ("it --hard 1.5", "--hard: '1.5' is not a whole number"),
+        ("it --by tall", "'tall' is not one of long, wide"),
+        ("it --csv --json", "not allowed with"),
+        ("", "Missing: WHAT"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused_with_the_option(
+    words: str, said: str, top: CommandParser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        asked(top, *words.split())
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_help_has_the_defaults_of_the_request(top: CommandParser, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        asked(top, "--help")
+    shown = capsys.readouterr().out
+    assert "default: long" in shown
+    assert "default: 0.5" in shown
+
+
+def test_a_table_that_lacks_a_field_or_names_one_twice_is_refused() -> None:
+    parser = argparse.ArgumentParser()
+    with pytest.raises(TypeError, match="CountThings and its words differ in: count"):
+        add_words(parser, CountThings, Words({}))
+    add_words(parser, CountThings, Words({"count": option("--count")}))
+    with pytest.raises(TypeError, match="two fields called 'count'"):
+        add_words(parser, CountThings, Words({"count": option("--number")}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner(Request):
+    place: Annotated[str, LOCAL] = ""
+    size: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outer(Request):
+    inner: Inner
+    key: Annotated[str, LOCAL] = ""
+
+
+def test_local_fields_do_not_travel() -> None:
+    order = Outer(inner=Inner(place="here", size=2), key="secret")
+    assert for_worker(order) == Outer(inner=Inner(size=2))
 
 
 def subcommands(parser: CommandParser, line: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -55,10 +214,9 @@ def test_every_command_has_help_and_something_that_runs_it(
     assert f"usage: gistpoint {' '.join(line)}" in capsys.readouterr().out
 
 
-def test_a_module_that_is_no_command_is_not_found_among_them() -> None:
-    assert callable(commands.storage.paths)
-    with pytest.raises(AttributeError):
-        commands.nonsense  # noqa: B018
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_every_line_of_the_table_names_something_that_adds_options(command: CommandRow) -> None:
+    assert callable(command.load())
 
 
 def test_the_help_names_every_isolation_there_is(capsys: pytest.CaptureFixture[str]) -> None:

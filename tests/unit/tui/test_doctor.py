@@ -7,7 +7,9 @@ from importlib.metadata import EntryPoint
 import pytest
 from shelves import built_by_itself
 
+from gistpoint import object_graph
 from gistpoint.core.errors import SandboxUnavailableError, SettingsError
+from gistpoint.core.requests import IsolationChoice
 from gistpoint.sandbox import ladder
 from gistpoint.sandbox import ladder as diagnosis
 from gistpoint.sandbox.attacks import trying
@@ -15,7 +17,7 @@ from gistpoint.sandbox.attacks.table import ATTACKS
 from gistpoint.sandbox.backends.base import BackendProbe
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 
 
 class Isolating(PlainBackend):
@@ -74,17 +76,14 @@ def test_without_isolation_the_answer_is_no(home, only, capsys):
 
 def test_consent_is_told_and_taken_back(home, only, capsys):
     only(Isolating, PlainBackend)
-    options = Options()
-    options.sandbox, options.allow_unsandboxed = "plain", True
-    object_graph.build_runner(options)
-    options.allow_unsandboxed = False
-    assert not object_graph.build_runner(options).backend.isolated
+    object_graph.build_runner(IsolationChoice(sandbox="plain", allow_unsandboxed=True))
+    assert not object_graph.build_runner(IsolationChoice(sandbox="plain")).backend.isolated
     assert cli.main(["doctor"]) == 0
     assert "--withdraw-consent" in capsys.readouterr().out
     assert cli.main(["doctor", "--withdraw-consent", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["unsandboxed_consent"] is False
     with pytest.raises(SandboxUnavailableError, match="not agreed to"):
-        object_graph.build_runner(options, ask=lambda why: False)
+        object_graph.build_runner(IsolationChoice(sandbox="plain"), ask=lambda why: False)
     assert cli.main(["doctor", "--withdraw-consent"]) == 0
 
 
@@ -142,26 +141,19 @@ def test_an_attack_that_comes_out_otherwise_is_told(home, only, monkeypatch, cap
     assert "2 attacks on bwrap: 1 outcomes other than promised" in told
 
 
-class Options:
-    sandbox: str | None = None
-    allow_unsandboxed = False
-
-
 def test_the_users_own_file_overrules_the_ladder(home, only):
     only(Isolating, Closed, PlainBackend)
     (home / "config" / "config.toml").write_text('theme = "dark"\nsandbox = "closed"\n')
     with pytest.raises(SandboxUnavailableError, match=r"The sandbox closed does not work here.*Open it\."):
-        object_graph.build_runner(Options(), ask=lambda why: True)
-    options = Options()
-    options.sandbox = "strong"
-    assert object_graph.build_runner(options).backend.name == "bwrap"  # the record of the stand-in
+        object_graph.build_runner(IsolationChoice(), ask=lambda why: True)
+    assert object_graph.build_runner(IsolationChoice(sandbox="strong")).backend.name == "bwrap"
 
 
 def test_a_wish_for_no_isolation_still_asks(home, only):
     only(Isolating, PlainBackend)
     (home / "config" / "config.toml").write_text('sandbox = "plain"\n')
     with pytest.raises(SandboxUnavailableError):
-        object_graph.build_runner(Options(), ask=lambda why: False)
+        object_graph.build_runner(IsolationChoice(), ask=lambda why: False)
 
 
 def test_a_repository_decides_nothing(home, only, tmp_path, monkeypatch):
@@ -173,7 +165,7 @@ def test_a_repository_decides_nothing(home, only, tmp_path, monkeypatch):
     (repository / "pyproject.toml").write_text('[tool.gistpoint]\nsandbox = "plain"\nallow_unsandboxed = true\n')
     (repository / ".env").write_text("GISTPOINT_SANDBOX=plain\n")
     monkeypatch.chdir(repository)
-    assert object_graph.build_runner(Options()).backend.isolated
+    assert object_graph.build_runner(IsolationChoice()).backend.isolated
 
 
 @pytest.mark.parametrize(
@@ -183,13 +175,13 @@ def test_a_wish_that_cannot_be_read_is_an_error(home, only, text):
     only(Isolating, PlainBackend)
     (home / "config" / "config.toml").write_text(text)
     with pytest.raises(SettingsError):
-        object_graph.build_runner(Options())
+        object_graph.build_runner(IsolationChoice())
 
 
 def test_no_wish(home, only):
     only(Isolating, PlainBackend)
     (home / "config" / "config.toml").write_text('theme = "dark"\n')
-    assert object_graph.build_runner(Options()).backend.isolated
+    assert object_graph.build_runner(IsolationChoice()).backend.isolated
 
 
 class Terminal(io.StringIO):

@@ -15,8 +15,8 @@ import pytest
 from study_folders import declare
 
 from gistpoint.core.analysis import running
-from gistpoint.core.analysis.catalogue import Analysis
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall
+from gistpoint.core.kinds.measures import Analysis
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import StudyOperationKind
 from gistpoint.tui import cli
@@ -44,7 +44,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     module.__dict__.update(counts=counts, fails=fails)
     monkeypatch.setitem(sys.modules, "analyses_of_a_test", module)
     made = tuple(Analysis(name, name.title(), "", f"analyses_of_a_test:{name}") for name in ("counts", "fails"))
-    monkeypatch.setattr(running, "ANALYSES", made)
+    monkeypatch.setattr(running, "catalogue", lambda: made)
     return declare(tmp_path / "study", {"simulated": True})
 
 

@@ -14,10 +14,10 @@ from msgspec import structs
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.kinds.repair.brief import stub
 from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Brief, Mode, Source, Suite, Task
 from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.known import definitions_named, enclosing, shown_function, shown_sources
-from gistpoint.tui.view_models import duration
 
 BRIEF = Brief("repair-remove-1", "", (), "a.py::f", "@cached\nasync def f(a, *, b=1) -> int:")
 

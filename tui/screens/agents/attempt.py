@@ -115,7 +115,7 @@ def turn_words(turn: ModelTurn) -> str:
     """Return a turn as text: what it cost, the reasoning, what was said, and the calls by name."""
     usage = turn.usage
     about = "about " if usage.estimated else ""
-    head = f"── turn {turn.turn}, {about}{usage.prompt:,} tokens sent, {usage.completion:,} received"
+    head = f"── turn {turn.turn}, {about}{usage.prompt_tokens:,} tokens sent, {usage.completion_tokens:,} received"
     head += f", {turn.latency_ms / 1000:.1f} s" + (f", asked {len(turn.retried) + 1} times" if turn.retried else "")
     calls = ", ".join(call.name for call in turn.tool_calls)
     parts = [head, turn.reasoning or "", turn.content, turn.refusal or "", f"→ {calls}" if calls else "→ no call"]

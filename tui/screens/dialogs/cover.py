@@ -11,10 +11,10 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Button
 
+from gistpoint.core.readable import duration
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import key_named
 from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S
-from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain

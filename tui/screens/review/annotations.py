@@ -16,9 +16,15 @@ from gistpoint.core.errors import UserError
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, key_of, place_of, run_key
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
-from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict, annotated_key
+from gistpoint.sessions.annotations.reviews import (
+    ExcludeReason,
+    Review,
+    RunVerdict,
+    VerdictWord,
+    annotated_key,
+    read_verdict_words,
+)
 from gistpoint.sessions.annotations.settling import settle
-from gistpoint.sessions.annotations.verdict_words import VerdictWord, read_verdict_words
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.results import AttemptResult, solved_words
+from gistpoint.core.readable import duration, thousands
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.opening import Listed
@@ -93,18 +94,6 @@ def _mine(row: RunRow) -> str:
 def _tokens(row: RunRow) -> float | None:
     tokens = row.header.tokens
     return float((tokens.prompt or 0) + (tokens.completion or 0)) or None
-
-
-def _short(value: float) -> str:
-    """Return a number of tokens, as people say it."""
-    if value >= 999_500:
-        return f"{value / 1e6:,.{0 if value >= 1e8 else 1}f}M"
-    return f"{value / 1e3:,.0f}k" if value >= 500 else f"{value:.0f}"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
 def _measure(
@@ -222,9 +211,9 @@ COLUMNS: tuple[Column[RunRow], ...] = (
     Column("ending", _ending, width=14, summary=_alike(_ending, "ending")),
     _measure("steps", 6, lambda r: r.header.step_count, rank=3),
     _measure("subm", 4, lambda r: r.header.submissions),
-    _measure("tokens", 7, _tokens, _short, field="tokens"),
+    _measure("tokens", 7, _tokens, thousands, field="tokens"),
     _measure("cost", 8, _cost, money, field="cost", rank=4, total=True),
-    _measure("time", 8, lambda r: r.header.duration_s, _duration, field="duration_s"),
+    _measure("time", 8, lambda r: r.header.duration_s, lambda seconds: duration(1000 * seconds), field="duration_s"),
     Column(
         "seen",
         lambda r: "" if _seen(r) is None else f"{_seen(r):.0f}%",

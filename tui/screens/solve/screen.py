@@ -21,9 +21,7 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, last_source, shown_sources
 from gistpoint.tui.places import NamedPlace, shown_at
 from gistpoint.tui.screens.dialogs.ask import show_error
-from gistpoint.tui.screens.solve.aids import add_aids, insert_code
 from gistpoint.tui.screens.solve.asking import CallAsking
-from gistpoint.tui.screens.solve.brief_pane import BriefPane
 from gistpoint.tui.screens.solve.console import SEARCH, Console
 from gistpoint.tui.screens.solve.controller import (
     AttemptController,
@@ -37,7 +35,6 @@ from gistpoint.tui.screens.solve.controller import (
 from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
 from gistpoint.tui.screens.solve.kind import EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.left_place import PlaceKeeper
-from gistpoint.tui.screens.solve.notes_pane import NotesPane
 from gistpoint.tui.screens.solve.panes import (
     BriefRead,
     CallAsked,
@@ -53,6 +50,7 @@ from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 from gistpoint.tui.screens.solve.status import CANCEL_HINT, SPENT_HINT, IdleAnswer, IdleQuestion, RunLine
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms, brief_is_first, switch_off
+from gistpoint.tui.screens.solve.text_panes import BriefPane, NotesPane, add_aids, insert_code
 from gistpoint.tui.titles import title_of
 from gistpoint.tui.view_models import allowed, score_rule, shows_evidence
 from gistpoint.tui.widgets.budget_bar import BudgetBar

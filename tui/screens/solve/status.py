@@ -14,11 +14,11 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import Clock, Doubt
+from gistpoint.core.readable import duration
 from gistpoint.core.running import RunProgress
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.tui.keys import key_named, shown_key
 from gistpoint.tui.screens.solve.controller import Failing
-from gistpoint.tui.view_models import duration
 from gistpoint.tui.widgets.charts import gauge
 from gistpoint.tui.widgets.plain import Plain, plain_line
 

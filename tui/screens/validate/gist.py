@@ -10,12 +10,12 @@ from textual.binding import BindingType
 from textual.widgets import ContentSwitcher
 
 from gistpoint.core.code.parsing import fault_in
+from gistpoint.core.entrypoints.runs import TestsRun
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.gist.answer import GistAnswer, gist_answer
 from gistpoint.core.kinds.gist.check import ScoreTrial
 from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings
 from gistpoint.core.kinds.gist.original_test import given_test
-from gistpoint.core.kinds.gist.runs import TestsRun
 from gistpoint.core.kinds.gist.score import GistVerdict, score_record
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.kind import Trial, TrialSubject

@@ -15,13 +15,13 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.trials import Steadiness
 from gistpoint.core.metrics.table import MetricRank
+from gistpoint.core.readable import moment
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui.screens.validate.queue import look_of
 from gistpoint.tui.test_names import spelled_out
 from gistpoint.tui.titles import mode_words, title_of
-from gistpoint.tui.view_models import moment
 from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 
 if TYPE_CHECKING:

@@ -61,9 +61,14 @@ def test_a_model_may_be_asked_without_a_prompt(tmp_path: Path) -> None:
 
 def test_a_turn_is_journalled_before_its_calls_with_all_that_it_was(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path)
-    said = reply(LOOK, LOOK, content="Hm.", usage=Usage(900, 30, 0.25, False, 800, 12))
+    said = reply(
+        LOOK,
+        LOOK,
+        content="Hm.",
+        usage=Usage(900, 30, 800, 12, 0.25),
+    )
     said = replace(
-        said, retried=(ChatProblem.TIMED_OUT,), lost=Usage(7, 0, None, True), fingerprint="f", request_id="r"
+        said, retried=(ChatProblem.TIMED_OUT,), lost=Usage(7, 0, estimated=True), fingerprint="f", request_id="r"
     )
     said = replace(said, message=replace(said.message, reasoning="Where?"))
     work.go(ByTurn([said, reply(SOLVE, usage=Usage(1_000, 10))]))
@@ -80,7 +85,7 @@ def test_a_turn_is_journalled_before_its_calls_with_all_that_it_was(tmp_path: Pa
     }  # fmt: skip
     assert [call.turn for call in work.state.calls] == [1, 1, 2]
     assert work.memory.events[6].data.written()["request_id"] == "id-1"
-    assert work.state.spent.usage == Usage(1907, 40, 0.25, True, 800, 12)
+    assert work.state.spent.usage == Usage(1907, 40, 800, 12, 0.25, True)
 
 
 def test_the_calls_of_a_reply_are_made_in_order_until_the_attempt_ends(tmp_path: Path) -> None:
@@ -231,7 +236,7 @@ def test_no_request_is_sent_that_may_cost_too_much(tmp_path: Path) -> None:
 
 
 def test_a_price_wins_over_the_endpoint_s_word() -> None:
-    usage = Usage(1_000_000, 100_000, 9.0, cached_tokens=400_000)
+    usage = Usage(1_000_000, 100_000, cost_usd=9.0, cached_tokens=400_000)
     assert AgentSettings(price=TokenPrice(1.0, 10.0, 0.5)).cost(usage) == pytest.approx(0.6 + 0.2 + 1.0)
     assert AgentSettings(price=TokenPrice(1.0, 10.0)).cost(usage) == pytest.approx(2.0)
     assert AgentSettings().cost(usage) == 9.0
@@ -243,11 +248,11 @@ def test_a_price_wins_over_the_endpoint_s_word() -> None:
 @pytest.mark.parametrize("problem", [p for p in ChatProblem if p is not ChatProblem.CONTEXT_FULL])
 def test_an_endpoint_s_failure_halts_and_never_ends(tmp_path: Path, problem: ChatProblem) -> None:
     work = repair_at_work(tmp_path)
-    failure = ChatFailure(problem, "It said no.", usage=Usage(50, 0, None, True))
+    failure = ChatFailure(problem, "It said no.", usage=Usage(50, 0, estimated=True))
     left = work.go(ByTurn([reply(LOOK), failure]))
     assert (left.how, left.problem, left.message) == (Leaving.HALTED, problem, "It said no.")
     assert left.stops_run is (problem in (ChatProblem.NOT_AUTHORISED, ChatProblem.UNKNOWN_MODEL))
-    assert left.lost == Usage(50, 0, None, True)
+    assert left.lost == Usage(50, 0, estimated=True)
     assert work.ended == ("", "")
     again = work.cut(len(work.memory.events))
     assert again.go(ByTurn([reply(LOOK), reply(SOLVE)])).how is Leaving.ENDED

@@ -15,7 +15,7 @@ from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.corruptions import cochran_armitage
 from gistpoint.core.analysis.findings import Curve, Findings, Hexagons, Number
 from gistpoint.core.analysis.firth import fit_logit
-from gistpoint.core.analysis.samples import pools, repairs
+from gistpoint.core.analysis.samples import FOUND, measuring, pools
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
@@ -74,7 +74,7 @@ def test_each_model_is_made_with_and_without_the_solvers_mean() -> None:
         "harmonic_out + solver's mean",
         "code_lines + harmonic_out + solver's mean",
     }
-    pool = pools(repairs(data))[0]
+    pool = pools(measuring(data, FOUND))[0]
     means = dict(zip(pool.solver_of, pool.solver_means, strict=True))
     assert means["model-x"] == np.mean([row.solved for row in data.rows if row.solver == "model-x"])
 
@@ -188,7 +188,7 @@ def test_people_are_pooled_with_people_of_the_same_condition_alone() -> None:
     rows = [attempt_row("A", "t1"), attempt_row("A", "t2", condition="assisted"), attempt_row(task="t1", solver="x")]
     rows += [attempt_row(task="t1", solver="y")]
     data = study_data(rows, study=declared())
-    assert [(pool.label, len(pool.rows)) for pool in pools(repairs(data))] == [
+    assert [(pool.label, len(pool.rows)) for pool in pools(measuring(data, FOUND))] == [
         ("people, alone", 1),
         ("people, assisted", 1),
         ("models", 2),
@@ -197,4 +197,4 @@ def test_people_are_pooled_with_people_of_the_same_condition_alone() -> None:
 
 def test_discovery_of_several_corruptions_is_a_mode_of_its_own() -> None:
     data = corrupted(2, {1: 0.5, 3: 0.5})
-    assert [(group.mode, len(group.tasks)) for group in repairs(data)] == [("discovery", 5), ("several", 5)]
+    assert [(group.mode, len(group.tasks)) for group in measuring(data, FOUND)] == [("discovery", 5), ("several", 5)]

@@ -9,9 +9,9 @@ from study_rows import attempt_row, declared, study_data
 
 from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.findings import Findings, Number
+from gistpoint.core.kinds.gist.measures import measured
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition
-from gistpoint.core.study.measuring import gist_columns
 from gistpoint.core.study.rows import AttemptRow
 
 
@@ -129,7 +129,7 @@ def test_a_study_without_gists_has_no_tables_of_gists() -> None:
 
 
 def test_a_recorded_score_gives_the_columns_that_the_tables_need() -> None:
-    made = gist_columns(
+    made = measured(
         {
             "execution_fidelity": 1,
             "passed": 3,
@@ -141,4 +141,4 @@ def test_a_recorded_score_gives_the_columns_that_the_tables_need() -> None:
     )
     assert (made["test_recall"], made["test_precision"], made["pass_rate"]) == (90.0, 80.0, 75.0)
     assert made["gist_flags"] == ("test_changed",)
-    assert gist_columns({})["gist_flags"] == ()
+    assert measured({})["gist_flags"] == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from study_rows import World, attempt_row, study_data
 
-from gistpoint.core.analysis.catalogue import ANALYSES, analysis
+from gistpoint.core.analysis.catalogue import analyses, analysis
 from gistpoint.core.analysis.findings import Bars, Findings
 from gistpoint.core.analysis.pooling import groups, shared_tasks, too_few
 from gistpoint.core.study.data import StudyData
@@ -112,11 +112,11 @@ def test_a_shortfall_names_the_first_number_that_is_too_small() -> None:
 def test_every_analysis_runs_on_an_empty_and_on_a_tiny_study() -> None:
     """None fails, and what one person did with two tasks gives no interval anywhere."""
     tiny = World(people=1, tasks=2, per_person=2).data(1)
-    for known in ANALYSES:
+    for known in analyses():
         known.run(study_data())
         found = known.run(tiny)
         assert all(number.low is None for number in found.numbers.values()), known.id
 
 
 def test_ids_of_analyses_are_unique() -> None:
-    assert len({known.id for known in ANALYSES}) == len(ANALYSES)
+    assert len({known.id for known in analyses()}) == len(analyses())

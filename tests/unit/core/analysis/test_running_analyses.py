@@ -8,10 +8,11 @@ from types import ModuleType
 import pytest
 from study_rows import World, study_data
 
-from gistpoint.core.analysis.catalogue import ANALYSES, Analysis
+from gistpoint.core.analysis.catalogue import analyses
 from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.running import PRIMARY, chosen, run_analyses
 from gistpoint.core.errors import CancelledError
+from gistpoint.core.kinds.measures import Analysis
 from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import StudyError
@@ -73,4 +74,4 @@ def test_analyses_are_chosen_by_id_in_the_order_of_the_catalogue(made: dict[str,
 
 
 def test_the_confirmatory_analysis_is_one_of_the_catalogue() -> None:
-    assert PRIMARY in {known.id for known in ANALYSES}
+    assert PRIMARY in {known.id for known in analyses()}

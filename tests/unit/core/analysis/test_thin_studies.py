@@ -10,13 +10,13 @@ import pytest
 from studies.curve_bands import Setting, coverage
 from study_rows import attempt_row, declared, study_data
 
-from gistpoint.core.analysis.catalogue import ANALYSES
+from gistpoint.core.analysis.catalogue import analyses
 from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition, StudyTask
 from gistpoint.core.study.rows import AttemptRow, CallRow, SubmissionRow
 
-OF_PAPERS = [one for one in ANALYSES if one.id.startswith(("bp-", "gi-"))]
+OF_PAPERS = [one for one in analyses() if one.id.startswith(("bp-", "gi-"))]
 CONDITIONS = (
     Condition(id="alone"),
     Condition(id="big", tool_uses=32, submissions=8),

@@ -10,8 +10,7 @@ from fakes import FakeClock, FakeRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gistpoint.core.assist.auditing import wrong_contexts
-from gistpoint.core.assist.context import MOST_CHARACTERS, context_of, template_text, templates
+from gistpoint.core.assist.context import MOST_CHARACTERS, context_of, template_text, templates, wrong_contexts
 from gistpoint.core.assist.exchange import CANCELLED, Assistant
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment

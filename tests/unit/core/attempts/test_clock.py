@@ -101,6 +101,13 @@ def test_wall_clock_set_back_gives_no_negative_time() -> None:
     assert tape.state.clock.away == 0
 
 
+def test_a_monotonic_clock_that_goes_back_takes_no_time_away() -> None:
+    clock = Tape().add("heartbeat", 1_000).state.clock
+    assert clock.mono_ms is not None
+    assert clock.utc_ms is not None
+    assert clock.at(clock.mono_ms - 400, clock.utc_ms).reading == clock.reading == 1_000
+
+
 def test_sleep_shows_as_a_gap_and_not_as_work() -> None:
     tape = Tape().add("heartbeat", 1_000)
     tape.time = FakeClock(tape.time.utc_ms() + 7_200_000, tape.time.mono_ms() + 3_000)
@@ -113,6 +120,13 @@ def test_small_corrections_of_the_wall_clock_are_no_sleep() -> None:
     tape = Tape()
     tape.time = FakeClock(tape.time.utc_ms() + 2_500, tape.time.mono_ms() + 1_000)
     assert tape.add("heartbeat").state.clock.asleep == 0
+
+
+@pytest.mark.parametrize(("slept_ms", "asleep"), [(2_000, 0), (2_001, 2_001)])
+def test_more_than_two_seconds_are_a_sleep(slept_ms: int, asleep: int) -> None:
+    tape = Tape()
+    tape.time = FakeClock(tape.time.utc_ms() + 1_000 + slept_ms, tape.time.mono_ms() + 1_000)
+    assert tape.add("heartbeat").state.clock.asleep == asleep
 
 
 def test_idle_answered_away_moves_the_time_and_worked_does_not() -> None:

@@ -136,6 +136,36 @@ def test_last_and_best_submissions_are_told_apart() -> None:
     assert (state.best.number, state.best.score) == (2, 0.8)
 
 
+def test_a_submission_that_solved_is_better_than_one_with_the_same_score() -> None:
+    """All tests pass in both, and the first has left a corrupted function as it was."""
+    tape: list[tuple[tuple[str, dict[str, Any]], int]] = []
+    for number, solved in enumerate([False, True, True], start=1):
+        call = f"call-{number}"
+        tape += [
+            (("tool_call", {"call_id": call, "tool": "replace_function"}), 10),
+            (("submit", {"call_id": call, "replacement": {"path": "a", "qualname": "f", "code": str(number)}}), 0),
+            (("test_run", {"call_id": call, "status": "finished", "counts": True}), 0),
+            (("score", {"call_id": call, "score": 1.0, "solved": solved}), 0),
+            (("tool_result", {"call_id": call}), 0),
+        ]
+    state = fold(events_of(tape))
+    assert state.best is not None
+    assert (state.best.number, state.best.solved) == (2, True)
+
+
+def test_a_submission_whose_run_is_not_over_is_no_result_yet() -> None:
+    state = fold(
+        events_of(
+            [
+                (("tool_call", {"call_id": "call-1", "tool": "submit_attempt"}), 10),
+                (("submit", {"call_id": "call-1", "replacement": {"path": "a", "qualname": "f", "code": "1"}}), 0),
+            ]
+        )
+    )
+    assert len(state.submissions) == 1
+    assert (state.last, state.best) == (None, None)
+
+
 def test_empty_attempt_has_nothing() -> None:
     state = AttemptState()
     assert (state.attempt_id, state.pending, state.last, state.best, state.solved, state.ended) == (
@@ -179,7 +209,7 @@ def test_what_a_model_spent_is_the_sum_of_its_turns_with_the_tries_that_were_los
     ]
     spent = fold(events).spent
     assert (spent.turns, spent.retried, spent.malformed) == (2, 1, 1)
-    assert spent.usage == Usage(340, 10, 0.5, True, 50, 2)
+    assert spent.usage == Usage(340, 10, cost_usd=0.5, estimated=True, cached_tokens=50, reasoning_tokens=2)
 
 
 def test_an_attempt_that_a_person_and_a_model_had_is_mixed() -> None:

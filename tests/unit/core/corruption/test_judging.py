@@ -87,7 +87,7 @@ def test_it_ends_when_nothing_comes_and_a_good_answer_begins_the_count_anew() ->
 
 
 def test_a_cap_holds_for_the_whole_set() -> None:
-    priced = reply(content=GOOD, usage=Usage(100, 10, 0.02))
+    priced = reply(content=GOOD, usage=Usage(100, 10, cost_usd=0.02))
     kept, end, requests, detail = asked_of(ScriptedModel([priced]), max_cost_usd=0.07)
     assert (len(kept), end, requests) == (3, JudgeEnd.COST_CAP, 3)
     assert "0.0600 of 0.07 dollars" in detail

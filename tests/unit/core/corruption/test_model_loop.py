@@ -328,7 +328,7 @@ def test_what_an_endpoint_does_ends_it_with_its_reason_and_keeps_what_was_accept
     [
         (LoopSettings(max_tokens=350), Usage(100, 10), End.TOKEN_CAP, 3),
         (LoopSettings(max_tokens=100), Usage(100, 10), End.TOKEN_CAP, 1),
-        (LoopSettings(max_cost_usd=0.5), Usage(100, 10, 0.2), End.COST_CAP, 2),
+        (LoopSettings(max_cost_usd=0.5), Usage(100, 10, cost_usd=0.2), End.COST_CAP, 2),
         (LoopSettings(max_cost_usd=0.5), Usage(100, 10), End.COST_UNKNOWN, 1),
     ],
 )

@@ -11,10 +11,10 @@ import pytest
 from gist_tasks import FILES, TRACE, FakeEntrypoints
 from small_trees import tree_of
 
+from gistpoint.core.entrypoints.command import parse_entrypoint
+from gistpoint.core.entrypoints.runs import OriginalRun
 from gistpoint.core.kinds.gist.drawing import TRACED, EntrypointCandidate, by_rank, candidates, hardest
 from gistpoint.core.kinds.gist.intake import Examination
-from gistpoint.core.kinds.gist.model import parse_entrypoint
-from gistpoint.core.kinds.gist.runs import OriginalRun
 from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import RunContext, RunProgress

@@ -6,23 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from gistpoint.core.kinds.gist.fidelity import name_masks, normalise_output, normalised
-from gistpoint.core.kinds.gist.model import (
+from gistpoint.core.entrypoints.command import (
     COMMAND_FILE,
     EntrypointError,
     EntrypointKind,
-    GistSettings,
-    GistTask,
-    command_identity,
     command_line,
-    command_version,
     parse_entrypoint,
     with_input,
 )
+from gistpoint.core.entrypoints.programs import console_scripts, program_text
+from gistpoint.core.entrypoints.runs import CommandRun, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.gist.fidelity import name_masks, normalise_output, normalised
+from gistpoint.core.kinds.gist.model import GistSettings, GistTask, command_identity, command_version
 from gistpoint.core.kinds.gist.original_test import guard_of, original_test
-from gistpoint.core.kinds.gist.programs import console_scripts, program_text
 from gistpoint.core.kinds.gist.reference import pasted
-from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.outcomes import Outcome, RunStatus
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gistpoint.core.entrypoints.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind, gist_error
 from gistpoint.core.kinds.gist.fidelity import compare_commands, compare_tests, normalise_output
 from gistpoint.core.kinds.gist.flags import main_guard_added, moved_under_guard, vacuity_mutants
 from gistpoint.core.kinds.gist.rates import Originals, line_existence
-from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 PASSED = TestRun(Outcome.PASSED)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gistpoint.core.entrypoints.runs import Isolation
 from gistpoint.core.kinds.gist.flags import Habits, equal_to_all, habits_of, mocked, module_names, watched
 from gistpoint.core.kinds.gist.rates import Originals, line_execution, line_existence
-from gistpoint.core.kinds.gist.runs import Isolation
 
 MODULES = ("pkg", "pkg.shapes", "pkg.deep.core", "tests.tools")
 OWNED = ("pkg", "tests")

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from gist_tasks import ENTRYPOINT, FILES, FakeEntrypoints, build_gist_task
 
+from gistpoint.core.entrypoints.command import parse_entrypoint
+from gistpoint.core.entrypoints.runs import CommandOutput
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.check import gist_findings
 from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import parse_entrypoint
-from gistpoint.core.kinds.gist.runs import CommandOutput
 from gistpoint.core.pins import EnvironmentPins, ImagePins
 from gistpoint.core.running import UNATTENDED
 from gistpoint.core.tasks.model import Source

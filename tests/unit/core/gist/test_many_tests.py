@@ -9,6 +9,7 @@ import pytest
 from small_trees import tree_of
 
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.entrypoints.runs import OriginalRun, TestRun, TestsRun
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.gist.doctests import docstring_sha256, documented
 from gistpoint.core.kinds.gist.fidelity import compare_tests
@@ -26,7 +27,6 @@ from gistpoint.core.kinds.gist.original_test import (
     score_tests,
     stored_test,
 )
-from gistpoint.core.kinds.gist.runs import OriginalRun, TestRun, TestsRun
 from gistpoint.core.outcomes import Outcome, RunStatus
 
 MIXIN = "class Mixin:\n    def test_in(self):\n        assert total([1]) == 1\n"

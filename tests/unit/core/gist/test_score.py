@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gistpoint.core.entrypoints.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind
 from gistpoint.core.kinds.gist.original_test import GistTest, splice_test
 from gistpoint.core.kinds.gist.rates import Originals
-from gistpoint.core.kinds.gist.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.score import (
     GistRun,
     GistScore,

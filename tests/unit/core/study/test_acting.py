@@ -13,7 +13,8 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.attempts.state import AttemptState, fold
-from gistpoint.core.study.acting import Performance, Scene, SimulatedTime
+from gistpoint.core.kinds.simulation import Scene, SimulatedTime
+from gistpoint.core.study.acting import Performance, scene_of
 from gistpoint.core.study.declaration import Condition, StudyTask
 from gistpoint.core.study.simulating import Allowance, AttemptCourse, Behaviour, Crowd, ModelBehaviour, difficulties
 from gistpoint.core.tasks.model import Mode, Task
@@ -26,7 +27,7 @@ MODEL = ModelBehaviour(name="m")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scene]:
     folder = tmp_path_factory.mktemp("tasks")
     tasks = {mode.value: build_task(folder, mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)}
-    return {mode: Scene.of(task) for mode, task in {**tasks, "gist": build_gist_task(folder)}.items()}
+    return {mode: scene_of(task) for mode, task in {**tasks, "gist": build_gist_task(folder)}.items()}
 
 
 def _allowed(task: Task) -> Allowance:

@@ -53,7 +53,7 @@ def test_a_solved_attempt(tmp_path: Path) -> None:
     assert (row.attempt, row.study, row.participant, row.stratum) == (ATTEMPT, "shop-2026", "P07", "senior")
     assert (row.assignment, row.position, row.sitting, row.condition) == ("a1", 2, 1, "alone")
     assert (row.counted, row.exclusion, row.solved, row.end, row.censored) == (True, "", True, "solved", "")
-    assert (row.score, row.best_score, row.found, row.diagnosed) == (1.0, 1.0, 1.0, 1.0)
+    assert (row.score, row.best_score, row.number("found"), row.number("diagnosed")) == (1.0, 1.0, 1.0, 1.0)
     assert (row.tool_uses, row.submissions, row.tool_use_budget, row.submission_budget) == (3, 2, 16, 4)
     assert (row.reading_s, row.exploring_s, row.editing_s) == (10.0, 20.0, 35.25)
     assert row.active_s == row.active_corrected_s == row.primary_s == row.solved_s == 65.25
@@ -163,16 +163,22 @@ def test_a_gist_is_solved_if_it_is_faithful_and_fakes_nothing(tmp_path: Path) ->
     acted.attempt.edit("gist", FAITHFUL)
     acted.attempt.call("submit_gist", {})
     row = acted.row()
-    assert (row.solved, row.fidelity, row.mocked, row.error) == (True, 1.0, False, "")
-    assert (row.found, row.diagnosed, row.pass_rate) == (None, None, 100.0)
-    assert (row.test_recall, row.test_precision, row.gist_flags) == (100.0, 100.0, ())
+    assert (row.solved, row.number("fidelity"), row.says("mocked"), row.text("error")) == (True, 1.0, False, "")
+    assert (row.number("found"), row.number("diagnosed"), row.number("pass_rate")) == (None, None, 100.0)
+    assert (row.number("test_recall"), row.number("test_precision"), row.names("gist_flags")) == (100.0, 100.0, ())
     assert row.condition_key.startswith("uses 0 / submissions 1 / steps 50 / limit 0 s / list_directory+")
     scored = next(n for n, event in enumerate(acted.memory.events) if event.type == "score")
     record = acted.memory.events[scored].data.written()["gist"]
     acted.memory.change(scored, gist={**record, "flags": {**record["flags"], "mocked": "a module"}})
     row = acted.row()
-    assert row.gist_flags == ("mocked",)
-    assert (row.solved, row.fidelity, row.mocked, row.censored, row.solved_s) == (False, 1.0, True, "censored", None)
+    assert row.names("gist_flags") == ("mocked",)
+    assert (row.solved, row.number("fidelity"), row.says("mocked"), row.censored, row.solved_s) == (
+        False,
+        1.0,
+        True,
+        "censored",
+        None,
+    )
 
 
 def test_a_gist_that_is_not_faithful(tmp_path: Path) -> None:
@@ -180,9 +186,9 @@ def test_a_gist_that_is_not_faithful(tmp_path: Path) -> None:
     acted.attempt.edit("gist", WRONG_GIST)
     acted.attempt.call("submit_gist", {})
     row = acted.row()
-    assert (row.solved, row.fidelity, row.pass_rate) == (False, 0.0, 0.0)
-    assert row.error
-    assert row.line_existence is not None
+    assert (row.solved, row.number("fidelity"), row.number("pass_rate")) == (False, 0.0, 0.0)
+    assert row.text("error")
+    assert row.number("line_existence") is not None
 
 
 def test_a_suspicious_pass_counts_once_it_was_accepted(tmp_path: Path) -> None:

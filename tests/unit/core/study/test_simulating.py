@@ -9,17 +9,10 @@ from typing import Any
 import pytest
 
 from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.draws import normal, uniform
 from gistpoint.core.study.declaration import Assistance, Condition, StudyTask
 from gistpoint.core.study.operations import StudyError
-from gistpoint.core.study.simulating import (
-    Allowance,
-    Behaviour,
-    Crowd,
-    ModelBehaviour,
-    difficulties,
-    normal,
-    uniform,
-)
+from gistpoint.core.study.simulating import Allowance, Behaviour, Crowd, ModelBehaviour, difficulties
 
 ALONE, ASSISTED = Condition(id="alone"), Condition(id="assisted", assistance=Assistance.CHAT)
 ALLOWED = Allowance(16, 4, 3600.0)

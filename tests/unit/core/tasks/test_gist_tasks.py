@@ -15,6 +15,7 @@ import tomli_w
 from builders import build_task, write_files
 from gist_tasks import FILES, ORIGINAL, OWNED, TEST, build_gist_task
 
+from gistpoint.core.entrypoints.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.archive import pack_task, unpack_task
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
@@ -23,7 +24,6 @@ from gistpoint.core.kinds.gist.brief import gist_template
 from gistpoint.core.kinds.gist.model import STRATEGIES, GistSettings, entrypoint_of, gist_settings
 from gistpoint.core.kinds.gist.overrides import ContradictionError, require_consistent
 from gistpoint.core.kinds.gist.rates import is_glue
-from gistpoint.core.kinds.gist.runs import CommandRun, Raised, TestRun, TestsRun
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import Outcome, RunStatus

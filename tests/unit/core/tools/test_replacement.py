@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from small_trees import Link, ask, context_of
 
-from gistpoint.core.kinds.repair.tools import with_replacement
 from gistpoint.core.tools.declaration import ToolContext, ToolOutput
 
 MODULE = """import os
@@ -57,7 +56,7 @@ def test_code_of_the_repository_can_be_replaced(context: ToolContext, path: str)
     output = submit(context, GOOD, path=path)
     assert not output.refused
     assert output.replacement is not None
-    data = with_replacement(context.tree, output.replacement).read(path)
+    data = output.replacement.on(context.tree).read(path)
     assert data == MODULE.replace("return 2", "return 3").encode()
 
 
@@ -135,4 +134,4 @@ def test_submission_goes_to_the_target_alone(tmp_path: Path) -> None:
 def test_class_can_be_replaced(context: ToolContext) -> None:
     output = submit(context, "class C:\n    def g(self):\n        return 3\n", name="C")
     assert output.replacement is not None
-    assert b"return 1" not in with_replacement(context.tree, output.replacement).read("pkg/mod.py")
+    assert b"return 1" not in output.replacement.on(context.tree).read("pkg/mod.py")

@@ -11,7 +11,7 @@ from fakes import FakeRunner
 
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.verifier.expected import expected_text
+from gistpoint.sandbox.verifier.bundle import expected_text
 from gistpoint.sandbox.verifier.program import _judged_tree
 
 

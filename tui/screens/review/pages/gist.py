@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gistpoint.core.kinds.gist.model import EntrypointError, entrypoint_of, parse_entrypoint
+from gistpoint.core.entrypoints.command import EntrypointError, parse_entrypoint
+from gistpoint.core.kinds.gist.model import entrypoint_of
 from gistpoint.core.kinds.gist.score import read_evidence
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree

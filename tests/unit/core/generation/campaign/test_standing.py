@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from fake_benches import HeldSet, Shop
 
-from gistpoint.core.generation.board import TrialBoard
 from gistpoint.core.generation.campaign import Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import close_contexts
 from gistpoint.core.generation.library import SourceLibrary
-from gistpoint.core.generation.progress import CampaignMeter, CampaignProgress, TrialProgress
+from gistpoint.core.generation.making import WrittenSet
+from gistpoint.core.generation.progress import CampaignMeter, CampaignProgress, TrialBoard, TrialProgress
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.standing import WrittenSet
 from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile
 
 SETTINGS = CampaignSettings(CampaignMode.DISCOVERY, min_failing=2)

@@ -1,0 +1,249 @@
+"""A command, as it is written: a test, several tests, or a program, with its input."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from gistpoint.core.errors import UserError
+
+GIST_FILE = "test_gist.py"
+"""The name of the file that holds a gist of a test."""
+PROGRAM_FILE = "gist.py"
+"""The name of the file that holds a gist of a program."""
+COMMAND_FILE = ".gistpoint_command.py"
+"""The name of the file that a command without a file of its own is started from, in runs of the original."""
+MAX_STDIN_CHARACTERS = 100_000
+MAX_VARIABLES, MAX_VARIABLE_CHARACTERS = 50, 10_000
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OUR_VARIABLES = re.compile(
+    r"PATH|HOME|TMPDIR|TMP|TEMP|LD_.*|DYLD_.*|PYTHON.*|PYTEST.*|GISTPOINT.*|COVERAGE.*|MALLOC_.*|GLIBC_.*|BASH_ENV|ENV"
+)
+"""Variables that decide what is run, or that a run needs for itself: no command may set them."""
+_SCRIPT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+class EntrypointError(UserError):
+    """A command that can't be an entrypoint."""
+
+
+class EntrypointKind(StrEnum):
+    """The kind of thing that a command runs."""
+
+    TEST = "test"
+    """`pytest path::test`, or a class of tests."""
+    TESTS = "tests"
+    """pytest on files, folders or several tests, or on doctests."""
+    MODULE = "module"
+    """`python -m package`."""
+    SCRIPT = "script"
+    """`python path/of/file.py`."""
+    CODE = "code"
+    """`python -c CODE`."""
+    CONSOLE = "console"
+    """A console script that the codebase declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrypoint:
+    """A command, without the parameters of a test.
+
+    `target` is the file of a test or a script, relative to the repository, or the dotted name of a module, or
+    `COMMAND_FILE`; `qualname` is `test` or `Class.test`, and empty for a program; `arguments` are those of a program,
+    or what pytest is to run of several tests.
+    """
+
+    kind: EntrypointKind
+    target: str
+    qualname: str = ""
+    arguments: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    """Of `CODE` the code, of `CONSOLE` the name of the script."""
+    stdin: str = ""
+    """What a program reads from its standard input."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Variables of its environment besides those of every run, by name."""
+
+    @property
+    def is_test(self) -> bool:
+        """Whether pytest runs it."""
+        return self.kind in (EntrypointKind.TEST, EntrypointKind.TESTS)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of the repository that the command names."""
+        if self.kind is EntrypointKind.TESTS:
+            paths = (word.partition("::")[0] for word in self.selected)
+            return tuple(dict.fromkeys(path for path in paths if path.endswith(".py")))
+        return (self.target,) if self.kind in (EntrypointKind.TEST, EntrypointKind.SCRIPT) else ()
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Of several tests, the files, folders and tests that pytest is to run."""
+        before = ("", *self.arguments)
+        return tuple(
+            word
+            for option, word in zip(before, self.arguments, strict=False)
+            if not word.startswith("-") and option not in _VALUED
+        )
+
+    @property
+    def doctests(self) -> bool:
+        """Whether pytest is to run doctests."""
+        return self.kind is EntrypointKind.TESTS and DOCTEST_MODULES in self.arguments
+
+    @property
+    def text(self) -> str:
+        """The command line, as a brief gives it."""
+        match self.kind:
+            case EntrypointKind.TEST:
+                words = ["pytest", self.node_id]
+            case EntrypointKind.TESTS:
+                words = ["pytest", *self.arguments]
+            case EntrypointKind.CONSOLE:
+                words = [*self.own, *self.arguments]
+            case EntrypointKind.CODE:
+                words = ["python", "-c", *self.own, *self.arguments]
+            case EntrypointKind.MODULE:
+                words = ["python", "-m", self.target, *self.arguments]
+            case _:
+                words = ["python", self.target, *self.arguments]
+        return shlex.join(words)
+
+    @property
+    def called_as(self) -> str:
+        """The name that the program finds in `sys.argv[0]`, if that is not the file that it is started from."""
+        return {EntrypointKind.CODE: "-c", EntrypointKind.CONSOLE: self.own[0] if self.own else ""}.get(self.kind, "")
+
+    @property
+    def has_input(self) -> bool:
+        """Whether standard input or variables are part of the command."""
+        return bool(self.stdin or self.variables)
+
+    @property
+    def node_id(self) -> str:
+        """The node id of a test, without its parameters."""
+        return f"{self.target}::{self.qualname.replace('.', '::')}"
+
+    @property
+    def gist_file(self) -> str:
+        """The name of the file that holds a gist of it."""
+        return GIST_FILE if self.is_test else PROGRAM_FILE
+
+
+def parse_entrypoint(command: str) -> Entrypoint:
+    """Read a command: `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`, `python -m
+    package ...`, `python file.py ...`, `python -c CODE ...` or the name of a console script with its arguments.
+
+    Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has that
+    console script is not looked up. Raises `EntrypointError`.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise EntrypointError(f"The command {command!r} can't be split into words: {error}.") from error
+    if words[:1] and PurePosixPath(words[0]).name in ("python", "python3"):
+        if words[1:3] == ["-m", "pytest"]:
+            return _test(command, words[3:])
+        if words[1:2] == ["-m"] and len(words) > 2:
+            return Entrypoint(EntrypointKind.MODULE, words[2], arguments=tuple(words[3:]))
+        if words[1:2] == ["-c"] and len(words) > 2:
+            return Entrypoint(EntrypointKind.CODE, COMMAND_FILE, arguments=tuple(words[3:]), own=(words[2],))
+        if len(words) > 1 and words[1].endswith(".py"):
+            return Entrypoint(EntrypointKind.SCRIPT, _inside(command, words[1]), arguments=tuple(words[2:]))
+    elif words[:1] == ["pytest"]:
+        return _test(command, words[1:])
+    elif words and _SCRIPT_NAME.fullmatch(words[0]):
+        return Entrypoint(EntrypointKind.CONSOLE, COMMAND_FILE, arguments=tuple(words[1:]), own=(words[0],))
+    raise EntrypointError(
+        f"{command!r} is not an entrypoint.",
+        hint="Give `pytest path/test_file.py::test_name`, pytest with files or folders, `python -m package ARGUMENTS`, "
+        "`python file.py ARGUMENTS`, `python -c CODE` or a console script of the package with its arguments.",
+    )
+
+
+def with_input(entrypoint: Entrypoint, stdin: str = "", variables: Mapping[str, str] | None = None) -> Entrypoint:
+    """Return the entrypoint with standard input and variables. Raises `EntrypointError` for impossible ones."""
+    given = variables or {}
+    if stdin and entrypoint.is_test:
+        raise EntrypointError("pytest gives tests no standard input.", hint="Leave --stdin out.")
+    if len(stdin) > MAX_STDIN_CHARACTERS:
+        raise EntrypointError(f"The standard input is longer than {MAX_STDIN_CHARACTERS:,} characters.")
+    if len(given) > MAX_VARIABLES:
+        raise EntrypointError(f"A command has at most {MAX_VARIABLES} variables.")
+    for name, value in given.items():
+        if not _VARIABLE.fullmatch(name):
+            raise EntrypointError(f"{name[:80]!r} is not the name of a variable.", hint="Write NAME=VALUE.")
+        if _OUR_VARIABLES.fullmatch(name):
+            raise EntrypointError(
+                f"The variable {name} belongs to the run itself.", hint="A command may set what its own code reads."
+            )
+        if len(value) > MAX_VARIABLE_CHARACTERS or "\0" in value:
+            raise EntrypointError(
+                f"The value of {name} is longer than {MAX_VARIABLE_CHARACTERS:,} characters, or has NUL."
+            )
+    try:
+        "".join([stdin, *given.values()]).encode()
+    except UnicodeEncodeError as error:
+        raise EntrypointError("Standard input and variables must be UTF-8.") from error
+    return replace(entrypoint, stdin=stdin, variables=tuple(sorted(given.items())))
+
+
+DOCTEST_MODULES = "--doctest-modules"
+_VALUED = ("-k", "-m")
+
+
+def _test(command: str, words: list[str]) -> Entrypoint:
+    arguments: list[str] = []
+    selected: list[str] = []
+    option = ""
+    for word in words:
+        if option:
+            arguments.append(word)
+            option = ""
+        elif word in _VALUED or word == DOCTEST_MODULES:
+            arguments.append(word)
+            option = word if word in _VALUED else ""
+        elif word.startswith("-"):
+            raise EntrypointError(
+                f"{command!r} has the option {word}.",
+                hint=f"A command has {DOCTEST_MODULES}, -k and -m; options of the whole suite go into --pytest-args.",
+            )
+        else:
+            selected.append(_selected(command, word))
+            arguments.append(selected[-1])
+    if not selected or option:
+        raise EntrypointError(
+            f"{command!r} names no test.", hint="Give pytest a test, path::test, or files or folders of tests."
+        )
+    path, _, rest = selected[0].partition("::")
+    if len(arguments) == 1 and rest:
+        return Entrypoint(EntrypointKind.TEST, path, rest.replace("::", "."))
+    return Entrypoint(EntrypointKind.TESTS, path, arguments=tuple(arguments))
+
+
+def _selected(command: str, word: str) -> str:
+    """Return a file, a folder or the node id of a test, without parameters."""
+    path, separator, rest = word.partition("[")[0].partition("::")
+    if separator and not (path.endswith(".py") and all(part.isidentifier() for part in rest.split("::"))):
+        raise EntrypointError(
+            f"{word!r} is not the node id of a test.", hint="Write it as path/test_file.py::test_name."
+        )
+    return f"{_inside(command, path)}{separator}{rest}"
+
+
+def _inside(command: str, path: str) -> str:
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        raise EntrypointError(f"{command!r} names a file outside of the repository.", hint="Give a path within it.")
+    return parts.as_posix()
+
+
+def command_line(entrypoint: Entrypoint) -> str:
+    """Return the command as a shell takes it, its variables in front; standard input is only named."""
+    given = [f"{name}={shlex.quote(value)}" for name, value in entrypoint.variables]
+    return " ".join([*given, entrypoint.text, *(["< stdin"] if entrypoint.stdin else [])])

@@ -1,0 +1,38 @@
+"""Commands that no file of the codebase starts: `python -c CODE`, and console scripts as an installer writes them."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Mapping
+
+from gistpoint.core.entrypoints.command import Entrypoint, EntrypointKind
+
+_OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<rest>(?:\.[A-Za-z_]\w*)*)")
+
+
+def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return the console scripts that a distribution declares, `module:object` by name; none from broken metadata."""
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    try:
+        parser.read_string(metadata.get("entry_points", ""))
+    except configparser.Error:
+        return {}
+    if not parser.has_section("console_scripts"):
+        return {}
+    found = ((name, value.partition("[")[0].strip()) for name, value in parser.items("console_scripts"))
+    return {name: value for name, value in found if _OBJECT.fullmatch(value)}
+
+
+def program_text(entrypoint: Entrypoint, metadata: Mapping[str, str]) -> str:
+    """Return the text of the file that starts such a command; empty for any other, and for an unknown script."""
+    if entrypoint.kind is EntrypointKind.CODE:
+        return f"{entrypoint.own[0]}\n"
+    if entrypoint.kind is not EntrypointKind.CONSOLE:
+        return ""
+    found = _OBJECT.fullmatch(console_scripts(metadata).get(entrypoint.own[0], ""))
+    if found is None:
+        return ""
+    called = f"{found['name']}{found['rest']}()"
+    return f"import sys\n\nfrom {found['module']} import {found['name']}\n\nsys.exit({called})\n"

@@ -1,0 +1,294 @@
+"""Runs of an entrypoint: the protocol that runs them, the results of a run, and their wording."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.running import NEVER, CancelToken
+
+if TYPE_CHECKING:
+    from gistpoint.core.entrypoints.command import Entrypoint
+    from gistpoint.core.outcomes import BackendRecord
+    from gistpoint.core.pins import EnvironmentPins
+    from gistpoint.core.trees import SourceTree
+
+DOCTEST = "doctest:"
+"""What the names of doctests begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception: its type's qualified name, and its message."""
+
+    type: str
+    message: str
+
+    @property
+    def text(self) -> str:
+        """Type and message in one line, as at the end of a traceback."""
+        return f"{self.type}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """One test of a run, with what it printed; `phase` is where it failed: `setup`, `call` or `teardown`."""
+
+    __test__ = False
+
+    outcome: Outcome
+    stdout: str = ""
+    stderr: str = ""
+    raised: Raised | None = None
+    phase: str = ""
+    fixed: str | None = None
+    """Of a test that is made at run time, a hash of the data that it was made with; None for any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestGuard:
+    """The facts by which a run ensures that the test that ran is the one that was put in."""
+
+    __test__ = False
+
+    first: int
+    last: int
+    """The physical lines of the test, decorators included."""
+    decorated: bool
+    """Whether decorators other than pytest's marks may have wrapped it."""
+    pytest_names: Mapping[str, str]
+    """Names that the file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Where a command has several tests: the lines of each by qualified name."""
+    doctests: Mapping[str, str] = field(default_factory=dict)
+    """The hash of each docstring that is run, by the name of what it is on; see `docstring_sha256`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The module names that a run is watched for, and the lines of functions that no comparison should depend on."""
+
+    modules: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The observations of the blocker inside the run."""
+
+    refused_imports: tuple[str, ...] = ()
+    original_reads: tuple[str, ...] = ()
+    """Files of the codebase that the run opened or tried to open."""
+    network: tuple[str, ...] = ()
+    """Addresses outside of the machine that were requested; none was reached."""
+    own_modules: tuple[str, ...] = ()
+    """Files that the run itself wrote and then executed."""
+    made_functions: tuple[str, ...] = ()
+    """Names of functions in code that is in no file and that the environment executed."""
+    made_elsewhere: tuple[str, ...] = ()
+    """Names of all such code, each with the function of the environment that was called to execute it."""
+    made_here: tuple[str, ...] = ()
+    """Names of code that is in no file (a string, marshalled bytes) and that the gist or the codebase executed."""
+    processes: tuple[str, ...] = ()
+    """Programs that were started."""
+    stand_ins: tuple[tuple[str, str], ...] = ()
+    """Names of modules of the codebase that something other than the gist was bound to, each with its kind."""
+    equal_to_all: tuple[str, ...] = ()
+    """Qualified names of functions that answered yes to every comparison."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing of the codebase was used."""
+        return not self.refused_imports and not self.original_reads
+
+
+@dataclass(frozen=True, slots=True)
+class TestsRun:
+    """A run of a pytest entrypoint, tests by node id."""
+
+    __test__ = False
+
+    status: RunStatus
+    tests: Mapping[str, TestRun] = field(default_factory=dict)
+    collection_error: Raised | None = None
+    isolation: Isolation = Isolation()
+
+    @property
+    def file_ran(self) -> bool:
+        """Whether the file could be imported and its tests were started."""
+        return self.collection_error is None and bool(self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """A run of a command that is not a test."""
+
+    status: RunStatus
+    exit_status: int = 0
+    """Negative: the signal that ended it."""
+    stdout: str = ""
+    stderr: str = ""
+    raised: Raised | None = None
+    """The exception that ended the program, if one did."""
+    isolation: Isolation = Isolation()
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of the files written, by path below the working folder; those that the task lists are compared."""
+
+    @property
+    def file_ran(self) -> bool:
+        """Whether the file could be compiled and started."""
+        compiled = self.raised is None or self.raised.type not in ("SyntaxError", "IndentationError", "TabError")
+        return compiled and self.status is RunStatus.FINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalRun:
+    """A run of an entrypoint on the original; outputs are raw.
+
+    `places` are the paths of this run with the words that replace them; `trace` is as the tracer wrote it, None if
+    none was requested; `network` holds the addresses outside of the machine that were requested and refused.
+    """
+
+    run: TestsRun | CommandRun
+    seconds: float
+    places: Mapping[str, str] = field(default_factory=dict)
+    trace: Mapping[str, object] | None = None
+    network: tuple[str, ...] = ()
+    reason: str = ""
+    """Why a run is not `FINISHED`, in a sentence."""
+    output: str = ""
+    """The tail of the other output, as information for people."""
+    defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """For each test, the file of the codebase that has its code, and the first line of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class GistTrial:
+    """A run of a gist alone; `executed` are the physical lines of it that ran, empty if they were not measured."""
+
+    run: TestsRun | CommandRun
+    seconds: float
+    executed: frozenset[int] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """The output of a solver's shell command, standard output and error in order; `refused` is why it did not
+    run at all.
+    """
+
+    text: str
+    exit_status: int | None
+    seconds: float
+    refused: str = ""
+    status: RunStatus = RunStatus.FINISHED
+
+
+def shown_run(run: TestsRun | CommandRun) -> str:
+    """Return outcomes, output and exceptions of a run."""
+    parts = [] if run.status is RunStatus.FINISHED else [f"The run ended as {run.status}."]
+    parts += [f"The import of {name} was refused." for name in run.isolation.refused_imports]
+    if isinstance(run, CommandRun):
+        parts.append(f"Exit status {run.exit_status}.")
+        parts += _streams(run.stdout, run.stderr)
+        return "\n".join(parts)
+    if run.collection_error is not None:
+        parts.append(f"It could not be imported.\n{run.collection_error.text}")
+    elif not run.tests:
+        parts.append("No test was collected.")
+    parts += [_test(id, test) for id, test in run.tests.items()]
+    return "\n".join(parts)
+
+
+def _test(id: str, test: TestRun) -> str:
+    raised = [test.raised.text] if test.raised else []
+    return "\n".join([f"{id.partition('::')[2] or id}: {test.outcome}", *raised, *_streams(test.stdout, test.stderr)])
+
+
+def _streams(stdout: str, stderr: str) -> list[str]:
+    pairs = (("standard output", stdout), ("standard error", stderr))
+    return [f"{name}:\n{text.rstrip()}" for name, text in pairs if text.strip()]
+
+
+class EntrypointRunner(Protocol):
+    """Runs the command of a gist task: on the original, on a gist alone, and what a solver types.
+
+    Every run is separate, without network, and never raises for what the code under test does: the status of the result
+    reports that. Raises `CancelledError` if a run was stopped on request, `InfrastructureError` if the isolation
+    failed.
+    """
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation that it runs code in."""
+        ...
+
+    def tests(
+        self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
+    ) -> tuple[str, ...]:
+        """Return the ids of all tests that the suite collects, in its order. Raises `InfrastructureError`."""
+        ...
+
+    def run_original(
+        self,
+        tree: SourceTree,
+        environment: EnvironmentPins,
+        entrypoint: Entrypoint,
+        *,
+        timeout_s: float,
+        trace: bool = False,
+        elsewhere: bool = False,
+        hash_seed: int = 0,
+        cancel: CancelToken = NEVER,
+    ) -> OriginalRun:
+        """Run the command in the repository's tree, its packages importable.
+
+        `elsewhere` copies only the file of the entrypoint, under another name, into an empty folder, with the packages
+        importable from another place and the fixtures of its `conftest.py` files available.
+        """
+        ...
+
+    def run_gist(
+        self,
+        text: str,
+        environment: EnvironmentPins,
+        entrypoint: Entrypoint,
+        *,
+        owned: Collection[str],
+        timeout_s: float,
+        forbidden: Collection[str] = (),
+        measure_lines: bool = True,
+        hash_seed: int = 0,
+        guard: TestGuard | None = None,
+        watched: Watched | None = None,
+        cancel: CancelToken = NEVER,
+    ) -> GistTrial:
+        """Run a gist alone in an empty folder; modules of the top-level names `owned` can't be imported.
+
+        `forbidden` are folders of the host that hold the codebase, for isolation that can't keep them out of sight.
+        A run that tests something other than the test described by `guard` is not believed. The run is observed for the
+        names in `watched`; the result is in its isolation.
+        """
+        ...
+
+    def run_command(
+        self,
+        command: str,
+        environment: EnvironmentPins,
+        *,
+        execution: bool,
+        timeout_s: float,
+        tree: SourceTree | None = None,
+        files: Mapping[str, str] | None = None,
+        cancel: CancelToken = NEVER,
+    ) -> CommandOutput:
+        """Run a shell command in `tree`, or in an empty folder, with `files` written beside what is there.
+
+        Without `execution` only commands that read files are run: no interpreter and no pytest.
+        """
+        ...

@@ -1,0 +1,74 @@
+"""Gists as simulated solvers meet them: the reference gist is right, and runs of gists end as decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.draws import uniform
+from gistpoint.core.entrypoints.runs import GistTrial, Raised, TestRun, TestsRun
+from gistpoint.core.kinds.gist.answer import gist_answer
+from gistpoint.core.kinds.gist.rates import unfolded
+from gistpoint.core.kinds.gist.tools import GIST_BUFFER, SUBMIT_GIST, WRITE_GIST
+from gistpoint.core.kinds.simulation import Scene, ScriptedRunner, SimulatedTime
+from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.tasks.model import Baseline
+
+if TYPE_CHECKING:
+    from gistpoint.core.entrypoints.runs import CommandRun
+
+
+@dataclass
+class ScriptedGists(ScriptedRunner):
+    """Reports runs of gists without running anything."""
+
+    original: TestsRun | CommandRun = field(kw_only=True)
+    _text: str | None = None
+
+    def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
+        """Decide how the next submission is judged."""
+        super().next(clock, right=right, near=near)
+        self._text = None
+
+    def run_gist(self, text: str, *_: Any, measure_lines: bool = True, **__: Any) -> GistTrial:
+        """Report a run of a gist; a text that differs from that of the first run since `next` fails."""
+        if self._text is None:
+            self._text = unfolded(text)
+        seconds = self.took(self.task.suite.seconds)
+        count = len(text.splitlines()) + 1
+        lines = frozenset(
+            line for line in range(1, count) if uniform("line", self.task.id, line) < 0.95 or line == count - 1
+        )
+        if self.right and unfolded(text) == self._text:
+            return GistTrial(self.original, seconds, lines if measure_lines else frozenset())
+        raised = Raised("NameError", "name 'missing' is not defined")
+        tests = self.original.tests if isinstance(self.original, TestsRun) else {"gist": TestRun(Outcome.FAILED)}
+        if self.near < 0.5:
+            return GistTrial(TestsRun(RunStatus.FINISHED, {}, raised), seconds)
+        failed = {id: TestRun(Outcome.FAILED, raised=raised, phase="call") for id in tests}
+        return GistTrial(TestsRun(RunStatus.FINISHED, failed), seconds, lines if measure_lines else frozenset())
+
+
+class GistScene(Scene):
+    """A gist: the text is written and handed in."""
+
+    @property
+    def suite(self) -> Baseline:
+        """Nothing: no suite judges a gist."""
+        return Baseline("", "", 1, frozenset(), frozenset(), frozenset())
+
+    @cached_property
+    def runner(self) -> ScriptedGists:
+        """What stands in for the sandbox."""
+        return ScriptedGists(self.task, self.suite, original=gist_answer(self.answer).originals[0])
+
+    @cached_property
+    def right(self) -> tuple[tuple[str, str], ...]:
+        """The reference gist, if there is one."""
+        reference = gist_answer(self.answer).reference
+        return ((GIST_BUFFER, reference.text),) if reference is not None and reference.text else ()
+
+    def handing_in(self, name: str, text: str) -> tuple[tuple[str, dict[str, str]], ...]:
+        """Return the call that writes the gist, and the one that hands it in."""
+        return (WRITE_GIST.name, {"content": text}), (SUBMIT_GIST.name, {})

@@ -1,0 +1,103 @@
+"""Repairs as simulated solvers meet them: functions to be found, scores that are real, no pass that is suspicious."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from gistpoint.core.attempts.bench import Instead
+from gistpoint.core.attempts.state import NoKindState
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.splice import with_definition
+from gistpoint.core.draws import uniform
+from gistpoint.core.kinds.repair.bench import Judgement, RepairHarness, searched
+from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved
+from gistpoint.core.kinds.simulation import BACKEND, Scene, ScriptedRunner
+from gistpoint.core.ports import RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.trees import SourceTree
+
+
+@dataclass
+class ScriptedJudge:
+    """Judges repairs by the runs of a `ScriptedRunner`: their score is real, and no pass is suspicious."""
+
+    task: Task
+    answer: Answer
+    runner: ScriptedRunner
+    _changed: dict[tuple[tuple[str, bytes | None], ...], tuple[str, ...]] = field(default_factory=dict)
+    """By the files that submissions changed."""
+
+    blank = NoKindState()
+    backend = BACKEND
+
+    def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
+        """Return the task with these budgets."""
+        return replace(task, budgets=budgets)
+
+    def bench(self, task: Task) -> RepairHarness:
+        """Return the harness of a repair."""
+        return RepairHarness(task, self)
+
+    def ending_as(self, instead: Instead) -> ScriptedJudge:
+        """Return itself: nothing is replayed with it."""
+        return self
+
+    def judge(
+        self,
+        tree: SourceTree,
+        *,
+        run: RunContext = UNATTENDED,
+        first: tuple[str, ...] = (),
+        replaced: tuple[str, ...] = (),
+    ) -> Judgement:
+        """Score a tree as the runner says."""
+        report = self.runner.run(RunRequest(tree, self.task.environment, self.task.suite.timeout_s))
+        scored = score(self.answer.baselines[0], report)
+        files = tuple(sorted(tree.overlay.items()))
+        if files not in self._changed:
+            self._changed[files] = changed_targets(tree, self.answer.targets)
+        changed = self._changed[files]
+        names = [target.name for target in self.answer.targets]
+        return Judgement(report, scored, solved(scored, names, changed), changed)
+
+
+class RepairScene(Scene):
+    """A repair: what fails replaces a corrupted function, or another one by who does not find it."""
+
+    @property
+    def searched(self) -> bool:
+        """Whether the brief does not name the corrupted functions."""
+        return searched(self.task)
+
+    @cached_property
+    def judge(self) -> ScriptedJudge:
+        """Who judges by scripted runs, without looking for tricks."""
+        return ScriptedJudge(self.task, self.answer, self.runner)
+
+    def _wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
+        name, text = next((part.name, part.given) for part in self.kind.expected(self.task, self.answer))
+        if not finds and self.searched:
+            name, text = self._elsewhere(number) or (name, text)
+        path, _, qualname = name.partition("::")
+        last = text.rstrip("\n").rpartition("\n")[2]
+        longer = f"{text.rstrip()}\n{last[: len(last) - len(last.lstrip())] or '    '}attempted = {number}\n"
+        try:
+            with_definition(self.tree, path, qualname, longer)
+        except CodeError:
+            return name, text
+        return name, longer
+
+    def _elsewhere(self, number: int) -> tuple[str, str] | None:
+        """Return a function that is not corrupted."""
+        targets = {name for name, _ in self.right}
+        shuffled = sorted(self.functions, key=lambda known: uniform(self.task.id, "elsewhere", number, *known))
+        for path, qualname in shuffled:
+            if not self.is_test(path) and f"{path}::{qualname}" not in targets and "<locals>" not in qualname:
+                return f"{path}::{qualname}", index_source(path, self.tree.read(path)).get(qualname).dedented
+        return None

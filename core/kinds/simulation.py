@@ -1,0 +1,236 @@
+"""How a kind of task is simulated: what solvers can look at, what is right and wrong, and runs that are decided.
+
+Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are submitted to
+the kind's own judge. The defaults serve a kind whose answer says what is `expected` and whose suite judges.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import ceil
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gistpoint.core.code.index import DefinitionKind, index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.draws import uniform
+from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tools.browsing import BROWSING
+from gistpoint.core.tools.declaration import ArgumentKind
+from gistpoint.core.trees import SourceTree
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.bench import TaskJudge
+    from gistpoint.core.ports import RunRequest
+    from gistpoint.core.tasks.budgets import Budgets
+    from gistpoint.core.tasks.model import Answer, Baseline, Task
+    from gistpoint.core.tools.declaration import Tool
+
+BACKEND = BackendRecord("simulated", "1", isolated=True)
+"""Nothing runs at all, so nothing needs a sandbox."""
+
+
+class SimulatedTime:
+    """A clock that stands still until somebody acts; a `core.ports.TimeSource`."""
+
+    def __init__(self, utc_ms: int, boot: str) -> None:
+        self._utc_ms, self._mono_ms, self._boot = utc_ms, 0, boot
+
+    def utc_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        return self._utc_ms
+
+    def mono_ms(self) -> int:
+        """Milliseconds since the clock was made."""
+        return self._mono_ms
+
+    def boot_id(self) -> str:
+        """The name of the machine that is simulated."""
+        return self._boot
+
+    def advance(self, milliseconds: int) -> None:
+        """Let time pass."""
+        self._utc_ms += milliseconds
+        self._mono_ms += milliseconds
+
+
+@dataclass
+class ScriptedRunner:
+    """Reports runs of a suite without running anything: `right` says how the next ones end."""
+
+    task: Task
+    suite: Baseline
+    clock: SimulatedTime | None = None
+    right: bool = False
+    near: float = 0.0
+    """The share of the failing tests that a run which is not right repairs."""
+
+    backend = BACKEND
+
+    def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
+        """Decide how the next submission is judged."""
+        self.clock, self.right, self.near = clock, right, near
+
+    def runner_for(self, task: Task, /) -> ScriptedRunner:
+        """Return itself, as a runner of suites."""
+        return self
+
+    def entrypoints_for(self, task: Task, /) -> Any:
+        """Return itself, as a runner of single commands where a kind scripts them."""
+        return self
+
+    def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
+        """Report a run of the suite."""
+        failing = sorted(self.suite.failing)
+        lost = set() if self.right else set(failing[len(failing) - max(1, ceil((1 - self.near) * len(failing))) :])
+        results = {
+            id: TestResult(id, Outcome.FAILED, 0.0, "AssertionError: a simulated failure")
+            if id in lost
+            else TestResult(id, Outcome.PASSED if id in self.suite.passed else Outcome.SKIPPED)
+            for id in sorted(self.suite.collected)
+        }
+        return SuiteReport(RunStatus.FINISHED, results, seconds=self.took(self.task.suite.seconds), backend=BACKEND)
+
+    def took(self, seconds: float) -> float:
+        """Let the time of a run pass, and return it."""
+        if self.clock is not None:
+            self.clock.advance(round(seconds * 1000))
+        return seconds
+
+
+class Simulable(Protocol):
+    """What a scene asks the kind of its task; as `TaskKind` declares it."""
+
+    def tools_of(self, task: Task, budgets: Budgets, /) -> tuple[Tool, ...]:
+        """Return the tools that an attempt begins with."""
+        ...
+
+    def expected(self, task: Task, answer: Answer, /) -> tuple[Any, ...]:
+        """Return the parts that a solver has to write."""
+        ...
+
+    def judge(self, task: Task, answer: Answer, runners: Any, /) -> Any:
+        """Return the judge of a task."""
+        ...
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A task as simulated solvers meet it: what can be looked at, what is right, and who judges."""
+
+    kind: Simulable
+    task: Task
+    answer: Answer
+
+    @property
+    def searched(self) -> bool:
+        """Whether solvers have to find what is to be changed; by default the brief names it."""
+        return False
+
+    @property
+    def suite(self) -> Baseline:
+        """What the suite reports on the original and at the start; that of the answer by default."""
+        return self.answer.baselines[0]
+
+    @cached_property
+    def runner(self) -> ScriptedRunner:
+        """What stands in for the sandbox."""
+        return ScriptedRunner(self.task, self.suite)
+
+    @cached_property
+    def judge(self) -> TaskJudge:
+        """The kind's own judge, with scripted runs."""
+        judge: TaskJudge = self.kind.judge(self.task, self.answer, self.runner)
+        return judge
+
+    @cached_property
+    def right(self) -> tuple[tuple[str, str], ...]:
+        """The names and texts that solve the task; empty if the answer holds none, so that it can't be simulated."""
+        return tuple((part.name, part.right) for part in self.kind.expected(self.task, self.answer))
+
+    @cached_property
+    def tree(self) -> SourceTree:
+        """The tree that solvers get."""
+        return SourceTree.open(self.task.tree_path)
+
+    @cached_property
+    def functions(self) -> tuple[tuple[str, str], ...]:
+        """The functions that one name means, those of tests last, each as path and qualname."""
+        paths = sorted(self.tree.files(".py"), key=lambda path: (self.is_test(path), path))
+        return tuple((path, name) for path in paths for name in _functions_in(path, self.tree.read(path)))
+
+    def is_test(self, path: str) -> bool:
+        """Whether a file belongs to the tests."""
+        return is_protected(path, frozenset(self.task.suite.test_files))
+
+    @cached_property
+    def _vain(self) -> dict[tuple[bool, int], tuple[str, str]]:
+        return {}
+
+    def wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
+        """Return the name and text of a submission that fails, which differs from the others.
+
+        `finds` says whether it is at least about what is to be changed.
+        """
+        if (finds, number) not in self._vain:
+            self._vain[finds, number] = self._wrong(number, finds=finds)
+        return self._vain[finds, number]
+
+    def _wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
+        name, text = self.right[0]
+        return name, f"{text}\nattempted = {number}\n"
+
+    def submission(self, name: str, text: str) -> tuple[Tool, dict[str, str]]:
+        """Return the tool that submits, with its arguments."""
+        tool = next(tool for tool in self.kind.tools_of(self.task, self.task.budgets) if tool.submits)
+        path, _, qualname = name.partition("::")
+        parts = {ArgumentKind.CODE: text, ArgumentKind.FUNCTION: qualname, ArgumentKind.FILE: path}
+        return tool, {argument.name: parts[argument.kind] for argument in tool.arguments}
+
+    def handing_in(self, name: str, text: str) -> tuple[tuple[str, dict[str, str]], ...]:
+        """Return the calls by which a model submits a text: the name of each tool, with its arguments."""
+        tool, arguments = self.submission(name, text)
+        return ((tool.name, arguments),)
+
+    def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
+        """Return the name and the arguments of a call that looks, the `number`th of `looks` in the attempt."""
+        draw = uniform(*about, "look", number)
+        if number == 0:
+            return _LIST, {"path": ""}
+        targets = [tuple(name.partition("::")[::2]) for name, _ in self.right if "::" in name]
+        if targets and finds and number >= min(2, looks - 1) and number - 2 < len(targets):
+            path, name = targets[max(0, number - 2)]
+            return _READ_FUNCTION, {"function_name": name, "file_path": path}
+        others = [known for known in self.functions if known not in targets or not self.searched]
+        if not others:
+            return _LIST, {"path": ""}
+        path, name = others[int(draw * len(others))]
+        tool = int(uniform(*about, "tool", number) * 10)
+        if tool < 2:
+            return _SEARCH, {"pattern": name.rpartition(".")[2]}
+        if tool < 3:
+            return _LIST_FUNCTIONS, {"file_path": path}
+        if tool < 4 and not any(path == target for target, _ in targets):
+            return _READ_FILE, {"file_path": path}
+        return _READ_FUNCTION, {"function_name": name, "file_path": path}
+
+
+_LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
+    next(tool.name for tool in BROWSING if tool.name == name)
+    for name in ("list_directory", "list_file_functions", "read_file", "read_function", "search_code")
+)
+
+
+@lru_cache(maxsize=4096)
+def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
+    """Return the names that mean one function of a file each; most files are the same in all tasks of a library."""
+    try:
+        index = index_source(path, source)
+    except CodeError:
+        return ()
+    found = [(d.ref.qualname.partition("#")[0], d.kind) for d in index.definitions]
+    named = Counter(name for name, _ in found)
+    return tuple(name for name, kind in found if kind is not DefinitionKind.CLASS and named[name] == 1)

@@ -1,0 +1,173 @@
+"""Files that last: logs of records, of which one line is one record, and files that are replaced as a whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.logs.locks import APPENDING, FileLock
+
+sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
+"""Writes the content of an open file to the disk."""
+_STEP = 65_536
+"""Bytes that are read at once: of a first line that says what the file is, and of a torn last one."""
+
+
+def sync_folder(place: Path) -> None:
+    """Write the names in a folder to the disk."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def append_whole(file: int, data: bytes, size: int) -> None:
+    """Append all of it to an open file of `size` bytes, or nothing: a full disk must not leave half a line.
+
+    Raises the OSError, after what was written was taken away again.
+    """
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(file, view) :]
+    except OSError:
+        os.ftruncate(file, size)
+        raise
+
+
+def line_hash(line: bytes) -> str:
+    """Return the sha256 of a line without its newline: the link of a chained log."""
+    return hashlib.sha256(line.rstrip(b"\n")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class LogKind:
+    """What the records of a log are, and the version of them that this program writes."""
+
+    name: str
+    version: int = 1
+    header: bytes = b""
+    """The first line of a new log; empty for a kind whose version is said elsewhere."""
+    error: type[UserError] = UserError
+    """What is raised for a log that can't be used."""
+
+    def check(self, first: bytes, where: str) -> None:
+        """Raise the kind's error if the first line of the log at `where` says that a newer program wrote it."""
+        try:
+            said = json.loads(first) if b'"version"' in first else None
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(said, dict) or said.get("format") != self.name:
+            return
+        version = said.get("version")
+        if type(version) is not int or version > self.version:
+            raise self.error(
+                f"{where} is version {version!r:.20} of {self.name}, and this gistpoint knows version {self.version}.",
+                hint="Install a newer gistpoint.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class LogContent:
+    """The lines of a log without their newlines, the header among them, and what follows the last newline.
+
+    A record is there when its newline is: the rest was never acknowledged, and counts for nobody.
+    """
+
+    lines: tuple[bytes, ...]
+    torn: bytes = b""
+
+    @classmethod
+    def of(cls, data: bytes) -> LogContent:
+        """Return the content of a log's bytes."""
+        *lines, torn = data.split(b"\n")
+        return cls(tuple(lines), torn)
+
+
+def read_log(path: Path, kind: LogKind) -> LogContent:
+    """Return the content of a log. Raises the kind's error for one of a newer version, and OSError."""
+    content = LogContent.of(path.read_bytes())
+    kind.check(content.lines[0] if content.lines else b"", path.name)
+    return content
+
+
+def torn_path(path: Path) -> Path:
+    """Return the file in which lines are kept that were torn off the end of a log."""
+    return path.with_name(f"{path.name.removesuffix('.jsonl')}.torn")
+
+
+class AppendLog(AbstractContextManager["AppendLog"]):
+    """A log that is open for appending; nobody else writes to it until it is closed."""
+
+    def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
+        """Open or create it; `lock` is on the log itself or on a file that stands for it, and is released in the end.
+
+        Raises the kind's error for a log of a newer version, to which nothing is written, and OSError.
+        """
+        self.path, self._kind, self._lock, self._file = path, kind, lock, -1
+        try:
+            self._file = lock.file if lock.place == path else os.open(path, APPENDING, 0o600)
+            kind.check(os.pread(self._file, _STEP, 0).partition(b"\n")[0], path.name)
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self) -> LogContent:
+        """Return what it holds now."""
+        with os.fdopen(self._file, "rb", closefd=False) as file:
+            file.seek(0)
+            return LogContent.of(file.read())
+
+    def append(self, lines: bytes, *, durable: bool = True) -> None:
+        """Write whole lines or nothing; on return those that are `durable` are on the disk, as is a new file's name.
+
+        Raises OSError.
+        """
+        size = self.set_torn_aside()
+        append_whole(self._file, lines if size else self._kind.header + lines, size)
+        if durable:
+            self.sync()
+        if not size:
+            sync_folder(self.path.parent)
+
+    def sync(self) -> None:
+        """Write what was appended to the disk."""
+        sync_file(self._file)
+
+    def set_torn_aside(self) -> int:
+        """Move what follows the last newline to the file of torn lines; return the bytes of the whole ones."""
+        size = os.fstat(self._file).st_size
+        if not size or os.pread(self._file, 1, size - 1) == b"\n":
+            return size
+        start, tail = size, b""
+        while start and b"\n" not in tail:
+            step = min(start, _STEP)
+            start -= step
+            tail = os.pread(self._file, step, start) + tail
+        whole = start + tail.rfind(b"\n") + 1
+        aside = os.open(torn_path(self.path), APPENDING, 0o600)
+        try:
+            append_whole(aside, tail[whole - start :] + b"\n", os.fstat(aside).st_size)
+            sync_file(aside)
+        finally:
+            os.close(aside)
+        sync_folder(self.path.parent)  # it must be found there before it is gone here
+        os.ftruncate(self._file, whole)
+        return whole
+
+    def close(self) -> None:
+        """Close it and release the lock; the second time does nothing."""
+        if self._file not in (-1, self._lock.file):
+            os.close(self._file)
+        self._file = -1
+        self._lock.release()

@@ -1,0 +1,95 @@
+"""The one lock: between processes, on an open file or folder, and gone as soon as its process is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from gistpoint.core.errors import UserError
+
+APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT
+_LOOKS_S = (0.01, 0.03, 0.1)
+"""Pauses before a file counts as held: who asks whether it is (`is_held`) holds it for a moment."""
+
+
+class NoLocksError(UserError):
+    """The file system does not lock files."""
+
+
+class FileLock(AbstractContextManager["FileLock"]):
+    """A hold on a file or folder, until it is released or nobody has this object any longer."""
+
+    def __init__(self, place: Path | int) -> None:
+        """Open a file, which is made if it is missing, or take over the descriptor of an open file or folder."""
+        self.place, self.file = place, -1
+        self.file = os.open(place, APPENDING, 0o600) if isinstance(place, Path) else place
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def __del__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Close the file; the second time does nothing."""
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
+
+
+def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
+    """Return the lock on a file, or on an open file or folder, as soon as no other process or thread holds it.
+
+    Who holds it `shared` shares it with others that do. Raises `NoLocksError`, and OSError if it can't be opened.
+    """
+    lock = FileLock(place)
+    _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    return lock
+
+
+def take(place: Path | int) -> FileLock | None:
+    """Return the lock on a file, or on an open file or folder; None while somebody else holds it.
+
+    Raises `NoLocksError`, and OSError if it can't be opened.
+    """
+    lock = FileLock(place)
+    for pause in (*_LOOKS_S, 0.0):
+        if _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            return lock
+        time.sleep(pause)
+    lock.release()
+    return None
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process, this one included, holds the lock on a file; False for one that can't be opened."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    with FileLock(file) as lock:
+        try:
+            return not _lock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except NoLocksError:
+            return True  # nobody can say that it is free
+
+
+def _lock(lock: FileLock, how: int) -> bool:
+    """Lock an open file; return False if somebody else holds it and `how` does not wait."""
+    try:
+        fcntl.flock(lock.file, how)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        lock.release()
+        raise NoLocksError(
+            f"{lock.place if isinstance(lock.place, Path) else 'A folder'} can't be locked: {error.strerror}.",
+            hint="Keep gistpoint's data on a file system that locks files.",
+        ) from error
+    except BaseException:
+        lock.release()
+        raise
+    return True

@@ -1,0 +1,63 @@
+"""Durations, times and large numbers as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def duration(ms: float, *, rounded: bool = False) -> str:
+    """Return a span as `m:ss`, or `h:mm:ss` from an hour on; `0:00` for a negative one.
+
+    Clocks on a screen show whole seconds that have passed; printed totals and estimates are `rounded`.
+    """
+    seconds = max(0, round(ms / 1000) if rounded else round(ms) // 1000)
+    hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def thousands(number: float, *, exact: bool = False) -> str:
+    """Return a number in thousands (`12k`) or millions (`1.2M`).
+
+    From 500 on it is rounded to whole thousands; an `exact` one is whole up to a thousand, then has a decimal place.
+    """
+    if number >= (1_000_000 if exact else 999_500):
+        return f"{number / 1e6:,.{0 if number >= 1e8 and not exact else 1}f}M"
+    return f"{number:.0f}" if number < (1000 if exact else 500) else f"{number / 1e3:,.{1 if exact else 0}f}k"
+
+
+def stamp(utc_ms: int) -> str:
+    """Return a time in local time with its zone: `2026-01-31 09:05 CET`; empty for 0."""
+    return _local(utc_ms).strftime("%Y-%m-%d %H:%M %Z") if utc_ms else ""
+
+
+def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
+    """Return a time in local time, without the year if it is that of `now_ms`; empty for 0."""
+    if not utc_ms:
+        return ""
+    at = _local(utc_ms)
+    return at.strftime("%m-%d %H:%M" if now_ms is not None and _local(now_ms).year == at.year else "%Y-%m-%d %H:%M")
+
+
+def when(utc_ms: int, now_ms: int) -> str:
+    """Return a time in local time as people say it: the day only if it is not today, the year only if it differs."""
+    if not utc_ms:
+        return "–"
+    at, now = _local(utc_ms), _local(now_ms)
+    days = (now.date() - at.date()).days
+    if days in (0, 1):
+        return f"{'yesterday' if days else 'today'} {at:%H:%M}"
+    return f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y}"
+
+
+def utc_day(utc_ms: int) -> str:
+    """Return the day of a time in UTC: `2026-01-31`."""
+    return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d")
+
+
+def utc_minute(utc_ms: int) -> str:
+    """Return a time in UTC: `2026-01-31 09:05 UTC`."""
+    return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _local(utc_ms: int) -> datetime:
+    return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone()

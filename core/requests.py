@@ -1,0 +1,77 @@
+"""What the faces of the program ask for: bounds of a request's fields, and which of them stay on this machine.
+
+A request is a frozen dataclass beside the function that carries it out. It is data: types, defaults and bounds. Its
+words for the command line are in a table of `tui/commands/` (decision 112).
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
+
+
+@dataclass(frozen=True, slots=True)
+class ValueBounds:
+    """Between which numbers the values of a field are; None where there is no bound."""
+
+    least: int | None = None
+    most: int | None = None
+    above: int | None = None
+    """A bound that is itself no value of the field."""
+
+
+Count = Annotated[int, ValueBounds(least=1)]
+"""A whole number of 1 or more."""
+Natural = Annotated[int, ValueBounds(least=0)]
+"""A whole number of 0 or more."""
+Port = Annotated[int, ValueBounds(least=0, most=65_535)]
+"""The number of a TCP port, or 0 for any that is free."""
+Positive = Annotated[float, ValueBounds(above=0)]
+"""A finite number above 0."""
+Share = Annotated[float, ValueBounds(above=0, most=1)]
+"""A number above 0, and 1 or less."""
+
+LOCAL: Final = "local"
+"""Marks a field that never travels to a worker, such as a path on this machine or how results are printed."""
+
+
+class Request:
+    """The base of all requests."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsolationChoice(Request):
+    """How code from a repository is isolated."""
+
+    sandbox: str | None = None
+    """The name of a backend; None for the user's setting, else the best one that works."""
+    allow_unsandboxed: bool = False
+    """Whether code may run without isolation if none works."""
+
+
+R = TypeVar("R", bound=Request)
+
+
+def fields_of(request: type[Request] | Request) -> dict[str, Field[Any]]:
+    """Return the fields of a request by name."""
+    return {field.name: field for field in fields(request)}  # type: ignore[arg-type] # requests are dataclasses
+
+
+def for_worker(request: R) -> R:
+    """Return a request as it travels to another machine: its fields marked `LOCAL` have their defaults.
+
+    Raises `TypeError` if a local field has no default.
+    """
+    hints = get_type_hints(type(request), include_extras=True)
+    changes: dict[str, Any] = {}
+    for name, field in fields_of(request).items():
+        value = getattr(request, name)
+        if isinstance(value, Request):
+            changes[name] = for_worker(value)
+        elif LOCAL in getattr(hints[name], "__metadata__", ()):
+            if field.default is MISSING:
+                raise TypeError(f"{type(request).__name__}.{name} is local and has no default.")
+            changes[name] = field.default
+    return replace(request, **changes)  # type: ignore[type-var] # requests are dataclasses

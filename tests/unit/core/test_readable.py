@@ -1,0 +1,45 @@
+"""Durations and large numbers as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gistpoint.core.readable import duration, moment, stamp, thousands, utc_day, utc_minute
+
+
+@pytest.mark.parametrize(
+    ("ms", "passed", "rounded"),
+    [
+        (-5, "0:00", "0:00"),
+        (499, "0:00", "0:00"),
+        (59_999, "0:59", "1:00"),
+        (62_999.9999, "1:03", "1:03"),
+        (3_599_600, "59:59", "1:00:00"),
+        (3_723_000, "1:02:03", "1:02:03"),
+    ],
+)
+def test_a_clock_shows_seconds_that_have_passed_and_a_total_is_rounded(ms: float, passed: str, rounded: str) -> None:
+    assert (duration(ms), duration(ms, rounded=True)) == (passed, rounded)
+
+
+@pytest.mark.parametrize(
+    ("number", "short", "exact"),
+    [
+        (0, "0", "0"),
+        (499, "499", "499"),
+        (999, "1k", "999"),
+        (1_000, "1k", "1.0k"),
+        (12_345, "12k", "12.3k"),
+        (999_499, "999k", "999.5k"),
+        (999_500, "1.0M", "999.5k"),
+        (1_234_567, "1.2M", "1.2M"),
+        (123_456_789, "123M", "123.5M"),
+    ],
+)
+def test_numbers_are_said_in_thousands_and_millions(number: float, short: str, exact: str) -> None:
+    assert (thousands(number), thousands(number, exact=True)) == (short, exact)
+
+
+def test_a_time_that_is_not_known_is_empty_and_one_in_utc_needs_no_zone_of_the_machine() -> None:
+    assert (stamp(0), moment(0)) == ("", "")
+    assert (utc_day(1_769_850_300_000), utc_minute(1_769_850_300_000)) == ("2026-01-31", "2026-01-31 09:05 UTC")

@@ -1,0 +1,292 @@
+"""The face of a request on the command line: a table of words, from which options and help are made.
+
+The request says what there is: its type, its default, its bounds. The table says how it is typed: names, a
+placeholder, help. A request may consist of other requests, whose tables are nested and whose options join the same
+command line (decision 112).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from gistpoint.core.requests import Request, ValueBounds, fields_of
+
+R = TypeVar("R", bound=Request)
+Read = Callable[[str], object]
+"""Returns the value that a word means. Raises `argparse.ArgumentTypeError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """How one field of a request is typed."""
+
+    names: tuple[str, ...] = ()
+    """`--name`, and perhaps `-n`; without names it is given by its place."""
+    metavar: str = ""
+    help: str = ""
+    """`{default}` in it stands for the default of the field."""
+    read: Read | None = None
+    """Reads the word where type and bounds of the field do not say it all."""
+    bare: object = None
+    """The value of an option that may be given without one, when it is."""
+    choices: tuple[str, ...] = ()
+    """The only values; those of an `Enum` and of a `Literal` need not be listed."""
+    together: bool = False
+    """Whether several values follow the option once; else the option is repeated for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of a whole request, by field."""
+
+    words: Mapping[str, Word | Words] = field(default_factory=dict)
+    title: str = ""
+    """The heading of these options in the help; empty if they are among the others."""
+    description: str = ""
+    one_of: tuple[tuple[str, ...], ...] = ()
+    """Sets of fields of which only one may be given."""
+    required: bool = False
+    """Whether one field of each of these sets has to be given."""
+
+    def with_words(self, **changed: Word | Words) -> Words:
+        """Return the table with other words for some of its fields."""
+        return replace(self, words={**self.words, **changed})
+
+
+def argument(metavar: str, help: str, *, read: Read | None = None, choices: tuple[str, ...] = ()) -> Word:
+    """Return the word of a field that is given by its place."""
+    return Word((), metavar, help, read, choices=choices)
+
+
+def option(
+    *names: str,
+    metavar: str = "",
+    help: str = "",
+    read: Read | None = None,
+    bare: object = None,
+    choices: tuple[str, ...] = (),
+    together: bool = False,
+) -> Word:
+    """Return the word of a field that is given by a name."""
+    return Word(names, metavar, help, read, bare, choices, together)
+
+
+CALLED = Word(("",))
+"""The word of a field that holds the words of the whole call, which nobody types."""
+
+
+class Face(Generic[R]):
+    """One command: the request that its options make, and the function that carries it out."""
+
+    def __init__(self, request: type[R], run: Callable[[R], int], table: Words, *, about: str = "") -> None:
+        """`about` is the description in the command's help."""
+        self._request, self._run, self._table, self._about = request, run, table, about
+
+    def __call__(self, parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
+        """Add the options to a parser, and return the function that runs the command."""
+        if self._about:
+            parser.description = self._about
+        _add(parser, parser, self._request, self._table)
+        return self.run
+
+    def run(self, given: argparse.Namespace) -> int:
+        """Carry out the request that the parsed words make, and return the exit code."""
+        return self._run(_made(self._request, self._table, vars(given)))
+
+
+def add_words(parser: argparse.ArgumentParser, request: type[Request], table: Words) -> None:
+    """Add the options of a request that is part of every command."""
+    _add(parser, parser, request, table)
+
+
+def request_of(request: type[R], table: Words, given: argparse.Namespace) -> R:
+    """Return the request that parsed words make."""
+    return _made(request, table, vars(given))
+
+
+def _add(
+    parser: argparse.ArgumentParser, group: argparse._ActionsContainer, request: type[Request], table: Words
+) -> None:
+    """Add the options of a table in its order, in a group of their own if it has a title."""
+    if table.title:
+        group = parser.add_argument_group(table.title, table.description or None)
+    hints = get_type_hints(request, include_extras=True)
+    fields = fields_of(request)
+    _require_complete(request, table, fields)
+    exclusive = {
+        name: made
+        for names in table.one_of
+        for made in (group.add_mutually_exclusive_group(required=table.required),)
+        for name in names
+    }
+    for name, word in table.words.items():
+        if isinstance(word, Words):
+            _add(parser, group, hints[name], word)
+        elif word is not CALLED:
+            if any(action.dest == name for action in parser._actions):
+                raise TypeError(f"{request.__name__}: the command has two fields called {name!r}")
+            named = _named(name, hints[name], fields[name], word)
+            exclusive.get(name, group).add_argument(*(word.names or (name,)), **named)
+
+
+def _require_complete(request: type[Request], table: Words, fields: Mapping[str, object]) -> None:
+    """Raise `TypeError` unless the table has exactly the fields of the request."""
+    if different := fields.keys() ^ table.words.keys():
+        raise TypeError(f"{request.__name__} and its words differ in: {', '.join(sorted(different))}")
+
+
+def _made(request: type[R], table: Words, given: Mapping[str, Any]) -> R:
+    """Return a request of the values that were given; the others have the defaults that the request declares."""
+    hints = get_type_hints(request)
+    values: dict[str, Any] = {}
+    for name, word in table.words.items():
+        if isinstance(word, Words):
+            values[name] = _made(hints[name], word, given)
+        elif word is CALLED:
+            values[name] = given.get("called", ())
+        elif name in given:
+            values[name] = _value(_taken_apart(hints[name]), given[name])
+    return request(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """The type of a field, taken apart."""
+
+    base: Any
+    """The type of one value."""
+    bounds: ValueBounds | None = None
+    many: bool = False
+    number: int | None = None
+    """How many values there are, if that is fixed."""
+
+
+def _taken_apart(hint: Any) -> _Type:
+    """Take apart `Annotated`, `X | None`, `tuple[X, ...]` and `tuple[X, X]`."""
+    if get_origin(hint) is Annotated:
+        base, *metas = get_args(hint)
+        inner = _taken_apart(base)
+        return replace(inner, bounds=next((meta for meta in metas if isinstance(meta, ValueBounds)), inner.bounds))
+    if get_origin(hint) in (Union, types.UnionType):
+        return next(_taken_apart(part) for part in get_args(hint) if part is not type(None))
+    if get_origin(hint) is tuple:
+        first, *others = get_args(hint)
+        number = None if others == [...] else 1 + len(others)
+        return replace(_taken_apart(first), many=True, number=number)
+    return _Type(hint)
+
+
+def _named(name: str, hint: Any, declared: Field[Any], word: Word) -> dict[str, Any]:
+    """Return the arguments with which argparse adds the word of a field.
+
+    No option has a default here: what is not given is left out, and the request declares what holds then.
+    """
+    kind = _taken_apart(hint)
+    named: dict[str, Any] = {
+        "help": _help(declared, word),
+        "default": argparse.SUPPRESS,
+        "metavar": word.metavar or None,
+    }
+    if word.names:
+        named |= {"dest": name, "required": _is_required(declared)}
+    if kind.base is bool:
+        del named["metavar"]
+        return {**named, "action": "store_true"}
+    choices = word.choices or _choices(kind.base)
+    named |= {"choices": choices} if choices else {"type": word.read or _reader(kind)}
+    return {**named, **_number_of_values(kind, declared, word)}
+
+
+def _is_required(declared: Field[Any]) -> bool:
+    return declared.default is MISSING
+
+
+def _help(declared: Field[Any], word: Word) -> str:
+    """Return the help of a word, with the default that the request declares."""
+    if "{default}" not in word.help:
+        return word.help
+    default = declared.default
+    shown = default.value if isinstance(default, Enum) else f"{default:g}" if isinstance(default, float) else default
+    return word.help.replace("{default}", str(shown))
+
+
+def _number_of_values(kind: _Type, declared: Field[Any], word: Word) -> dict[str, Any]:
+    """Return how many words belong to a field, and how often it may be given, as argparse says it."""
+    by_place = not word.names
+    if kind.number is not None:
+        return {"nargs": kind.number}
+    if kind.many and by_place:
+        return {"nargs": "+" if _is_required(declared) else "*"}
+    if kind.many:
+        return {"nargs": "+"} if word.together else {"action": "append"}
+    if by_place:
+        return {} if _is_required(declared) else {"nargs": "?"}
+    return {} if word.bare is None else {"nargs": "?", "const": word.bare}
+
+
+def _choices(base: Any) -> tuple[str, ...]:
+    """Return the only values that a type has; empty if there are more than can be listed."""
+    if get_origin(base) is Literal:
+        return get_args(base)
+    return tuple(member.value for member in base) if _is_enum(base) else ()
+
+
+def _is_enum(base: Any) -> bool:
+    return isinstance(base, type) and issubclass(base, Enum)
+
+
+def _value(kind: _Type, given: Any) -> Any:
+    """Return what argparse has read as the request declares it: tuples, and members of an `Enum`."""
+    if isinstance(given, list):
+        return tuple(_value(kind, one) for one in given)
+    return kind.base(given) if _is_enum(kind.base) else given
+
+
+def reader_of(hint: Any) -> Callable[[str], Any]:
+    """Return the function that reads a word as a field of this type would, such as `Count`."""
+    return _reader(_taken_apart(hint))
+
+
+def _reader(kind: _Type) -> Read:
+    """Return the function that reads one word as a value of a type within its bounds."""
+    if kind.base is int:
+        return lambda text: _within(whole(text), kind.bounds)
+    if kind.base is float:
+        return lambda text: _within(number(text), kind.bounds)
+    return Path if kind.base is Path else str
+
+
+def _within(value: float, bounds: ValueBounds | None) -> float:
+    """Return a number if it is within bounds. Raises `argparse.ArgumentTypeError` that names the bound."""
+    if bounds is None:
+        return value
+    if bounds.least is not None and value < bounds.least:
+        raise argparse.ArgumentTypeError(f"must be {bounds.least} or more")
+    if bounds.above is not None and not bounds.above < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number above {bounds.above}")
+    if bounds.most is not None and value > bounds.most:
+        raise argparse.ArgumentTypeError(f"must be {bounds.most} or less")
+    return value
+
+
+def number(text: str) -> float:
+    """Return a number. Raises `argparse.ArgumentTypeError`."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from error
+
+
+def whole(text: str) -> int:
+    """Return a whole number. Raises `argparse.ArgumentTypeError`."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from error

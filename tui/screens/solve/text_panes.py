@@ -1,0 +1,129 @@
+"""The panes of the solve screen that are texts: the brief, notes, and what the condition of a study adds."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+
+from gistpoint.core.attempts.events import Pane
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.tasks.model import Task
+from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
+from gistpoint.tui.places import places_in_text
+from gistpoint.tui.screens.solve.controller import AttemptController
+from gistpoint.tui.screens.solve.kind import SolvingKind
+from gistpoint.tui.screens.solve.panes import BriefRead, PaneArea, PanePlace, StatePane, pane_frame
+from gistpoint.tui.screens.solve.terms import Terms
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.markdown_text import MarkdownText
+from gistpoint.tui.widgets.writing_area import WritingArea
+
+_BEGIN = ("pane.files", "solve.search", "pane.editor", "attempt.submit")
+"""The keys that the brief ends with."""
+
+
+class BriefPane(Vertical):
+    """The brief with long lines folded; in a study it is read before all else."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.BRIEF)]
+
+    view = query_one("#brief-view", MarkdownText)
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(id="brief")
+        self._brief = render_brief(task)
+        self.first = False
+        """Whether it has yet to be read."""
+        self.draw_frame()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text."""
+        yield MarkdownText(id="brief-view")
+
+    def on_mount(self) -> None:
+        """Show the brief."""
+        self.view.show(self._brief)
+        self.view.places = places_in_text(self.view.text)
+
+    def draw_frame(self) -> None:
+        """Say in the frame what to press."""
+        keys = [key_named(id) for id in _BEGIN]
+        words = [f"{shown_key(key.keys.split(',')[0])} {key.description.lower()}" for key in keys]
+        pane_frame(self, "brief", note="" if self.first else " · ".join(words))
+
+    def action_read(self) -> None:
+        """Say that the brief was read."""
+        self.post_message(BriefRead())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer it while it was not."""
+        return self.first if action == "read" else super().check_action(action, parameters)
+
+
+# Notes to oneself, kept with the attempt
+
+
+class NotesPane(Vertical):
+    """One text."""
+
+    area = query_one("#notes", WritingArea)
+
+    def __init__(self, notes: str) -> None:
+        super().__init__(id="notes-pane")
+        self._notes = notes
+        pane_frame(self, "notes", note="kept as you type")
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text."""
+        yield WritingArea(self._notes, id="notes", soft_wrap=True, placeholder="Notes to yourself: kept")
+
+
+# A gist that a study's condition shows beside a repair: what the first failing test does, in one file, to read
+
+
+class GistHelpPane(StatePane):
+    """The gist; it costs nothing to read, and can't be changed."""
+
+    def __init__(self, gist: str) -> None:
+        super().__init__(id="gist_help")
+        self._gist = gist
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text."""
+        yield CodeView(id="gist-help-view")
+
+    def on_mount(self) -> None:
+        """Show the gist."""
+        pane_frame(self, "gist_help", "Gist of the first failing test", "made of the code as it is: it has the fault")
+        self.query_one("#gist-help-view", CodeView).load(self._gist, language="python")
+
+    def update_from(self, state: AttemptState) -> None:
+        """Do nothing: the gist stays as it is."""
+
+
+# The panes that the condition of a study adds to the solve screen: the chat, and a gist beside a repair
+
+
+def add_aids(kind: SolvingKind, controller: AttemptController, terms: Terms) -> None:
+    """Add what the terms of an attempt give."""
+    if terms.assistant is not None:
+        from gistpoint.tui.screens.solve.assist_pane import AssistPane
+
+        pane = AssistPane(terms.assistant, controller, kind.editor)
+        kind.add("assist", PanePlace("#assist-line", Pane.ASSIST), pane)
+    if terms.gist_help:
+        kind.add("gist_help", PanePlace("#gist-help-view", Pane.GIST_HELP), GistHelpPane(terms.gist_help))
+
+
+async def insert_code(area: PaneArea) -> None:
+    """Put the code of the assistant's newest answer into the editor."""
+    from gistpoint.tui.screens.solve.assist_pane import AssistPane
+
+    await area.make("assist")
+    await area.make("editor")
+    area.query_one(AssistPane).insert()

@@ -1,0 +1,238 @@
+"""The pages of a sitting without its forms: consent, before and between tasks, a break, the last page, and leaving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from textual import on
+from textual.containers import VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Button, Input
+
+from gistpoint.core.study.declaration import REQUIRED_ITEM, Texts
+from gistpoint.core.study.operations import ERASE, KEEP
+from gistpoint.tui.screens.dialogs.ask import Choices, Dialog, Reasoned
+from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.options import Options
+from gistpoint.tui.widgets.plain import Plain, plain_line
+
+NEEDED = "(needed)"
+
+
+class ConsentPage(StudyPage):
+    """Answers `agree` or `decline`; `ticked` says which items are ticked."""
+
+    BUTTONS = (("agree", "I agree"), ("decline", "I do not take part"))
+
+    def __init__(self, heading: str, whose: str, texts: Texts, told: str, *, again: bool) -> None:
+        """`told` says whom to reach and how long data are kept; `again`, that the study was changed since."""
+        super().__init__(heading, whose)
+        self._texts, self._told, self._again = texts, told, again
+        self._needed = [item.startswith(REQUIRED_ITEM) for item in texts.consent_items]
+        words = [item.removeprefix(REQUIRED_ITEM).strip() for item in texts.consent_items]
+        labels = [f"{item}   {NEEDED}" if needed else item for item, needed in zip(words, self._needed, strict=True)]
+        self.items = Options(labels, several=True)
+
+    def body(self) -> Iterable[Widget]:
+        """Return the texts and the items."""
+        if self._again:
+            yield Plain("The study was changed since you agreed. Please read this again.", classes="study-note")
+        parts = [part.strip() for part in (self._texts.welcome, self._texts.consent, self._told) if part.strip()]
+        yield StudyText("\n\n".join(parts), "What you are asked")
+        yield VerticalScroll(self.items, id="consent-items", can_focus=False)
+
+    def on_mount(self) -> None:
+        """Begin at the text, and count what is ticked."""
+        super().on_mount()
+        self.count_ticked()
+
+    @on(Options.Changed)
+    def count_ticked(self) -> None:
+        """Tell in the frame how many items are ticked."""
+        words = f"{len(self.items.chosen)} of {len(self._needed)} ticked; Tab goes there, Space ticks one"
+        framed(self.query_one("#consent-items"), "What you agree to", words)
+
+    def starts_at(self) -> Widget | None:
+        """Return the text: PgDn reads on, Tab goes to the items."""
+        return self.query_one(StudyText)
+
+    @property
+    def ticked(self) -> list[bool]:
+        """Whether each item is ticked."""
+        return [number in self.items.chosen for number in range(len(self._needed))]
+
+    def may_go_on(self) -> bool:
+        """Whether every needed item is ticked."""
+        missing = [n for n, needed in enumerate(self._needed) if needed and not self.ticked[n]]
+        if missing:
+            count = "An item that is needed is" if len(missing) == 1 else f"{len(missing)} items that are needed are"
+            words = plain_line(f"! {count} not ticked. Space ticks one.").stylize("bold $text-error")
+            framed(self.query_one("#consent-items"), "What you agree to", words)
+            self.items.cursor = missing[0]
+            self.items.focus()
+        return not missing
+
+    def action_withdraw(self) -> None:
+        """Not to agree is the way out for who has not agreed yet."""
+        if self._again:
+            super().action_withdraw()
+        else:
+            self.answer("decline")
+
+
+class BetweenPage(StudyPage):
+    """Answers `next`, `break`, `stop`, or `look` at how the task would have been solved."""
+
+    def __init__(
+        self, heading: str, whose: str, words: Sequence[str], *, more: bool, break_offered: bool, look: bool
+    ) -> None:
+        """`more` tasks are left; with `look` the study shows the answer."""
+        super().__init__(heading, whose)
+        self._words, self._more, self._break, self._look = words, more, break_offered, look
+
+    def body(self) -> Iterable[Widget]:
+        """Return the paragraphs."""
+        yield paragraphs("Between two tasks", self._words)
+
+    def buttons(self) -> tuple[tuple[str, str], ...]:
+        """Return what can be done."""
+        look = (("look", "Look at the answer"),) if self._look else ()
+        rest = (("break", "A break"),) if self._break else ()
+        stop = (("stop", "Stop for today"),) if self._more else ()
+        return (("next", "Go on"), *look, *rest, *stop)
+
+
+class BreakPage(StudyPage):
+    """No clock runs, and nothing of a task is in sight; answers `next`."""
+
+    def body(self) -> Iterable[Widget]:
+        """Return a sentence."""
+        words = "Take your time: no clock runs. The program can also be closed (Ctrl+Q); it goes on here."
+        yield paragraphs("A break", [words])
+
+
+# Shown where the next task needs the team's store, and it does not answer
+
+
+class AwayPage(StudyPage):
+    """Nothing of a task is in sight and no clock runs; answers `again` or `close`."""
+
+    BUTTONS = (("again", "Try again"), ("close", "Close"))
+
+    def __init__(self, heading: str, whose: str, words: Sequence[str]) -> None:
+        """`words` say what does not answer."""
+        super().__init__(heading, whose)
+        self._words = words
+
+    def body(self) -> Iterable[Widget]:
+        """Return the paragraphs."""
+        yield paragraphs("Not now", self._words)
+
+
+# The last page of a session: done, stopped for today, refused, withdrawn
+
+
+class LastPage(StudyPage):
+    """Says what there is to say; closing it closes the program."""
+
+    BUTTONS = (("close", "Close"),)
+
+    def __init__(
+        self, heading: str, whose: str, words: Sequence[str], *, text: str = "", may_withdraw: bool = False
+    ) -> None:
+        """`words` are the program's own paragraphs, `text` is the organiser's."""
+        super().__init__(heading, whose)
+        self._words, self._text, self._may_withdraw = words, text, may_withdraw
+
+    def body(self) -> Iterable[Widget]:
+        """Return the paragraphs and the text."""
+        yield paragraphs("", self._words)
+        if self._text.strip():
+            yield StudyText(self._text, "About the study")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the way out to who takes part."""
+        return self._may_withdraw if action == "withdraw" else super().check_action(action, parameters)
+
+
+# Before a task: what it will be like, under which rules, and whether to begin
+
+
+class ReadyPage(StudyPage):
+    """Answers `begin`, `break`, `stop`, or `skip` for a training task that may be passed over."""
+
+    def __init__(self, heading: str, whose: str, words: Sequence[str], *, resume: bool, may_skip: bool) -> None:
+        """`words` are paragraphs; with `resume` the task was begun before."""
+        super().__init__(heading, whose)
+        self._words, self._resume, self._may_skip = words, resume, may_skip
+
+    def body(self) -> Iterable[Widget]:
+        """Return the paragraphs."""
+        yield paragraphs("Before you go on" if self._resume else "Before you begin", self._words)
+
+    def buttons(self) -> tuple[tuple[str, str], ...]:
+        """Return what can be done."""
+        if self._resume:
+            return (("begin", "Go on with the task"), ("close", "Another time"))
+        skip = (("skip", "Pass over"),) if self._may_skip else ()
+        return (("begin", "Begin"), *skip, ("break", "A break"), ("stop", "Stop for today"))
+
+
+class RulesPage(StudyPage):
+    """Answers `next` when the rules were read."""
+
+    BUTTONS = (("next", "I have read this"), ("close", "Another time"))
+
+    def __init__(self, heading: str, whose: str, rules: str) -> None:
+        super().__init__(heading, whose)
+        self._rules = rules
+
+    def body(self) -> Iterable[Widget]:
+        """Return the rules."""
+        yield StudyText(self._rules, "The rules")
+
+    def starts_at(self) -> Widget | None:
+        """Return the text, which is to be read."""
+        return self.query_one(StudyText)
+
+
+# Whether to stop taking part, and what becomes of the data
+
+
+_CHOICES = (
+    (KEEP, "Keep what I have done so far: it may be analysed"),
+    (ERASE, "Erase all that there is of me; this can't be undone"),
+)
+
+
+class WithdrawDialog(Dialog[Reasoned]):
+    """Answers with `keep` or `erase` and the person's words; Escape, as the first button, goes on taking part."""
+
+    CSS_PATH = "../dialogs/dialogs.tcss"
+    enter_answers = False
+
+    def __init__(self) -> None:
+        super().__init__("Stop taking part in this study?")
+
+    def body(self) -> list[Widget]:
+        """Return the choice and a field for words."""
+        text = "You can stop at any time, without a reason. It ends your part for good, not only for today."
+        words = Input(placeholder="If you like, in your own words: why", max_length=2_000)
+        return [Plain(text), Choices([label for _, label in _CHOICES]), words]
+
+    def buttons(self) -> list[Button]:
+        """Return both answers; staying is the default."""
+        return [Button("Go on taking part", id="no", variant="primary"), Button("Stop taking part", id="yes")]
+
+    def on_mount(self) -> None:
+        """Begin at the choice."""
+        self.query_one(Choices).focus()
+
+    @on(Button.Pressed)
+    def press(self, event: Button.Pressed) -> None:
+        """Give the answer of a button."""
+        event.stop()
+        at = self.query_one(Choices).highlighted or 0
+        yes = event.button.id == "yes"
+        self.dismiss(Reasoned(_CHOICES[at][0], self.query_one(Input).value) if yes else None)
