@@ -12,6 +12,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import plural, visible_line
+from gistpoint.object_graph import build_services, live_annotations
 from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
 from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
 from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
@@ -20,7 +21,6 @@ from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
 from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
-from gistpoint.tui.object_graph import build_services, live_annotations
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
