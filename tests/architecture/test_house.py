@@ -29,7 +29,7 @@ def test_no_module_needs_itself_even_for_its_types(needed: networkx.DiGraph[str]
     assert circles(needed) == []
 
 
-@pytest.mark.parametrize("top", ["core", "sandbox", "sessions"])
+@pytest.mark.parametrize("top", ["core", "sandbox", "sessions", "tui"])
 def test_packages_make_no_circle(top: str, needed: networkx.DiGraph[str]) -> None:
     """Those of `tui` are counted by `test_measures.py` until none is left."""
     assert circles(packages(needed, top)) == []
