@@ -292,10 +292,10 @@ async def open_home(home: Path) -> None:
     from gistpoint import __version__
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.services import Services
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.app import GistpointApp
     from gistpoint.tui.screens.home import HomeScreen
-    from gistpoint.tui.services import Services
 
     places, clock = Locations(home / "data", home / "config", home / "cache"), SystemTime()
     services = Services(
@@ -320,14 +320,14 @@ async def open_home(home: Path) -> None:
 
 def study(root: Path, people: list[int]) -> None:
     """Simulate studies of so many people, and measure their reports."""
+    from gistpoint.sessions.studies import simulation
     from gistpoint.tui import cli
-    from gistpoint.tui.commands import study_simulation
 
     for count in people:
         place = root / f"study-{count}"
         try:
             os.environ["GISTPOINT_HOME"] = str(place / "home")
-            study_simulation.DEMO_PEOPLE = count
+            simulation.DEMO_PEOPLE = count
             assert cli.main(["study", "demo", str(place / "study")]) == 0
             attempts = sum(1 for _ in place.rglob(JOURNAL))
             words = ["study", "report", str(place / "study"), "-o", str(place / "report" / "report.html")]

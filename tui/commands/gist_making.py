@@ -28,13 +28,13 @@ from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.repository import Repository
+from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, SUITE, settled_source
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
 from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.object_graph import build_entrypoint_runner
 
 if TYPE_CHECKING:
     from gistpoint.core.outcomes import BackendRecord

@@ -27,14 +27,14 @@ from gistpoint.core.requests import IsolationChoice, Positive, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Answer
 from gistpoint.core.text import visible_line
+from gistpoint.object_graph import build_entrypoint_runner
+from gistpoint.sessions.services import is_our_demo
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.gist_listing import find_gist, reference_record
 from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import build_entrypoint_runner
-from gistpoint.tui.services import is_our_demo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,7 +105,8 @@ def glance(wanted: ReadGlances) -> int:
     if wanted.model.judge_model:
         return _ask_model(wanted, chosen)
     require_terminal("reading", hint="gistpoint glance --table SET prints what readers saw.")
-    from gistpoint.tui.glance_app import GlanceApp
+    from gistpoint.tui.base_app import OneScreenApp
+    from gistpoint.tui.screens.glance.reading import GlanceScreen
 
     locations = Locations.of_user()
     store = _store(wanted, locations)
@@ -123,7 +124,10 @@ def glance(wanted: ReadGlances) -> int:
             if study.ledger.person(reader.name).enrolled:
                 record_exposures(study, reader.name)
 
-    return GlanceApp(locations, items, reader, at_once=wanted.reveal, told=told).run_to_exit_code()
+    def first() -> GlanceScreen:
+        return GlanceScreen(items, reader, at_once=wanted.reveal, told=told)
+
+    return OneScreenApp(locations, "screens/glance/glance.tcss", first).run_to_exit_code()
 
 
 def _ask_model(wanted: ReadGlances, chosen: _Chosen) -> int:

@@ -10,13 +10,13 @@ from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner
 from gistpoint.core.requests import IsolationChoice
+from gistpoint.object_graph import build_runner
 from gistpoint.sessions.imports import Importer, ImportLedger, ImportOutcome, ImportRecords
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import build_runner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
+from gistpoint.object_graph import build_runner
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source, share
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
@@ -33,7 +34,6 @@ from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
 from gistpoint.tui.commands.watched_work import watched
-from gistpoint.tui.object_graph import build_runner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +215,7 @@ def _candidates_json(result: SourceResult) -> dict[str, Any]:
 
 @contextmanager
 def _workers(wanted: GenerateTasks) -> Iterator[Workers]:
-    from gistpoint.sandbox.cluster.crew import open_to_all
+    from gistpoint.sandbox.cluster import open_to_all
     from gistpoint.sandbox.pools import cluster_workers, local_workers
 
     if wanted.cluster:

@@ -22,6 +22,7 @@ from team_studies import TeamStudy, contents, serving, team, wrong
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.operations import (
+    ERASE,
     ORGANISER,
     STUDY,
     Amended,
@@ -34,7 +35,7 @@ from gistpoint.core.study.steps import AttemptStep, BetweenStep, DoneStep, FormS
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.publishing import header_of
 from gistpoint.sessions.studies.syncing import synchronise
-from gistpoint.sessions.studies.taking import ERASE, Participation
+from gistpoint.sessions.studies.taking import Participation
 from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, choose, parse_address
 from gistpoint.sessions.team.connecting import engine_of
 from gistpoint.sessions.team.opened import open_store
