@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.browsing import BROWSING
 
