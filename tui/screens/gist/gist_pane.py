@@ -25,17 +25,6 @@ from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.tui.gist_marks import (
-    LEGEND,
-    Marks,
-    MissingLine,
-    carried,
-    does_not_parse,
-    figures,
-    marks_of,
-    missing_lines,
-    words_of,
-)
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.dialogs.ask import PickDialog
@@ -45,7 +34,18 @@ from gistpoint.tui.view_models import shows_evidence
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
-from gistpoint.tui.widgets.gist_view import GistGutter
+from gistpoint.tui.widgets.gist_view import (
+    LEGEND,
+    GistGutter,
+    Marks,
+    MissingLine,
+    carried,
+    does_not_parse,
+    figures,
+    marks_of,
+    missing_lines,
+    words_of,
+)
 from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.plain import Plain, plain_line
 

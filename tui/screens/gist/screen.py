@@ -18,7 +18,6 @@ from gistpoint.core.attempts.knowledge import traced_functions
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER, SCORE_GIST, SUBMIT_GIST, TRACE
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.tui.gist_marks import does_not_parse
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.gist.gist_pane import GistPane
@@ -27,6 +26,7 @@ from gistpoint.tui.screens.solve.kind import CallQuestion, SolvingKind
 from gistpoint.tui.screens.solve.panes import PANES, CallAsked, PanePlace, SourceAsked, StatePane, pane_frame
 from gistpoint.tui.screens.solve.screen import SolveScreen
 from gistpoint.tui.view_models import LAST, price_words
+from gistpoint.tui.widgets.gist_view import does_not_parse
 from gistpoint.tui.widgets.plain import plain_cell
 
 
