@@ -104,9 +104,7 @@ EXPORT = Face(
             "output": option("-o", "--output", metavar="PATH", help="a new folder; archive: also a file"),
             "with_solution": option("--with-solution", help="write the original code too (an archive has it)"),
             "agent_hosts": option(
-                "--agent-hosts",
-                metavar="HOST,…",
-                help="hosts that an agent in the container may reach: its model",
+                "--agent-hosts", metavar="HOST,…", help="hosts that an agent in the container may reach: its model"
             ),
             "tools": option("--tools", help="mcp: name the server to the agent"),
             "mcp_url": option("--mcp-url", metavar="URL", help=f"as the container reaches it ({MCP_URL})"),
