@@ -7,7 +7,6 @@ usage: python docs/screenshots.py [FOLDER]   (default: docs/pictures)
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -25,13 +24,14 @@ from textual.pilot import Pilot
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.object_graph import build_entrypoint_runner, build_services
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.commands.review import first_screen
-from gistpoint.tui.object_graph import build_entrypoint_runner, build_services
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.validate.desk import ValidationSession
-from gistpoint.tui.services import Services
 from gistpoint.tui.validate_app import ValidateApp
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 
@@ -185,7 +185,7 @@ async def attempt() -> Animation:
 async def gist(camera: Camera) -> None:
     """The demo's gist: written, scored as it is written, handed in, and its gutter afterwards."""
     services = _services()
-    entrypoints = build_entrypoint_runner(argparse.Namespace(), demo=True, ask=lambda why: True)
+    entrypoints = build_entrypoint_runner(IsolationChoice(), demo=True, ask=lambda why: True)
     task, text = gist_task(services.locations.tasks, entrypoints)
     app = GistpointApp(services, open=task.id)
     async with app.run_test(size=camera.size, notifications=True) as pilot:
@@ -247,7 +247,7 @@ async def review(camera: Camera, runs: Path) -> None:
 async def validate(camera: Camera) -> None:
     """The demo's tasks under validation: overview, tests, what was run, the code and a fix."""
     services = _services()
-    entrypoints = build_entrypoint_runner(argparse.Namespace(), demo=True, ask=lambda why: True)
+    entrypoints = build_entrypoint_runner(IsolationChoice(), demo=True, ask=lambda why: True)
     repair = repair_task(services.locations.tasks, services.locations.cache)
     tasks = read_set([repair.id, gist_task(services.locations.tasks, entrypoints)[0].id], services.tasks)
     app = ValidateApp(ValidationSession.of(services, tasks, "validator"))
@@ -300,7 +300,7 @@ def write_runs(folder: Path) -> None:
 
 
 def _services() -> Services:
-    services = build_services(argparse.Namespace(), role=Role.DEMO)
+    services = build_services(IsolationChoice(), role=Role.DEMO)
     list(unpack_demo(services.locations.demo))
     return services
 

@@ -13,12 +13,12 @@ from textual.message import Message
 
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken, RunContext
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskSet
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.campaign_view import CampaignView
 from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
 from gistpoint.tui.screens.making.screen import MakingScreen
-from gistpoint.tui.services import Services
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.validate.desk import ValidationSession

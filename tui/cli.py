@@ -25,7 +25,6 @@ from gistpoint.tui.commands.command import (
     add_commands,
     readable,
 )
-from gistpoint.tui.object_graph import build_services
 from gistpoint.tui.starting import hold_collection
 
 COMMANDS = (
@@ -55,29 +54,29 @@ COMMANDS = (
     CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:reference_options"),
     CommandRow("gist conditions", "write the settings of the paper's conditions", "gist_listing:conditions_options"),
     CommandRow("gist score", "score a gist, with the evidence", "gists:score_options"),
-    CommandRow("attempt list", "the attempts that are here", "attempts:list_options"),
-    CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:show_options"),
-    CommandRow("attempt accept", "let a pass that is to be read count as solved", "attempts:accept_options"),
-    CommandRow("attempt reject", "say that a pass was not earned", "attempts:reject_options"),
+    CommandRow("attempt list", "the attempts that are here", "attempts:LIST"),
+    CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
+    CommandRow("attempt accept", "let a pass that is to be read count as solved", "attempts:ACCEPT"),
+    CommandRow("attempt reject", "say that a pass was not earned", "attempts:REJECT"),
     CommandRow(
         "attempt export",
         "attempts as a table, as an archive of journals, or one as a recorded run",
-        "attempts:export_options",
+        "attempts:EXPORT",
     ),
-    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:run_options"),
-    CommandRow("agent resume", "do what is missing of a run", "agents:resume_options"),
-    CommandRow("agent list", "the runs that are here", "agents:list_options"),
-    CommandRow("agent show", "the figures of a run", "agents:show_options"),
-    CommandRow("agent stop", "stop a run that another process carries out", "agents:stop_options"),
-    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:watch_options", screen=True),
+    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:RUN"),
+    CommandRow("agent resume", "do what is missing of a run", "agents:RESUME"),
+    CommandRow("agent list", "the runs that are here", "agents:LIST"),
+    CommandRow("agent show", "the figures of a run", "agents:SHOW"),
+    CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
+    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:WATCH", screen=True),
     CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:mcp_options"),
     CommandRow("serve", "serve tasks or a study to participants in browsers", "serve:serve_options"),
     CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
-    CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:list_options"),
-    CommandRow("show", "print a recorded run, or one step of it", "runs:show_options"),
-    CommandRow("search", "search recorded runs", "runs:search_options"),
-    CommandRow("convert", "write a recorded run in another format", "runs:convert_options"),
-    CommandRow("replay", "make the tool calls of a recorded run again, and compare", "replay:replay_options"),
+    CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:LIST"),
+    CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
+    CommandRow("search", "search recorded runs", "runs:SEARCH"),
+    CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
+    CommandRow("replay", "make the tool calls of a recorded run again, and compare", "replay:REPLAY"),
     CommandRow("rescore", "judge the results of another harness again", "rescore:rescore_options"),
     CommandRow("reviews export", "labels, comments and verdicts as CSV or JSON lines", "reviews:EXPORT"),
     CommandRow("reviews merge", "take in what others said: files of reviews, or folders of them", "reviews:MERGE"),
@@ -144,6 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = _understood(sys.argv[1:] if arguments is None else arguments)
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
+        _ask_on_terminal()
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -163,6 +163,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         what = str(error.filename) if error.filename is not None else "A file"
         return _reported(UserError(f"{what} can't be used: {error.strerror}."))
+
+
+def _ask_on_terminal() -> None:
+    """Have this process ask on the terminal whether code may run without isolation."""
+    from gistpoint.object_graph import ProcessConsent
+    from gistpoint.tui.consent import ask_consent
+
+    ProcessConsent.asker = ask_consent
 
 
 _SAID_OTHERWISE = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
@@ -231,6 +239,7 @@ def _home(options: argparse.Namespace) -> int:
 
         return listing(argparse.Namespace(json=False, where="", ids=False))
     from gistpoint.core.locations import Locations
+    from gistpoint.object_graph import build_services
     from gistpoint.tui.app import GistpointApp, ServicesMaker
     from gistpoint.tui.commands.arguments import isolation_of
 

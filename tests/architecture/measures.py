@@ -13,7 +13,8 @@ What is counted:
 - **decisions** are the complexities less one, added up;
 - a **room** is a folder in one of the four folders, with all that it holds: `core/agents`, `tui/screens`.
 
-Product files are the modules of the four folders without the demo's library and the attack programs, which are data.
+Product files are the modules of the four folders and those beside the links to them, without the demo's library and the
+attack programs, which are data.
 Of other packages the tests are left out. Each module is parsed and walked once, and its tree is not kept.
 """
 
@@ -198,13 +199,12 @@ class Source:
     def __init__(self, root: Path, *, ours: bool = True) -> None:
         """Read the four folders at `root`, or else all of the package whose folder `root` is, but for its tests."""
         self.root, self.modules = root, dict[str, Module]()
-        for path in sorted(path for top in FOLDERS if ours for path in (root / top).rglob("*.py")) or root.rglob(
-            "*.py"
-        ):
+        for path in _product_files(root) if ours else root.rglob("*.py"):
             where = path.relative_to(root).as_posix()
             if where.startswith(DATA) if ours else _is_test(path.relative_to(root)):
                 continue
             parts = ("gistpoint" if ours else root.name, *path.relative_to(root).with_suffix("").parts)
+            parts = parts[:1] + parts[3:] if where.startswith("src/gistpoint/") else parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             try:
                 self.modules[name] = read_module(name, where, path.read_text(encoding="utf-8"))
@@ -220,6 +220,13 @@ class Source:
     def functions(self) -> list[Function]:
         """Every function of every module."""
         return [function for module in self.modules.values() for function in module.functions]
+
+
+def _product_files(root: Path) -> list[Path]:
+    """Return the modules of the four folders, and those beside the links to them."""
+    return sorted(path for top in FOLDERS for path in (root / top).rglob("*.py")) + sorted(
+        (root / "src/gistpoint").glob("*.py")
+    )
 
 
 def _is_test(path: Path) -> bool:

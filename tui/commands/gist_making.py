@@ -30,6 +30,7 @@ from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
+from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.tui.commands.arguments import (
     add_isolation,
     add_suite,
@@ -45,7 +46,6 @@ from gistpoint.tui.commands.gist_listing import reference_record, shown_difficul
 from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import cause, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
-from gistpoint.tui.object_graph import build_entrypoint_runner
 
 if TYPE_CHECKING:
     from gistpoint.core.entrypoints.runs import EntrypointRunner

@@ -33,13 +33,13 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.text import visible_line
+from gistpoint.object_graph import build_entrypoint_runner
+from gistpoint.sessions.services import is_our_demo
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import build_entrypoint_runner
-from gistpoint.tui.services import is_our_demo
 
 if TYPE_CHECKING:
     pass

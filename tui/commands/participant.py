@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.requests import IsolationChoice, Request
+from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import sandbox_word
 from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import require_terminal
-from gistpoint.tui.object_graph import build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.ports import Runner
     from gistpoint.core.tasks.model import Task
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.base_app import BaseApp
-    from gistpoint.tui.services import Services
 
 Made = TypeVar("Made", "Runner", "EntrypointRunner")
 BY_LINK = "by the same link."

@@ -11,6 +11,7 @@ from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.equivalence import Equivalence
 from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
+from gistpoint.object_graph import build_equivalence_tester
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import load_study
 from gistpoint.sessions.studies.repairs import (
@@ -30,7 +31,6 @@ from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.commands.studies import STUDY, StudyShown
-from gistpoint.tui.object_graph import build_equivalence_tester
 from gistpoint.tui.study_opening import open_study
 
 

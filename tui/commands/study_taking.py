@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from dataclasses import asdict, dataclass
@@ -15,21 +14,20 @@ from gistpoint.core.study.declaration import Assistance
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.steps import RefusedStep
 from gistpoint.core.text import visible_line
+from gistpoint.object_graph import build_services
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
-from gistpoint.tui.commands.studies import STUDY, StudyShown
-from gistpoint.tui.object_graph import build_services
+from gistpoint.tui.commands.studies import STUDY, StudyFace
 from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import ChatModel
     from gistpoint.core.study.declaration import Study
     from gistpoint.core.study.progress import StudyProgress, TaskCoverage
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.study_app import StudyApp
 
 
@@ -84,10 +82,7 @@ def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
     names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
     if not names:
         return {}
-    from gistpoint.tui.agent_running import solver_named, solving_model
-
-    config = services.locations.config
-    return {name: solving_model(solver_named(config, os.environ, name)) for name in sorted(names)}
+    return {name: services.solver(name, "").model() for name in sorted(names)}
 
 
 def _works(demand: str | None) -> bool:
@@ -102,18 +97,17 @@ def _works(demand: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyStanding(StudyShown):
-    """How far which study is, and whether results are shown before its end."""
+class ShowProgress(Request):
+    """Whether results are shown before the end of a study."""
 
     unblind: bool = False
 
 
-def progress(asked: StudyStanding) -> int:
+def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
     """Show how far a study is, on a screen if there is a terminal."""
-    folder = open_study(asked.study)
-    hidden = outcomes_hidden(folder, unblind=asked.unblind)
-    if asked.json or not interactive():
-        _print_progress(folder, hidden=hidden, as_json=asked.json)
+    hidden = outcomes_hidden(folder, unblind=wanted.unblind)
+    if as_json or not interactive():
+        _print_progress(folder, hidden=hidden, as_json=as_json)
         return DONE
     from gistpoint.tui.screens.study.progress import ProgressScreen
     from gistpoint.tui.study_progress import state_words
@@ -123,7 +117,7 @@ def progress(asked: StudyStanding) -> int:
         folder.reload()
         return _progress_of(folder)[0], state_words(folder.study, folder.ledger)
 
-    name = shlex.quote(asked.study)
+    name = shlex.quote(folder.named)
     app = StudyProgressApp(Locations.of_user(), lambda: ProgressScreen(folder.study, read, name, hidden=hidden))
     return app.run_to_exit_code()
 
@@ -185,16 +179,12 @@ JOIN = Face(
     about="Opens what a participant sees: consent, questions, rules, one task after the other, to the end. It can be "
     "closed at any time: the same command goes on where it was.",
 )
-PROGRESS = Face(
-    StudyStanding,
+PROGRESS = StudyFace(
+    ShowProgress,
     progress,
-    Words(
-        {
-            "study": STUDY,
-            "unblind": option("--unblind", help="show results of a study that is open; the log and the report tell it"),
-            "json": JSON,
-        }
-    ),
+    {
+        "unblind": option("--unblind", help="show results of a study that is open; the log and the report tell it"),
+    },
     about="Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the "
     "study is closed.",
 )

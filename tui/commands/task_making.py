@@ -25,6 +25,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
+from gistpoint.object_graph import build_runner
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import (
     PLAIN,
@@ -54,7 +55,6 @@ from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import cause, print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
 from gistpoint.tui.commands.watched_work import watched
-from gistpoint.tui.object_graph import build_runner
 
 
 def new_options(parser: argparse.ArgumentParser) -> Handler:
@@ -312,7 +312,7 @@ def _batch(options: argparse.Namespace) -> Batch:
 
 @contextmanager
 def _workers(options: argparse.Namespace) -> Iterator[Workers]:
-    from gistpoint.sandbox.cluster.crew import open_to_all
+    from gistpoint.sandbox.cluster import open_to_all
     from gistpoint.sandbox.pools import cluster_workers, local_workers
 
     if options.cluster:

@@ -13,6 +13,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.text import plural, visible_line
+from gistpoint.object_graph import build_services, live_annotations
 from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
 from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
 from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
@@ -22,7 +23,6 @@ from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
-from gistpoint.tui.object_graph import build_services, live_annotations
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 

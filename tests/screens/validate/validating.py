@@ -16,10 +16,10 @@ from screens.review.reviewing import Reviewing
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.validations import Validation
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.screen import ValidateScreen
-from gistpoint.tui.services import Services
 from gistpoint.tui.validate_app import ValidateApp
 
 

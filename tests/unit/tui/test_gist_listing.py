@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from gist_tasks import FILES, TRACE, FakeEntrypoints, build_gist_task
 
+from gistpoint import object_graph
 from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.entrypoints.runs import OriginalRun
 from gistpoint.core.errors import CancelledError
@@ -24,7 +25,7 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 from gistpoint.tui.commands import gist_making
 
 Captured = pytest.CaptureFixture[str]

@@ -20,10 +20,10 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.annotations.validator import Draft, Drafts, ValidationStore, Validator
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskSet
 from gistpoint.tui.screens.validate.bench import RunEnded
 from gistpoint.tui.screens.validate.queue import QueueRow
-from gistpoint.tui.services import Services
 
 if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations

@@ -1,30 +1,51 @@
-"""The object graph: the stores, the isolation and the runners that a command asks for."""
+"""The object graph: the stores, the isolation, the runners and the models that a command or a worker asks for.
+
+It is below `tui` and above the folders that it puts together, so that a cluster's worker needs no screen (decision
+111).
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gistpoint import __version__
 
 if TYPE_CHECKING:
+    from gistpoint.core.agents.settings import AgentSettings
+    from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
     from gistpoint.core.attempts.identity import Role
     from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.locations import Locations
-    from gistpoint.core.ports import Runner
+    from gistpoint.core.ports import ChatModel, Runner
     from gistpoint.core.requests import IsolationChoice
     from gistpoint.core.tasks.equivalence import EquivalenceTester
     from gistpoint.core.tasks.model import Task
     from gistpoint.sandbox.backends.base import Backend
+    from gistpoint.sandbox.endpoints.settings import EndpointSettings
+    from gistpoint.sessions.services import Services
     from gistpoint.sessions.team.live import LiveAnnotations
-    from gistpoint.tui.services import Services
 
 
 Ask = Callable[[str], bool]
 Made = TypeVar("Made")
+
+
+class ProcessConsent:
+    """How this process asks whether code may run without isolation, where no app does; the command line sets it."""
+
+    asker: Ask | None = None
+
+    @classmethod
+    def ask(cls, why_not: str) -> bool:
+        """Ask, and return the answer: no if nobody can be asked."""
+        return cls.asker is not None and cls.asker(why_not)
 
 
 class RunnerPool(Generic[Made]):
@@ -92,13 +113,12 @@ def build_services(
     from gistpoint.core.attempts.identity import Enrolment, Role
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.services import Consent, Services, is_our_demo, never
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.sessions.team import FILE as STORE_FILE
-    from gistpoint.tui.consent import Consent
-    from gistpoint.tui.services import Services, is_our_demo
 
     locations, clock = Locations.of_user(), SystemTime()
-    consent = Consent() if consented is None else Consent(lambda why_not: False)
+    consent = Consent(ProcessConsent.ask if consented is None else never)
     enrolment = Enrolment(role=role or Role.BASELINE, participant=participant)
 
     probed = probed or ProbedBackends()
@@ -149,8 +169,54 @@ def build_services(
         isolation=chosen,
         enrolment=enrolment,
         consent=consent,
+        solver=lambda name, base_url: solver_named(locations.config, os.environ, name, base_url),
         mirror=mirror,
     )
+
+
+def build_worker_services(isolation: IsolationChoice, consented: bool) -> Services:
+    """Build the object graph on a cluster's worker, which imports this function by its name."""
+    return build_services(isolation, consented=consented)
+
+
+def solver_named(config: Path, environment: Mapping[str, str], model: str = "", base_url: str = "") -> AgentSolver:
+    """Return the solver of this name, or the one that environment and `config.toml` name.
+
+    Raises `EndpointError` and `SettingsError`; no message holds a value of the user's.
+    """
+    from gistpoint.core.agents.solvers import BUILT_IN, built_in
+    from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
+
+    if model.startswith(BUILT_IN):
+        return built_in(model)
+    given = {**environment, URL_NAME: base_url} if base_url else environment
+    return endpoint_solver(endpoint_settings(config, given, model or None))
+
+
+def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
+    """Return the model behind an endpoint."""
+    from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+    from gistpoint.core.agents.solvers import AgentSolver
+
+    def models() -> ModelMaker:
+        from gistpoint.sandbox.endpoints.throttle import Throttle
+
+        throttle = Throttle()
+
+        def model(settings: AgentSettings) -> ChatModel:
+            from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+            from gistpoint.sandbox.endpoints.retrying import RetryingModel
+            from gistpoint.sandbox.endpoints.throttle import ThrottledModel
+
+            chat = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=None))
+            return RetryingModel(ThrottledModel(chat, throttle.gate(endpoint.place)))
+
+        model(AgentSettings())  # so that a missing package is told before anything is begun
+        return model
+
+    prices = endpoint.prices
+    price = None if prices is None else TokenPrice(prices.prompt, prices.completion)
+    return AgentSolver(endpoint.model, models, endpoint.place, price)
 
 
 def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:
@@ -232,7 +298,6 @@ def _chosen_backend(
         installed_backends,
         remember_consent,
     )
-    from gistpoint.tui.consent import ask_consent
 
     locations = Locations.of_user()
     given = isolation.sandbox or needed
@@ -243,7 +308,7 @@ def _chosen_backend(
     try:
         backend = choose(requested, consented=demo or allowed or has_consented(locations.config), backends=known)
     except SandboxUnavailableError as error:
-        if demo or requested not in (None, "plain") or not (ask or ask_consent)(error.message):
+        if demo or requested not in (None, "plain") or not (ask or ProcessConsent.ask)(error.message):
             raise
         allowed, backend = True, choose(requested, consented=True, backends=known)
     if allowed and backend.name == UNSANDBOXED:

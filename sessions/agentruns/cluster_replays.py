@@ -9,15 +9,14 @@ import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, Crew, WorkStatus
 from gistpoint.core.tasks.model import Task
-from gistpoint.sandbox.cluster.crew import ClusterCrew, ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker
-from gistpoint.sandbox.cluster.orders import WorkStatus
+from gistpoint.sessions.agentruns.cluster_runs import packed
+from gistpoint.sessions.agentruns.cluster_work import AttemptToReplay, ServicesFactory, WorkTools, replayed
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.replay.reporting import ReplayReport, fault_in_report
 from gistpoint.sessions.runs.opening import open_run
-from gistpoint.tui.cluster_runs import packed
-from gistpoint.tui.cluster_work import AttemptToReplay, WorkTools, replayed
-from gistpoint.tui.services import Services
+from gistpoint.sessions.services import Services
 
 
 class ReplaysElsewhere:
@@ -27,18 +26,20 @@ class ReplaysElsewhere:
         self,
         services: Services,
         tools: WorkTools,
+        build: ServicesFactory,
         take: Callable[[str, ReplayReport], None],
         fail: Callable[[str, str], None],
     ) -> None:
-        """`take` is given the report on each attempt, or `fail` why there is none."""
+        """`build` is as in `ClusterRunner`; `take` is given the report on each attempt, or `fail` why there is none."""
         self._services = services
         self._tools = tools
+        self._build = build
         self._take = take
         self._fail = fail
 
-    def carry_out(self, crew: ClusterCrew, names: Sequence[str], tick: Callable[[], None]) -> None:
-        """Replay the attempts of these ids. Raises as `ClusterCrew.carry_out`."""
-        crew.carry_out(replayed, self._jobs(names), self._checked, self._heed, tick)
+    def carry_out(self, crew: Crew, names: Sequence[str], tick: Callable[[], None]) -> None:
+        """Replay the attempts of these ids. Raises as `Crew.carry_out`."""
+        crew.carry_out(partial(replayed, build=self._build), self._jobs(names), self._checked, self._heed, tick)
 
     def _jobs(self, names: Sequence[str]) -> Iterator[ClusterJob]:
         for name in names:

@@ -1,14 +1,12 @@
-"""Batch work on a cluster, as its command sees it: the jobs of a run of an agent, and replays of attempts."""
+"""Runs of agents on a cluster: their jobs are sent, and what comes back is taken in once it was found to be true."""
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,18 +15,11 @@ from gistpoint.core.attempts.identity import new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, InfrastructureError, TaskError, UserError
 from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, Crew, WorkStatus
+from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.tasks.model import Task
-from gistpoint.sandbox.cluster.crew import (
-    ClusterCrew,
-    ClusterJob,
-    ClusterLieError,
-    ClusterOutcome,
-    ClusterWorker,
-    connected,
-    open_to_all,
-)
-from gistpoint.sandbox.cluster.orders import WorkStatus
 from gistpoint.sessions.agentruns.bounds import Purse
+from gistpoint.sessions.agentruns.cluster_work import AttemptToMake, ServicesFactory, WorkTools, attempted
 from gistpoint.sessions.agentruns.control import has_person
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, DeliveredAttempt, DeliveryError, require_true
 from gistpoint.sessions.agentruns.runner import AgentPorts, JobReport, begun_unnoted
@@ -42,26 +33,13 @@ from gistpoint.sessions.agentruns.store import (
     JobState,
 )
 from gistpoint.sessions.journal import JOURNAL
-from gistpoint.tui.cluster_work import AttemptToMake, WorkTools, attempted
-
-if TYPE_CHECKING:
-    pass
 
 TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
 """Problems of halted jobs: what came of one is too large to be sent; gistpoint failed; no worker could do it."""
 
 
-@contextmanager
-def crew_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterCrew]:
-    """Yield the crew of a cluster, after a warning about a connection that is open to all; raises as `connected`."""
-    with connected(address) as client:
-        if warning := open_to_all(address):
-            tell(warning)
-        yield ClusterCrew(client, address, tell)
-
-
-def work_tools(options: argparse.Namespace, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
-    """Return with what workers shall work, by the options of a command.
+def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
+    """Return with what workers shall work.
 
     A consent given before is one for this machine, and not sent. Raises `UserError` for an address with a secret.
     """
@@ -72,8 +50,8 @@ def work_tools(options: argparse.Namespace, *, base_url: str = "", tests_at_once
             hint="Leave --base-url out, and let each worker have it in its own OPENAI_BASE_URL.",
         )
     return WorkTools(
-        sandbox=getattr(options, "sandbox", None) or "",
-        consented=bool(getattr(options, "allow_unsandboxed", False)),
+        sandbox=isolation.sandbox or "",
+        consented=isolation.allow_unsandboxed,
         tests_at_once=tests_at_once,
         base_url=base_url,
     )
@@ -97,16 +75,19 @@ class ClusterRunner:
         self,
         run: AgentRun,
         ports: AgentPorts,
-        crew: ClusterCrew,
+        crew: Crew,
         tools: WorkTools,
+        build: ServicesFactory,
         *,
         max_cost_usd: float | None = None,
         on_job: Callable[[JobReport], None] = lambda report: None,
     ) -> None:
+        """`build` is the function by which a worker builds its own services; it is sent by name."""
         self.run = run
         self._ports = ports
         self._crew = crew
         self._tools = tools
+        self._build = build
         self._on_job = on_job
         self._purse = Purse(max_cost_usd)
         self._orders: dict[str, AttemptOrder] = {}
@@ -138,7 +119,8 @@ class ClusterRunner:
             for state in self.run.jobs.values():
                 self._pay(state)
             try:
-                self._crew.carry_out(attempted, self._jobs(), self._checked, self._heed, heed)
+                work = partial(attempted, build=self._build)
+                self._crew.carry_out(work, self._jobs(), self._checked, self._heed, heed)
             except InfrastructureError as error:
                 self._stop(str(error))
         if self.interrupted:

@@ -23,21 +23,22 @@ from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.errors import CancelledError, EndpointError, TaskError, UserError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.locations import Locations
+from gistpoint.core.orders import MOST_BYTES, NotDoneError, StopSwitch, WorkStatus, replied
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
-from gistpoint.sandbox.cluster.orders import MOST_BYTES, NotDoneError, StopSwitch, WorkStatus, replied
+from gistpoint.sessions.agentruns.beginning import agent_ports
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, carried_out
 from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import RunSettings
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.replay.reporting import report_of
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.agent_running import agent_ports, solver_named
-from gistpoint.tui.object_graph import build_services
-from gistpoint.tui.services import Services
 
+ServicesFactory = Callable[[IsolationChoice, bool], Services]
+"""Builds the services of a machine where nobody can be asked, given whether code may run without isolation."""
 _making = Lock()
 """Held while something is made that the jobs of a process share."""
 
@@ -72,14 +73,14 @@ class AttemptToReplay(msgspec.Struct, frozen=True, kw_only=True):
     journal: bytes
 
 
-def attempted(order: bytes, archive: bytes) -> bytes:
+def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
     """Do the order of an attempt."""
 
     def do(about: bytes, switch: StopSwitch) -> bytes:
         given = msgspec.json.decode(about, type=AttemptToMake)
-        services = _services(given.tools.sandbox, given.tools.consented)
+        services = _services(build, given.tools)
         task = _task(services, given.order.job.task, archive)
-        ports = replace(_ports(given.tools, given.order.settings), task=lambda id: task)
+        ports = replace(_ports(services, given.tools, given.order.settings), task=lambda id: task)
         with _folder() as folder:
             delivered = carried_out(given.order, ports, folder, lambda runner: _heed(switch, runner))
             if len(delivered.journal) > given.tools.most_bytes:
@@ -94,12 +95,12 @@ def attempted(order: bytes, archive: bytes) -> bytes:
     return replied(order, _fit(do))
 
 
-def replayed(order: bytes, archive: bytes) -> bytes:
+def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
     """Do the order of a replay."""
 
     def do(about: bytes, switch: StopSwitch) -> bytes:
         given = msgspec.json.decode(about, type=AttemptToReplay)
-        services = _services(given.tools.sandbox, given.tools.consented)
+        services = _services(build, given.tools)
         task = _task(services, given.task, archive)
         with _folder() as folder:
             path = folder / given.attempt / JOURNAL
@@ -177,26 +178,26 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
     return task
 
 
-def _services(sandbox: str, consented: bool) -> Services:
+def _services(build: ServicesFactory, tools: WorkTools) -> Services:
     with _making:
-        return _services_once(Locations.of_user(), sandbox, consented)
+        return _services_once(build, Locations.of_user(), tools.sandbox, tools.consented)
 
 
 @lru_cache(maxsize=4)
-def _services_once(locations: Locations, sandbox: str, consented: bool) -> Services:
-    return build_services(IsolationChoice(sandbox=sandbox or None), consented=consented)
+def _services_once(build: ServicesFactory, locations: Locations, sandbox: str, consented: bool) -> Services:
+    return build(IsolationChoice(sandbox=sandbox or None), consented)
 
 
-def _ports(tools: WorkTools, settings: RunSettings) -> AgentPorts:
+def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> AgentPorts:
     """Return the ports of a run, the same for all its jobs in this process: they share a gate to the model's host.
 
     Raises `EndpointError` if this machine knows another server.
     """
-    services, written = _services(tools.sandbox, tools.consented), msgspec.json.encode(settings)
+    written = msgspec.json.encode(settings)
     with _making:
         key = (services.locations, tools, written)
         if key not in _ports_made:
-            solver = solver_named(services.locations.config, os.environ, settings.model, tools.base_url)
+            solver = services.solver(settings.model, tools.base_url)
             if solver.host != settings.host:
                 raise EndpointError(
                     f"its settings name another server: {solver.host or 'none'}, not {settings.host or 'none'}."

@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+from typing import Any, Protocol
 
 import msgspec
 
@@ -92,6 +94,106 @@ class StopSwitch:
         self.soon = CancelToken()
         """What is under way may be finished."""
         self.at_once = CancelToken()
+
+
+# For whoever has jobs done
+
+
+@dataclass
+class ClusterWorker:
+    """A worker, as it introduced itself and as it has shown itself since."""
+
+    address: str
+    host: str = ""
+    threads: int = 1
+    clock_ms: int = 0
+    """Its clock minus ours; 0 if they differ by less than is told."""
+    strikes: int = 0
+    left_out: str = ""
+    """Why it gets no jobs; empty if it does."""
+
+    @property
+    def name(self) -> str:
+        """Its address with its host."""
+        return f"{self.address} ({self.host})" if self.host else self.address
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterJob:
+    """A job to be done on some worker."""
+
+    key: str
+    label: str
+    """What messages call it."""
+    about: Callable[[], bytes]
+    """What the worker's function is told, as JSON; called whenever the job is sent."""
+    archive: Callable[[], bytes]
+    """Packs the job's task, for a worker that lacks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOutcome:
+    """What became of a job in the end."""
+
+    job: ClusterJob
+    kind: WorkStatus | None
+    """None if no worker could do it; `message` says why."""
+    value: Any = None
+    """What the check made of the result."""
+    worker: ClusterWorker | None = None
+    message: str = ""
+
+
+class ClusterLieError(Exception):
+    """A result can't be true; says in a few words why."""
+
+
+WorkFunction = Callable[[bytes, bytes], bytes]
+"""Does an order, given the archive of its task or nothing; a function that the worker imports by its name."""
+ResultCheck = Callable[[ClusterJob, bytes, ClusterWorker], Any]
+"""Takes a job's result as JSON. Raises `ClusterLieError` if it can't be true."""
+
+
+class Crew(Protocol):
+    """The workers of a cluster, for the jobs of one command."""
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was stopped."""
+        ...
+
+    @property
+    def interrupts(self) -> int:
+        """How often Ctrl+C was pressed."""
+        ...
+
+    @property
+    def sent(self) -> Collection[str]:
+        """The keys of the jobs that workers have."""
+        ...
+
+    @property
+    def places(self) -> int:
+        """How many jobs are sent before the first is done."""
+        ...
+
+    def stop(self) -> None:
+        """Send no job any more, and ask the workers to finish what they do; the second time, to leave it."""
+        ...
+
+    def carry_out(
+        self,
+        work: WorkFunction,
+        jobs: Iterable[ClusterJob],
+        check: ResultCheck,
+        on_outcome: Callable[[ClusterOutcome], None],
+        tick: Callable[[], None] = ...,
+    ) -> None:
+        """Have jobs done; return when all are, or once it was stopped. `tick` is called several times a second.
+
+        Raises `InfrastructureError` if the scheduler goes away, or no worker is left.
+        """
+        ...
 
 
 # On a worker

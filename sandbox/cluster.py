@@ -23,15 +23,21 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gistpoint.core.errors import InfrastructureError, UserError, extra_hint
-from gistpoint.core.text import bounded
-from gistpoint.sandbox.cluster.orders import (
+from gistpoint.core.orders import (
+    ClusterJob,
+    ClusterLieError,
+    ClusterOutcome,
+    ClusterWorker,
+    ResultCheck,
     WorkerIntroduction,
+    WorkFunction,
     WorkOrder,
     WorkReply,
     WorkStatus,
     introduce,
     stop_jobs,
 )
+from gistpoint.core.text import bounded
 
 STRIKES = 3
 """After so many lies, or jobs that it could not do, a worker is left out."""
@@ -89,23 +95,13 @@ def open_to_all(address: str) -> str:
     )
 
 
-@dataclass
-class ClusterWorker:
-    """A worker, as it introduced itself and as it has shown itself since."""
-
-    address: str
-    host: str = ""
-    threads: int = 1
-    clock_ms: int = 0
-    """Its clock minus ours; 0 if they differ by less than is told."""
-    strikes: int = 0
-    left_out: str = ""
-    """Why it gets no jobs; empty if it does."""
-
-    @property
-    def name(self) -> str:
-        """Its address with its host."""
-        return f"{self.address} ({self.host})" if self.host else self.address
+@contextmanager
+def crew_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterCrew]:
+    """Yield the crew of a cluster, after a warning about a connection that is open to all; raises as `connected`."""
+    with connected(address) as client:
+        if warning := open_to_all(address):
+            tell(warning)
+        yield ClusterCrew(client, address, tell)
 
 
 def unfit_workers(client: Any) -> list[str]:
@@ -115,42 +111,6 @@ def unfit_workers(client: Any) -> list[str]:
     crew = ClusterCrew(client, "", lambda sentence: None)
     crew._meet(client.nthreads())
     return [f"{worker.name}: {worker.left_out}." for worker in crew._workers.values() if worker.left_out]
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterJob:
-    """A job to be done on some worker."""
-
-    key: str
-    label: str
-    """What messages call it."""
-    about: Callable[[], bytes]
-    """What the worker's function is told, as JSON; called whenever the job is sent."""
-    archive: Callable[[], bytes]
-    """Packs the job's task, for a worker that lacks it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterOutcome:
-    """What became of a job in the end."""
-
-    job: ClusterJob
-    kind: WorkStatus | None
-    """None if no worker could do it; `message` says why."""
-    value: Any = None
-    """What the check made of the result."""
-    worker: ClusterWorker | None = None
-    message: str = ""
-
-
-class ClusterLieError(Exception):
-    """A result can't be true; says in a few words why."""
-
-
-WorkFunction = Callable[[bytes, bytes], bytes]
-"""Does an order, given the archive of its task or nothing; a function that the worker imports by its name."""
-ResultCheck = Callable[[ClusterJob, bytes, ClusterWorker], Any]
-"""Takes a job's result as JSON. Raises `ClusterLieError` if it can't be true."""
 
 
 @dataclass(frozen=True, slots=True)

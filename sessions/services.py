@@ -1,14 +1,16 @@
-"""The services of the screens and commands; only `object_graph` builds them."""
+"""The services of screens, commands and workers, which `gistpoint.object_graph` alone builds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
-from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.errors import AttemptError, CancelledError, EndpointError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import kind_of
@@ -18,21 +20,106 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.consent import Consent
-from gistpoint.tui.opening import Opening
 
 if TYPE_CHECKING:
+    from gistpoint.core.agents.solvers import AgentSolver
     from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.kinds.gist.judge import GistJudge
     from gistpoint.core.kinds.gist.overrides import GistOverrides
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
-    from gistpoint.sessions.team.pusher import Pusher
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
     """Whether a task is a demo task as shipped with gistpoint; the task's own claim proves nothing."""
     return task.demo and task.folder.parent == locations.demo
+
+
+def read_gist_settings(file: str) -> GistOverrides:
+    """Read a file of settings of gists. Raises `UserError`."""
+    from gistpoint.core.kinds.gist.overrides import MOST_BYTES, parse_overrides
+
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
+    if len(data) > MOST_BYTES:
+        raise UserError(f"{file} has more than {MOST_BYTES} bytes.", hint="Name a file of settings.")
+    return parse_overrides(data, file)
+
+
+def never(why_not: str) -> bool:
+    """Say no, where nobody can be asked whether code may run without isolation."""
+    return False
+
+
+@dataclass
+class Consent:
+    """The way to ask whether code may run without isolation: on the terminal, in an app, or not at all."""
+
+    asker: Callable[[str], bool] = never
+    """Called with the reason why there is no isolation, on the thread that makes the runner."""
+
+    def ask(self, why_not: str) -> bool:
+        """Ask, and return the answer."""
+        return self.asker(why_not)
+
+
+class Opening:
+    """Shared by the thread that opens an attempt and the screen that shows the progress."""
+
+    def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
+        """`report` gets each step in words, on the opening thread."""
+        self._report = report
+        self._lock = Lock()
+        self._cancelled = self._committed = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled the opening."""
+        return self._cancelled
+
+    def step(self, words: str) -> None:
+        """Report the next step. Raises `CancelledError` if it is no longer wanted."""
+        if self._cancelled:
+            raise CancelledError("The attempt was not opened.")
+        self._report(words)
+
+    def commit(self) -> None:
+        """Pass the point from which on the attempt exists. Raises `CancelledError` if it is no longer wanted."""
+        with self._lock:
+            if self._cancelled:
+                raise CancelledError("The attempt was not opened.")
+            self._committed = True
+
+    def cancel(self) -> bool:
+        """Give up; False if it is too late, because the attempt has begun."""
+        with self._lock:
+            self._cancelled = not self._committed
+            return self._cancelled
+
+
+class MirrorStanding(Protocol):
+    """Where the mirror of attempts stands; as text a few words, or none."""
+
+    @property
+    def well(self) -> bool:
+        """Whether nobody has to look."""
+        ...
+
+
+class AttemptMirror(Protocol):
+    """Sends attempts elsewhere while they are written."""
+
+    @property
+    def state(self) -> MirrorStanding:
+        """Return where it stands now."""
+        ...
+
+
+def _no_solver(name: str, base_url: str) -> AgentSolver:
+    raise EndpointError("No model was chosen.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +146,9 @@ class Services:
     """Settings that were given for new attempts of a gist, by the id of its task."""
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
-    mirror: Pusher | None = None
+    solver: Callable[[str, str], AgentSolver] = _no_solver
+    """Finds a model by its name, at the server with this address or the one of the settings. Raises `EndpointError`."""
+    mirror: AttemptMirror | None = None
     """Sends attempts to the team's store while they are written; None without one."""
 
     def start(
