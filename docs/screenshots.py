@@ -29,10 +29,11 @@ from gistpoint.object_graph import build_entrypoint_runner, build_services
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.app import GistpointApp
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.commands.review import first_screen
 from gistpoint.tui.review_app import ReviewApp
-from gistpoint.tui.screens.validate.desk import ValidationSession
-from gistpoint.tui.validate_app import ValidateApp
+from gistpoint.tui.screens.validate.screen import ValidateScreen
+from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 
 SIZES = ((80, 24), (160, 48))
@@ -250,7 +251,8 @@ async def validate(camera: Camera) -> None:
     entrypoints = build_entrypoint_runner(IsolationChoice(), demo=True, ask=lambda why: True)
     repair = repair_task(services.locations.tasks, services.locations.cache)
     tasks = read_set([repair.id, gist_task(services.locations.tasks, entrypoints)[0].id], services.tasks)
-    app = ValidateApp(ValidationSession.of(services, tasks, "validator"))
+    session = ValidationSession.of(services, tasks, "validator")
+    app = OneScreenApp(services.locations, "screens/validate/validate.tcss", lambda: ValidateScreen(session))
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         await settled(pilot)
         await keys(pilot, "percent_sign", "exclamation_mark")

@@ -13,16 +13,17 @@ import msgspec
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.chat import Sampling, Usage
 from gistpoint.core.estimates import Estimate
+from gistpoint.core.kinds.registry import all_kinds
 
 LOOP_VERSION = 1
 """Raised when the loop does something else with the same replies."""
 OUTPUT_RESERVE = 4_096
 """Tokens of the context that are kept free for a reply whose length nobody has limited."""
-NO_CALL, CUT_OFF, AGAIN, HANDOVER, STATIC = "no-call-1", "cut-off-1", "again-1", "handover-1", "gist-static-1"
+NO_CALL, CUT_OFF, AGAIN, HANDOVER = "no-call-1", "cut-off-1", "again-1", "handover-1"
 SystemPrompt = Literal["agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
 """The prompts that may go before the brief."""
-_PROMPTS = (*(name for name in SYSTEM_PROMPTS if name != "none"), NO_CALL, CUT_OFF, AGAIN, HANDOVER, STATIC)
+_PROMPTS = (*(name for name in SYSTEM_PROMPTS if name != "none"), NO_CALL, CUT_OFF, AGAIN, HANDOVER)
 
 
 @cache
@@ -37,8 +38,11 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def prompt_hashes() -> dict[str, str]:
-    """Return the hash of each prompt's text, by name."""
-    return {name: sha256_of_text(prompt_text(name)) for name in _PROMPTS}
+    """Return the hash of each prompt's text, by name; those of the kinds of task are the last."""
+    texts = {name: prompt_text(name) for name in _PROMPTS}
+    for kind in all_kinds():
+        texts |= kind.prompts
+    return {name: sha256_of_text(text) for name, text in texts.items()}
 
 
 class TokenPrice(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gistpoint.core.agents.settings import STATIC, AgentSettings, filled, prompt_text
+from gistpoint.core.agents.settings import AgentSettings, filled
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import ModelTurn
 from gistpoint.core.chat import ChatMessage
@@ -12,16 +12,10 @@ from gistpoint.core.code.parsing import fault_in
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.answer import gist_answer
-from gistpoint.core.kinds.gist.brief import shown_command
-from gistpoint.core.kinds.gist.model import gist_settings, is_gist
-from gistpoint.core.kinds.gist.tools import SUBMIT_GIST, WRITE_GIST
-from gistpoint.core.kinds.gist.trace import read_trace
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.running import UNATTENDED, RunContext
-from gistpoint.core.tasks.brief import fenced
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.trees import SourceTree
 
 BUDGETS = Budgets.of_steps(2)
 """What an attempt is begun with: a step that writes the gist, and the hand-in."""
@@ -35,23 +29,16 @@ class StaticRefusedError(UserError):
 
 
 def static_prompt(task: Task) -> str:
-    """Return the request: the rules, then every file that the recorded trace touched, whole, in order of first touch.
+    """Return the request, as the task's kind words it: of a gist the rules, then every file that its trace touched.
 
     Raises `StaticRefusedError` for a task of another kind.
     """
-    if not is_gist(task):
+    request = kind_of(task).one_request(task, read_answer(task))
+    if request is None:
         raise StaticRefusedError(
             f"The task {task.short_id} is not a gist: the static setting is for gists.", hint="Use --setting tools."
         )
-    tree = SourceTree.open(task.tree_path)
-    files = read_trace(gist_answer(read_answer(task)).trace).files
-    shown = [f"{path}\n\n{fenced(tree.read(path).decode('utf-8', 'replace'))}" for path in files if tree.is_file(path)]
-    values = {
-        "entrypoint": shown_command(task),
-        "owned": ", ".join(f"`{name}`" for name in gist_settings(task).owned),
-        "files": "\n\n".join(shown),
-    }
-    return filled(prompt_text(STATIC), values) + "\n"
+    return filled(request.prompt, request.values) + "\n"
 
 
 def static_tokens(task: Task) -> int:
@@ -94,10 +81,10 @@ def file_in(reply: str) -> str:
 
 
 def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:
-    """Make the next of the two calls for a model: write what it replied, unless that is nothing, then hand it in."""
-    text = file_in(turn.content)
-    written = any(call.tool == WRITE_GIST.name and call.automatic == AUTOMATIC for call in attempt.state.calls)
-    tool, arguments = (WRITE_GIST, {"content": text}) if text and not written else (SUBMIT_GIST, {})
+    """Make the next of the calls that hand in what a model replied; those that were made are not made again."""
+    calls = kind_of(attempt.task).handed_in(file_in(turn.content))
+    made = {call.tool for call in attempt.state.calls if call.automatic == AUTOMATIC}
+    tool, arguments = next((call for call in calls if call[0].name not in made), calls[-1])
     try:
         attempt.call(tool.name, arguments, turn=turn.turn, automatic=AUTOMATIC, run=run)
     except AttemptError:

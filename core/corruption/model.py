@@ -42,7 +42,7 @@ from gistpoint.core.corruption.rounds import (
     TryOut,
 )
 from gistpoint.core.estimates import tokens_in
-from gistpoint.core.kinds.repair.tools import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
+from gistpoint.core.kinds.repair.bench import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Target

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from gistpoint.core.attempts.state import KindState, NoKindState
-from gistpoint.core.errors import TaskError
+from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.tools.declaration import ArgumentKind
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import TaskJudge
@@ -97,6 +98,27 @@ class ExpectedText:
     right: str
 
 
+@dataclass(frozen=True, slots=True)
+class OneRequest:
+    """A task in one request, which a model answers once, without tools."""
+
+    prompt: str
+    """The text that is sent, with `{{name}}` where a value stands."""
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedWork:
+    """What a solver with a shell hands in, in another harness."""
+
+    file: str = ""
+    """The name of the one file to be written; empty where the repository itself is changed."""
+    execution: bool = True
+    """Whether the solver may run code."""
+    solution: Mapping[str, bytes] = field(default_factory=dict)
+    """The files of the answer as they should be, by path; empty if the answer has none."""
+
+
 class Runners(Protocol):
     """The runners that a judge may need. Each call may take a while, and may ask for consent."""
 
@@ -134,6 +156,8 @@ class TaskKind(ABC, Generic[J]):
     """Those of the kind alone. Most analyses take every kind's rows, by what they have in common."""
     has_targets = False
     """Whether a task has functions that solvers have to find or to repair."""
+    takes_settings = False
+    """Whether attempts can have settings of their own (`settled`), which then decide their budget of calls too."""
     suite = True
     """Whether the suite judges tasks of this kind; if single commands judge, the suite may be empty."""
 
@@ -229,6 +253,52 @@ class TaskKind(ABC, Generic[J]):
         raise TaskError(
             f"There are no trials of tasks in the mode {judge.task.mode!r}.", hint="`gistpoint task check` checks them."
         )
+
+    def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
+        """Return the task as an attempt with settings of its own meets it; `given` names those that differ.
+
+        Raises `UserError` for settings that the task can't have.
+        """
+        raise UserError(f"The task {task.short_id} is not a gist, so it takes no settings of gists.")
+
+    def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
+        """Return the settings that the header of an attempt recorded, else those of the task, to be compared."""
+        return None
+
+    def with_budgets(self, task: Task, budgets: Budgets) -> Task:
+        """Return the task as an attempt with these budgets meets it."""
+        return replace(task, budgets=budgets)
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """The texts of `one_request` by name. A text never changes: another one has another name."""
+        return {}
+
+    def one_request(self, task: Task, answer: Answer) -> OneRequest | None:
+        """Return a task as one request that holds all that is needed; None if tasks of this kind can't be given so."""
+        return None
+
+    def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
+        """Return the calls that hand in the file of a model's one reply; empty if it holds none."""
+        tool = next(tool for tool in self.tools if tool.submits)
+        return ((tool, {argument.name: text for argument in tool.arguments if argument.kind is ArgumentKind.CODE}),)
+
+    def exported_brief(self, task: Task, shell: str, place: str) -> str:
+        """Return the brief for a solver with a shell in the folder `shell`; `place` is where its one file goes."""
+        return self.brief(task)
+
+    def exported(self, task: Task, answer: Answer) -> ExportedWork:
+        """Return what a solver hands in elsewhere; by default the files that are `expected`, in the repository."""
+        parts = (part for part in self.expected(task, answer) if "::" not in part.name)
+        return ExportedWork(solution={part.name: part.right.encode("utf-8", "surrogateescape") for part in parts})
+
+    def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:
+        """Return the names of what a task is about, as a study keeps them: its functions."""
+        return tuple(target.name for target in answer.targets)
+
+    def metrics(self, answer: Answer) -> Mapping[str, float]:
+        """Return the metrics of a task as a whole; without any, its functions' own are taken."""
+        return {}
 
     def simulated(self, task: Task, answer: Answer) -> Scene:
         """Return the task as simulated solvers meet it; one without a right text can't be simulated."""

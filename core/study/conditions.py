@@ -1,16 +1,11 @@
-"""A task as an attempt under a condition meets it: its budgets, the settings of its gist, and the enrolment."""
+"""A task as an attempt under a condition meets it: its budgets, its settings, and the enrolment."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-
-from msgspec import UNSET
+from typing import Any
 
 from gistpoint.core.attempts.identity import PERSON, Enrolment, Role
-from gistpoint.core.kinds.gist.answer import gist_answer
-from gistpoint.core.kinds.gist.model import is_gist
-from gistpoint.core.kinds.gist.original_test import given_test
-from gistpoint.core.kinds.gist.overrides import GistOverrides
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.declaration import Condition
 from gistpoint.core.tasks.budgets import Budgets
@@ -21,31 +16,31 @@ ANY_NUMBER = 9_999
 OWN_EDITOR = "external_editor"
 
 
-def gist_overrides(condition: Condition) -> GistOverrides:
-    """Return the settings of gists that a condition gives; those that it does not name are the task's."""
-    return GistOverrides(
-        execution=UNSET if condition.execution is None else condition.execution,
-        tools=UNSET if condition.tools is None else condition.tools,
-        strategy=condition.strategy or UNSET,
-        give_test=UNSET if condition.give_test is None else condition.give_test,
-        steps=(ANY_NUMBER if condition.free else condition.steps) or UNSET,
-        score_budget=condition.score_budget or UNSET,
-    )
+def settings_under(condition: Condition) -> dict[str, Any]:
+    """Return the settings that a condition gives to attempts; those that it does not name are the task's."""
+    given = {
+        "execution": condition.execution,
+        "tools": condition.tools,
+        "strategy": condition.strategy or None,
+        "give_test": condition.give_test,
+        "steps": (ANY_NUMBER if condition.free else condition.steps) or None,
+        "score_budget": condition.score_budget or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def under(condition: Condition, task: Task, answer: Answer) -> Task:
-    """Return a task with a condition's settings; only a gist has any. Raises `GistSettingsError`."""
-    overrides = gist_overrides(condition)
-    if not is_gist(task) or overrides == GistOverrides():
-        return task
-    return overrides.on(task, given_test(gist_answer(answer).test))
+    """Return a task with a condition's settings, if its kind takes any. Raises `UserError` for contradictions."""
+    kind, given = kind_of(task), settings_under(condition)
+    return kind.settled(task, answer, given) if given and kind.takes_settings else task
 
 
 def budgets_under(condition: Condition, task: Task, role: Role) -> Budgets:
     """Return the budgets of an attempt of `task`, which is as `under` returns it."""
-    own = kind_of(task).budgets(task, role)
+    kind = kind_of(task)
+    own = kind.budgets(task, role)
     own = replace(own, time_limit_s=condition.time_limit_s or own.time_limit_s)
-    if is_gist(task):
+    if kind.takes_settings:
         return own
     if condition.free:
         return replace(own, tool_uses=ANY_NUMBER, submissions=ANY_NUMBER)

@@ -21,9 +21,10 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.documents import gist_answer_document
 from gistpoint.core.kinds.gist.model import command_identity, gist_task
+from gistpoint.core.kinds.registry import kind_named
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.documents import json_text
-from gistpoint.core.tasks.model import CANARY, Answer, Mode, Task
+from gistpoint.core.tasks.model import CANARY, Answer, Task
 from gistpoint.sandbox.verifier.lowering import lowered
 
 NAME = "verify.pyz"
@@ -131,8 +132,9 @@ def expected_text(task: Task, answer: Answer, backend: str = "docker") -> str:
 
     Raises `TaskError` for a kind of task that the bundle does not judge.
     """
-    known = answer.of_kind
-    if not isinstance(known, GistAnswer) and task.mode not in (Mode.REMOVE, Mode.DISCOVERY):
+    known, kind = answer.of_kind, kind_named(task.mode)
+    judged = isinstance(known, GistAnswer) or (kind is not None and kind.has_targets)
+    if not judged:
         raise TaskError(
             f"Tasks of the mode {task.mode!r} are judged by gistpoint alone.", hint="`--to archive` exports them."
         )

@@ -9,8 +9,8 @@ from gistpoint import __version__
 from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
+from gistpoint.core.study.facts import preregistration_markdown
 from gistpoint.core.study.operations import ORGANISER, STUDY, Amended, StudyError, StudyOpened, StudyOperationKind
-from gistpoint.core.study.preregistration import preregistration_markdown
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.soundness import faults_with_tasks
 from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, found

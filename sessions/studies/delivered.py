@@ -9,8 +9,6 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.model import is_gist
-from gistpoint.core.kinds.gist.overrides import with_budgets
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.conditions import budgets_under, under
 from gistpoint.core.study.data import ReviewerDecision
@@ -57,6 +55,6 @@ class Delivery:
         task = self._folder.task(task_id)
         met = under(declared, task, read_answer(task))
         budgets = budgets_under(declared, met, Role(role))
-        met = with_budgets(met, budgets) if is_gist(met) else replace(met, budgets=budgets)
         kind = kind_of(met)
+        met = kind.with_budgets(met, budgets)
         return sha256_of_text(kind.brief(met)), declarations_sha256(kind.tools_of(met, budgets))

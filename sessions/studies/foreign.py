@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.repair.kind import Repair
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.declaration import DeclaredSolver, Study, StudyTask
 from gistpoint.core.study.measuring import CENSORED, utc_text
 from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
@@ -34,7 +34,7 @@ def foreign_row(
     found is derived from the steps' edits.
     """
     document.build()
-    goals = goals_of(read_answer(full)) if full.mode in Repair.modes else ()
+    goals = goals_of(read_answer(full)) if kind_of(full).has_targets else ()
     tracker = MarkTracker(document.header, goals)
     calls: list[CallRow] = []
     submitted: list[SubmissionRow] = []

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_answer, read_task
-from gistpoint.core.kinds.gist.answer import GistAnswer
-from gistpoint.core.kinds.gist.model import entrypoint_of, is_gist
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.metrics.table import standings_from_json
 from gistpoint.core.study.declaration import StudyTask
@@ -56,8 +54,8 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
 
 def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None = None) -> StudyTask:
     """Return what assigning and analysing need of a task; `measured` is used if its answer has no metrics."""
-    targets = (entrypoint_of(task),) if is_gist(task) else tuple(target.name for target in answer.targets)
     kind = kind_of(task)
+    targets = kind.targets(task, answer)
     budgets = kind.budgets(task, Role.BASELINE)
     return StudyTask(
         id=task.id,
@@ -70,18 +68,13 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
         time_limit_s=budgets.time_limit_s,
         tools=tuple(tool.name for tool in kind.tools_of(task, budgets)),
         template=task.brief.template,
-        metrics=metrics_of(answer, targets) or dict(measured or {}),
+        metrics=dict(kind.metrics(answer)) or metrics_of(answer, targets) or dict(measured or {}),
         corruptions=max(1, len(answer.targets)),
     )
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
-    """Return the metrics that a task's answer has of its targets: the mean of each over those that have it.
-
-    Those of a gist say how much of the codebase its command exercises.
-    """
-    if isinstance(answer.of_kind, GistAnswer):
-        return {name: float(value) for name, value in asdict(answer.of_kind.difficulty).items()}
+    """Return the metrics that a task's answer has of its targets: the mean of each over those that have it."""
     values: dict[str, list[float]] = {}
     for target in targets:
         for rank in standings_from_json(answer.metrics, target):

@@ -35,7 +35,7 @@ from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, f
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus
 from gistpoint.sessions.services import Services
-from gistpoint.tui.agent_progress import JobLines, JobTable
+from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
@@ -53,7 +53,7 @@ from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.sessions.agentruns.cluster_runs import ClusterRunner
-    from gistpoint.tui.agent_progress import JobDisplay
+    from gistpoint.tui.commands.agent_progress import JobDisplay
 
 _AT_ONCE = 4
 _MOST_MESSAGES = 5

@@ -11,7 +11,7 @@ from gistpoint.core.errors import SandboxUnavailableError, UserError, extra_hint
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.requests import Count, IsolationChoice, Port, Request
 from gistpoint.object_graph import build_services
-from gistpoint.tui.commands.arguments import JSON, sandbox_word
+from gistpoint.tui.commands.arguments import JSON, JsonWanted, sandbox_word
 from gistpoint.tui.commands.command import DONE, CommandParser, CommandRow, Handler, add_commands
 from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
@@ -63,20 +63,13 @@ class ServeParticipants(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListLinks(Request):
-    """How the links are printed."""
-
-    json: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeLink(Request):
     """Whose link is taken away."""
 
     person: str
 
 
-def show_links(asked: ListLinks) -> int:
+def show_links(asked: JsonWanted) -> int:
     """List the links."""
     from gistpoint.core.readable import moment
 
@@ -171,10 +164,7 @@ def _require_extra() -> None:
     from importlib.util import find_spec
 
     if find_spec("textual_serve") is None:
-        raise UserError(
-            "Serving in browsers needs packages that are not installed.",
-            hint=extra_hint("serve"),
-        )
+        raise UserError("Serving in browsers needs packages that are not installed.", hint=extra_hint("serve"))
 
 
 def _place(asked: ServedAddress) -> ServedPlace:
@@ -286,7 +276,7 @@ def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
 
 
 LINKS = Face(
-    ListLinks,
+    JsonWanted,
     show_links,
     Words({"json": JSON}),
     about="Lists who has a link. A link itself is told once, when it is made.",

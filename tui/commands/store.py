@@ -20,7 +20,7 @@ from gistpoint.sessions.team.address import (
     chosen_address,
     parse_address,
 )
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
@@ -56,19 +56,7 @@ class UseStore(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InitStore(Request):
-    """Tables and roles are made; there is nothing to choose."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreShown(Request):
-    """How something of the store is printed."""
-
-    json: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncStore(StoreShown):
+class SyncStore(JsonWanted):
     """What is fetched beside what is new."""
 
     deleted: bool = False
@@ -98,7 +86,7 @@ def use(asked: UseStore) -> int:
     return DONE
 
 
-def init(_: InitStore) -> int:
+def init(_: NoChoice) -> int:
     """Make the schema and the roles; return 1 if somebody else has to make these."""
     from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, require_extra, upgrade
 
@@ -125,7 +113,7 @@ def init(_: InitStore) -> int:
     return NEGATIVE
 
 
-def status(asked: StoreShown) -> int:
+def status(asked: JsonWanted) -> int:
     """Print how the store stands."""
     locations = Locations.of_user()
     address = chosen_address(locations.config)
@@ -212,13 +200,10 @@ def sync(asked: SyncStore) -> int:
     return NEGATIVE if done.alarms else DONE
 
 
-def check(asked: StoreShown) -> int:
+def check(asked: JsonWanted) -> int:
     """Print every difference; return 1 if there is one."""
     locations = Locations.of_user()
-    with (
-        _opened(locations) as store,
-        long_work(quiet=asked.json, kept="Nothing was changed.") as work,
-    ):
+    with _opened(locations) as store, long_work(quiet=asked.json, kept="Nothing was changed.") as work:
         if not store.rights.works:
             raise TeamStoreError(
                 "A reader can't compare: journals and answers are not shown to readers.",
@@ -247,14 +232,14 @@ USE = Face(
     "now: it does not answer, refuses, or gives this user no right.",
 )
 INIT = Face(
-    InitStore,
+    NoChoice,
     init,
     Words(),
     about="Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives the roles "
     "gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it can be repeated.",
 )
 STATUS = Face(
-    StoreShown,
+    JsonWanted,
     status,
     Words({"json": JSON}),
     about="Shows the chosen store, your rights on it, what is to be sent and fetched, who holds leases, branches and "
@@ -269,7 +254,7 @@ SYNC = Face(
     "Attempts of a study go with the study. Tasks that were deleted here are not fetched again unless asked for.",
 )
 CHECK = Face(
-    StoreShown,
+    JsonWanted,
     check,
     Words({"json": JSON}),
     about="Compares every line, task, annotation and fetched study here with the store by their hashes, and names each "

@@ -31,7 +31,7 @@ from gistpoint.sessions.studies.course import (
     preregistration,
 )
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.options import Face, Word, Words, add_words, argument, option, request_of
 from gistpoint.tui.commands.output import print_json, print_text
@@ -50,18 +50,6 @@ class NamedStudy(Request):
     """A study by its folder or name."""
 
     study: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonWanted(Request):
-    """Whether the result is printed as JSON."""
-
-    json: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyAlone(Request):
-    """Nothing but the study has to be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +152,7 @@ def check(asked: StudyCheck) -> int:
     return DONE if good else NEGATIVE
 
 
-def opening(study: StudyFolder, _: StudyAlone, as_json: bool) -> int:
+def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     """Open a study for participants."""
     open_for_people(study)
     if as_json:
@@ -191,7 +179,7 @@ def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
     return DONE
 
 
-def close(study: StudyFolder, _: StudyAlone, as_json: bool) -> int:
+def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     """Close a study."""
     close_study(study)
     if as_json:
@@ -247,7 +235,7 @@ CHECK = Face(
     "how evenly 100 enrolments meet the tasks. Exit code 1 if something is not as it should be.",
 )
 OPEN = StudyFace(
-    StudyAlone,
+    NoChoice,
     opening,
     about="Freezes the declaration: its hash is written into the log, and with every attempt. Later changes are told "
     "by `gistpoint study amend`.",
@@ -260,7 +248,5 @@ AMEND = StudyFace(
     "the amendment with its reason.",
 )
 CLOSE = StudyFace(
-    StudyAlone,
-    close,
-    about="Ends a study: nobody goes on with it, and the organiser's screens show results.",
+    NoChoice, close, about="Ends a study: nobody goes on with it, and the organiser's screens show results."
 )

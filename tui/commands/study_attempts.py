@@ -25,18 +25,18 @@ from gistpoint.sessions.studies.settling import (
     record_runs_read,
 )
 from gistpoint.sessions.studies.solvers import SolverRuns
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.arguments import JSON, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import Face, Word, Words, argument, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import STUDY, StudyAlone, StudyFace, StudyShown
+from gistpoint.tui.commands.studies import STUDY, StudyFace, StudyShown
 from gistpoint.tui.study_opening import open_study
 
 _TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")
 
 
-def solvers(study: StudyFolder, _: StudyAlone, as_json: bool) -> int:
+def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     """Print the runs of the declared models."""
     with ProgressLine() as progress:
         found = read_study_data(study, RunContext(progress=progress.making)).solvers
@@ -192,7 +192,7 @@ def _formats(text: str) -> ExportFormats:
 
 
 SOLVERS = StudyFace(
-    StudyAlone,
+    NoChoice,
     solvers,
     about="Lists the runs that [[solver]] in study.toml names: of which task each is, or why it is of none, and where "
     "models had other budgets than people. Exit code 1 if a declared solver has no run that counts.",

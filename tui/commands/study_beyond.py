@@ -75,8 +75,8 @@ class BlindReading(Request):
 def read(asked: BlindReading) -> int:
     """Open the changes for reading."""
     from gistpoint.core.locations import Locations
-    from gistpoint.tui.screens.study.reading import Said, ShownChange
-    from gistpoint.tui.study_reading_app import BlindReadingApp
+    from gistpoint.tui.base_app import OneScreenApp
+    from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
 
     folder = open_study(asked.study)
     require_terminal("reading", hint="`gistpoint study report DIR` has what readers said.")
@@ -93,7 +93,12 @@ def read(asked: BlindReading) -> int:
     def keep(place: int, said: Said) -> None:
         record_reading(folder, reader, items[place], said.decision, said.why)
 
-    return BlindReadingApp(Locations.of_user(), [shown(item) for item in items], said, keep).run_to_exit_code()
+    changes = [shown(item) for item in items]
+
+    def first() -> BlindReadingScreen:
+        return BlindReadingScreen(changes, said, keep)
+
+    return OneScreenApp(Locations.of_user(), "screens/study/reading.tcss", first).run_to_exit_code()
 
 
 def _passing(folder: StudyFolder) -> list[PassingAttempt]:

@@ -215,9 +215,7 @@ ERASE = StudyFace(
 SYNC = StudyFace(
     SyncStudy,
     sync,
-    {
-        "other": option("--from", metavar="FOLDER", help="another copy of the study's folder"),
-    },
+    {"other": option("--from", metavar="FOLDER", help="another copy of the study's folder")},
     about="Publishes this machine's attempts of the study into its folder, and deletes what has turned up again of "
     "people who were erased. With --from it first takes in another copy of the folder. It can be repeated.",
 )
@@ -230,7 +228,7 @@ AUDIT = StudyFace(
             metavar="OUT",
             help="check instead what `study export --public -o OUT` wrote: that no code, writer, attempt id or "
             "free text of the study is in it",
-        ),
+        )
     },
     about="Derives each plan again from what its planner had read, and checks every line of the log, every journal, "
     "who wrote what, and that nothing is left of people who were erased. Exit code 1 if something is wrong; "

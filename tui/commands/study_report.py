@@ -97,10 +97,7 @@ def _beside(target: Path) -> dict[str, Path]:
     """Return the other two files: `results.json` beside `report.html`, `X.results.json` beside `X.html`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
-    return {
-        "results": target.with_name(f"{start}results.json"),
-        "methods": target.with_name(f"{start}methods.md"),
-    }
+    return {"results": target.with_name(f"{start}results.json"), "methods": target.with_name(f"{start}methods.md")}
 
 
 def _print_analysis(ran: RanAnalysis, *, simulated: bool) -> None:

@@ -109,17 +109,20 @@ def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)
         return DONE
+    from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.progress import ProgressScreen
     from gistpoint.tui.study_progress import state_words
-    from gistpoint.tui.study_progress_app import StudyProgressApp
 
     def read() -> tuple[StudyProgress, str]:
         folder.reload()
         return _progress_of(folder)[0], state_words(folder.study, folder.ledger)
 
     name = shlex.quote(folder.named)
-    app = StudyProgressApp(Locations.of_user(), lambda: ProgressScreen(folder.study, read, name, hidden=hidden))
-    return app.run_to_exit_code()
+
+    def first() -> ProgressScreen:
+        return ProgressScreen(folder.study, read, name, hidden=hidden)
+
+    return OneScreenApp(Locations.of_user(), "screens/study/study.tcss", first).run_to_exit_code()
 
 
 def _progress_of(folder: StudyFolder) -> tuple[StudyProgress, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gistpoint import __version__
-from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError, UserError
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError, UserError, cause
 from gistpoint.core.generation.breakpoint.importing import (
     DATA_SET,
     RecordSources,
@@ -28,7 +28,7 @@ from gistpoint.object_graph import build_runner
 from gistpoint.sessions.imports import ImportLedger, PendingRecord
 from gistpoint.tui.commands.arguments import add_isolation, counted, isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import cause, print_json, print_table
+from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import LongWork, long_work
 
 MOST_BYTES = 512 << 20

@@ -45,8 +45,9 @@ class ValidateTasks(Request):
 
 def validate(asked: ValidateTasks) -> int:
     """Open the queue."""
-    from gistpoint.tui.screens.validate.desk import ValidationSession
-    from gistpoint.tui.validate_app import ValidateApp
+    from gistpoint.tui.base_app import OneScreenApp
+    from gistpoint.tui.screens.validate.screen import ValidateScreen
+    from gistpoint.tui.screens.validate.session import ValidationSession
 
     services = build_services(asked.isolation)
     tasks = read_set(asked.set, services.tasks)
@@ -55,10 +56,11 @@ def validate(asked: ValidateTasks) -> int:
         _print_problems(tasks.problems)
         raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")
     reviewer = asked.reviewer or getpass.getuser()
-    desk = ValidationSession.of(
+    session = ValidationSession.of(
         services, tasks, reviewer, live_annotations(services.locations, "validations", reviewer)
     )
-    return ValidateApp(desk).run_to_exit_code()
+    styles, kept = "screens/validate/validate.tcss", " What you said and typed is kept."
+    return OneScreenApp(services.locations, styles, lambda: ValidateScreen(session), kept=kept).run_to_exit_code()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from gistpoint.core.entrypoints.command import command_line
+from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.model import GistSettings, gist_settings, gist_task
 from gistpoint.core.kinds.gist.tools import gist_tools
+from gistpoint.core.kinds.gist.trace import read_trace
 from gistpoint.core.tasks.brief import fenced, filled, template_exists, template_text, time_words
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.trees import SourceTree
 
 _EXECUTION = {
     False: "No code of yours is run before you hand in.",
@@ -78,3 +81,18 @@ def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
         "hand_in": f"{_READING[settings.execution]}Write the gist to `{gist}`; it is judged as it is when you stop.",
     }
     return filled(task, values, shell=bool(shell))
+
+
+def static_values(task: Task, answer: GistAnswer) -> dict[str, str]:
+    """Return what fills the prompt of the static setting: the rules' values, and the files of the trace."""
+    tree = SourceTree.open(task.tree_path)
+    shown = [
+        f"{path}\n\n{fenced(tree.read(path).decode('utf-8', 'replace'))}"
+        for path in read_trace(answer.trace).files
+        if tree.is_file(path)
+    ]
+    return {
+        "entrypoint": shown_command(task),
+        "owned": ", ".join(f"`{name}`" for name in gist_settings(task).owned),
+        "files": "\n\n".join(shown),
+    }

@@ -6,14 +6,25 @@ Code that reads runs needs only the tools of the kinds, so judges and checks are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.measures import ANALYSES, MEASURES, OF_COMMAND, is_mocked, measured
 from gistpoint.core.kinds.gist.model import GistTask, command_identity, command_version, gist_settings, gist_task
 from gistpoint.core.kinds.gist.state import GistState
-from gistpoint.core.kinds.gist.tools import GIST_BUFFER, OPTIONAL, SCORE_GIST, SUBMIT_GIST, WRITING, gist_tools
-from gistpoint.core.kinds.kind import StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.gist.tools import (
+    GIST_BUFFER,
+    OPTIONAL,
+    SCORE_GIST,
+    SUBMIT_GIST,
+    WRITE_GIST,
+    WRITING,
+    gist_tools,
+)
+from gistpoint.core.kinds.kind import ExportedWork, OneRequest, StartText, TaskKind, Trial, TrialSubject
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import BROWSING
 
@@ -31,6 +42,14 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.core.tools.declaration import Tool
 
+STATIC = "gist-static-1"
+
+
+@cache
+def prompt_text(name: str) -> str:
+    """Return the stored text of a prompt."""
+    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+
 
 class Gist(TaskKind["GistJudge"]):
     """The solver writes the behaviour of a command as one self-contained file, which is judged by running it."""
@@ -41,6 +60,7 @@ class Gist(TaskKind["GistJudge"]):
     measures = MEASURES
     task_measures = OF_COMMAND
     analyses = ANALYSES
+    takes_settings = True
     suite = False
 
     @property
@@ -150,6 +170,67 @@ class Gist(TaskKind["GistJudge"]):
         if subject is TrialSubject.FIX:
             text = texts[GIST_BUFFER]
         return score_trial(judge, subject, text, run=run)
+
+    def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
+        """Return the gist as an attempt with these settings meets it."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+        from gistpoint.core.kinds.gist.original_test import given_test
+        from gistpoint.core.kinds.gist.overrides import GistOverrides
+
+        return GistOverrides(**given).on(task, given_test(gist_answer(answer).test))
+
+    def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
+        """Return the settings as the header holds them."""
+        from gistpoint.core.kinds.gist.overrides import settings_data
+
+        return recorded.get("gist_settings", settings_data(task))
+
+    def with_budgets(self, task: Task, budgets: Budgets) -> Task:
+        """Return the task with a brief that names the budgets."""
+        from gistpoint.core.kinds.gist.overrides import with_budgets
+
+        return with_budgets(task, budgets)
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """The text of the static setting (Gistify, 4.3)."""
+        return {STATIC: prompt_text(STATIC)}
+
+    def one_request(self, task: Task, answer: Answer) -> OneRequest:
+        """Return the rules, then every file that the recorded trace touched, whole, in order of first touch."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+        from gistpoint.core.kinds.gist.brief import static_values
+
+        return OneRequest(prompt_text(STATIC), static_values(task, gist_answer(answer)))
+
+    def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
+        """Return the call that writes the gist, unless there is none, and the hand-in."""
+        return (*([(WRITE_GIST, {"content": text})] if text else []), (SUBMIT_GIST, {}))
+
+    def exported_brief(self, task: Task, shell: str, place: str) -> str:
+        """Return the brief of a gist for a solver with a shell, who writes it to `place`."""
+        from gistpoint.core.kinds.gist.brief import gist_brief
+
+        return gist_brief(task, shell=shell, gist=place)
+
+    def exported(self, task: Task, answer: Answer) -> ExportedWork:
+        """Return the gist's file, with the reference gist if it is faithful."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+
+        name, known = gist_task(task).command.gist_file, gist_answer(answer).reference
+        faithful = known is not None and known.faithful
+        solution = {name: known.text.encode("utf-8", "surrogateescape")} if known is not None and faithful else {}
+        return ExportedWork(name, gist_settings(task).execution, solution)
+
+    def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:
+        """Return the command."""
+        return (gist_task(task).entrypoint,)
+
+    def metrics(self, answer: Answer) -> Mapping[str, float]:
+        """Return how much of the codebase the command exercises."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+
+        return {name: float(value) for name, value in asdict(gist_answer(answer).difficulty).items()}
 
     def simulated(self, task: Task, answer: Answer) -> GistScene:
         """Return the scene of a gist."""

@@ -1,23 +1,157 @@
-"""A repair: replacements of functions, judged by the suite, and the wording of the answers."""
+"""A repair at work: the tools that replace functions, the bench that has them judged, and the wording of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from gistpoint.core.attempts.bench import CallOutcome, Log, Price, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
+from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, result_of
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.kinds.repair.brief import repair_brief
-from gistpoint.core.kinds.repair.judgement import Judgement, JudgesTrees
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
-from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.running import RunContext
+from gistpoint.core.kinds.repair.scoring import Score
+from gistpoint.core.outcomes import FREE, RunStatus, SuiteReport
+from gistpoint.core.ports import Runner
+from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.core.tools.declaration import BoundCall, Replacement, Tool, ToolContext, ToolOutput, declarations_sha256
+from gistpoint.core.tools.browsing import BROWSING, existing_file
+from gistpoint.core.tools.declaration import (
+    Activity,
+    Argument,
+    ArgumentKind,
+    BoundCall,
+    Group,
+    RefusalError,
+    Replacement,
+    Tool,
+    ToolContext,
+    ToolOutput,
+    declarations_sha256,
+)
 from gistpoint.core.trees import SourceTree
+
+MAX_CODE_CHARACTERS = 1_000_000
+
+
+def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutput:
+    if len(code) > MAX_CODE_CHARACTERS:
+        raise RefusalError(f"The code has {len(code)} characters; at most {MAX_CODE_CHARACTERS} are taken.")
+    if _is_protected(context, path):
+        raise RefusalError(f"{path} belongs to the tests or to their configuration; it may not be changed.")
+    if not path.endswith(".py"):
+        raise RefusalError(f"{path} is not a Python file; only functions and classes can be replaced.")
+    try:
+        index = index_source(path, context.tree.read(path))
+        definition = index.find(name)
+        replacement = Replacement(path, definition.ref.qualname, code)
+        replacement.on(context.tree)
+    except CodeError as error:
+        raise RefusalError(str(error)) from error
+    return ToolOutput("", replacement=replacement)
+
+
+def _is_protected(context: ToolContext, path: str) -> bool:
+    """Whether a path is a test's file, a link to one, or the target of a link that is one."""
+    tests = context.test_files | {place for test in context.test_files if (place := context.tree.resolve(test))}
+    return any(is_protected(place, tests) for place in (path, context.tree.resolve(path) or path))
+
+
+def _submit_attempt(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
+    target = FunctionRef.parse(context.target)
+    return _accepted(context, target.path, target.qualname, arguments["func_code"])
+
+
+def _replace_function(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
+    path = existing_file(context, arguments["file_path"])
+    return _accepted(context, path, arguments["func_name"], arguments["func_code"])
+
+
+SUBMIT_ATTEMPT = Tool(
+    name="submit_attempt",
+    description="Submit an attempt at repairing the target function: its whole definition. The tests are run on it.",
+    arguments=(Argument("func_code", ArgumentKind.CODE, "The whole definition of the target function."),),
+    group=Group.SUBMIT,
+    activity=Activity.EXECUTE,
+    step="submit",
+    run=_submit_attempt,
+    runs_code=True,
+)
+
+REPLACE_FUNCTION = Tool(
+    name="replace_function",
+    description="Replace the definition of a function or class by new code and run the tests. The change persists.",
+    arguments=(
+        Argument("func_code", ArgumentKind.CODE, "The whole new definition."),
+        Argument("func_name", ArgumentKind.FUNCTION, "Name of the function or class to replace."),
+        Argument("file_path", ArgumentKind.FILE, "Python file that it is in, relative to the repository."),
+    ),
+    group=Group.SUBMIT,
+    activity=Activity.EXECUTE,
+    step="edit",
+    run=_replace_function,
+    runs_code=True,
+)
+
+REPAIR_TOOLS: Mapping[str, tuple[Tool, ...]] = {
+    Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
+    Mode.DISCOVERY: (*BROWSING, REPLACE_FUNCTION),
+}
+"""By mode, browsing ones first and the one that submits last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The score of a submission, and the run that shows it."""
+
+    report: SuiteReport
+    score: Score
+    solved: bool
+    changed: tuple[str, ...]
+    """Corrupted functions that are no longer equivalent to the corrupted one."""
+    suspicious: tuple[str, ...] = ()
+    """Why a pass has to be read before it counts as solved; such a pass was run twice."""
+
+    @property
+    def result(self) -> AttemptResult:
+        """The result before anybody has read the submission."""
+        return result_of(self.solved, self.suspicious)
+
+    @property
+    def reason(self) -> str:
+        """Why the run did not finish; empty if it did."""
+        return self.report.reason
+
+    @property
+    def counts(self) -> bool:
+        """Whether it costs a submission."""
+        return self.report.status not in FREE
+
+
+class JudgesTrees(Protocol):
+    """Runs the suite of one task on trees and scores them (`core.kinds.repair.judge.RepairJudge`)."""
+
+    @property
+    def runner(self) -> Runner:
+        """The runner of the suite."""
+        ...
+
+    def judge(
+        self,
+        tree: SourceTree,
+        *,
+        run: RunContext = UNATTENDED,
+        first: tuple[str, ...] = (),
+        replaced: tuple[str, ...] = (),
+    ) -> Judgement:
+        """Run the suite on a tree and score it."""
+        ...
+
 
 _FREE_REFUSALS = 2
 """Free refusals in a row at the last use, so that a slip does not cost the only submission."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.kind import ExpectedText, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.browsing import BROWSING
 
@@ -112,6 +112,20 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.kinds.repair.trials import run_trial
 
         return run_trial(judge, subject, texts, run=run)
+
+    def exported_brief(self, task: Task, shell: str, place: str) -> str:
+        """Return the brief of a repair for a solver with a shell."""
+        from gistpoint.core.kinds.repair.brief import repair_brief
+
+        return repair_brief(task, shell=shell)
+
+    def exported(self, task: Task, answer: Answer) -> ExportedWork:
+        """Return the files that the answer changes."""
+        from gistpoint.core.tasks.trees import repaired_tree
+        from gistpoint.core.trees import SourceTree
+
+        repaired = repaired_tree(SourceTree.open(task.tree_path), answer.targets).overlay
+        return ExportedWork(solution={path: data for path, data in repaired.items() if data is not None})
 
     def simulated(self, task: Task, answer: Answer) -> RepairScene:
         """Return the scene of a repair."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from gistpoint.core.diffs import compute, unified
-from gistpoint.core.kinds.gist.answer import gist_answer
-from gistpoint.core.kinds.gist.brief import gist_brief
-from gistpoint.core.kinds.gist.model import gist_settings, gist_task, is_gist
-from gistpoint.core.kinds.registry import render_brief
-from gistpoint.core.kinds.repair.brief import repair_brief
-from gistpoint.core.tasks.model import CANARY, Answer, Mode, Task
-from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.kinds.kind import ExportedWork
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.tasks.model import CANARY, Answer, Task
 from gistpoint.core.trees import SourceTree
 
 REPOSITORY, GIST_FOLDER = "/repo", "/gist"
@@ -33,7 +30,7 @@ class TaskExportSettings:
     """The image to build on; empty for the one that Python's version names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExportedTask:
     """A task with its answer, and the files by which another harness judges it."""
 
@@ -51,46 +48,43 @@ class ExportedTask:
         """The name of the task in other harnesses."""
         return f"gistpoint-{self.task.short_id}"
 
+    @cached_property
+    def work(self) -> ExportedWork:
+        """What a solver hands in, as the task's kind has it."""
+        return kind_of(self.task).exported(self.task, self.answer)
+
     @property
     def gist_path(self) -> str:
-        """The file that a solver is to write; empty for a repair."""
-        return f"{GIST_FOLDER}/{gist_task(self.task).command.gist_file}" if is_gist(self.task) else ""
+        """The one file that a solver is to write; empty where the repository is changed."""
+        return f"{GIST_FOLDER}/{self.work.file}" if self.work.file else ""
 
     @property
     def forbids_execution(self) -> bool:
-        """Whether the solver of a gist may not run code."""
-        return is_gist(self.task) and not gist_settings(self.task).execution
+        """Whether the solver may not run code."""
+        return not self.work.execution
 
     def brief(self, *, as_patch: bool = False) -> str:
         """Return the brief for a solver with a shell; with `as_patch` for one whose work is a patch of the repository.
 
-        A gist is a file in the repository then, for else no patch has it.
+        The one file to be written is in the repository then, for else no patch has it.
         """
-        if is_gist(self.task):
-            gist = self.gist_path.replace(GIST_FOLDER, REPOSITORY, 1) if as_patch else self.gist_path
-            return gist_brief(self.task, shell=REPOSITORY, gist=gist)
-        if self.task.mode in (Mode.REMOVE, Mode.DISCOVERY):
-            return repair_brief(self.task, shell=REPOSITORY)
-        return render_brief(self.task)
+        place = self.gist_path.replace(GIST_FOLDER, REPOSITORY, 1) if as_patch else self.gist_path
+        return kind_of(self.task).exported_brief(self.task, REPOSITORY, place)
 
     def tree(self) -> bytes:
         """Return the tar of the repository as a solver gets it."""
         return self.task.tree_path.read_bytes()
 
-    def solution_files(self) -> dict[str, bytes]:
-        """Return the files of the answer as they should be: of a repair those that change, of a gist its reference."""
-        if is_gist(self.task):
-            known = gist_answer(self.answer).reference
-            name = gist_task(self.task).command.gist_file
-            return {name: known.text.encode("utf-8", "surrogateescape")} if known is not None and known.faithful else {}
-        return dict(repaired_tree(SourceTree.open(self.task.tree_path), self.answer.targets).overlay)
+    def solution_files(self) -> Mapping[str, bytes]:
+        """Return the files of the answer as they should be: those that change, or the one that is written."""
+        return self.work.solution
 
     def patches(self) -> tuple[str, str]:
         """Return the answer as a patch of what the solver gets, and the patch that made that of the original."""
         given, solution, corruption = SourceTree.open(self.task.tree_path), "", ""
-        for path, data in sorted(self.solution_files().items()):
+        for path, data in sorted(self.work.solution.items()):
             right = data.decode("utf-8", "surrogateescape")
-            if is_gist(self.task):
+            if self.work.file:
                 solution += unified(compute("", right, old_path=None, new_path=path))
                 continue
             wrong = given.read(path).decode("utf-8", "surrogateescape")

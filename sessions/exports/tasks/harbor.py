@@ -13,7 +13,6 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import CANARY
 from gistpoint.sessions.exports.tasks.exported import GIST_FOLDER, NOTE, REPOSITORY, ExportedTask, TaskExportSettings
@@ -64,8 +63,8 @@ def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "")
     locked = "--no-deps --require-hashes " if pins.lock else ""
     roots = ":".join(REPOSITORY if root == "." else f"{REPOSITORY}/{root}" for root in pins.import_roots)
     steps = "".join(f"RUN {json.dumps(['sh', '-c', step])}\n" for step in pins.build_steps)
-    gist = f"RUN mkdir -p {GIST_FOLDER}\n" if is_gist(one.task) else ""
-    path = "" if is_gist(one.task) else f"ENV PYTHONPATH={_quoted(roots)}\n"
+    gist = f"RUN mkdir -p {GIST_FOLDER}\n" if one.gist_path else ""
+    path = "" if one.gist_path else f"ENV PYTHONPATH={_quoted(roots)}\n"
     return (
         f"{NOTE}ARG BASE={base}\nFROM ${{BASE}}\n"
         "COPY requirements.txt /opt/gistpoint/requirements.txt\n"
@@ -141,7 +140,7 @@ def _verifier_s(one: ExportedTask) -> float:
 
 def _metadata(one: ExportedTask) -> Mapping[str, Any]:
     task = one.task
-    enforced = {"execution_enforced": one.forbids_execution} if is_gist(task) else {}
+    enforced = {"execution_enforced": one.forbids_execution} if one.gist_path else {}
     return {
         "id": task.id,
         "mode": str(task.mode),

@@ -17,6 +17,7 @@ from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.entrypoints.runs import OriginalRun
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.kinds.gist import making
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate
 from gistpoint.core.kinds.gist.intake import Examination
@@ -104,7 +105,7 @@ def test_what_was_made_and_refused_before_a_stop_is_told(
         yield EntrypointCandidate(refused, Difficulty(1, 1, 1, 1, 0.5))
         raise CancelledError("Stopped at your request.")
 
-    monkeypatch.setattr(gist_making, "candidates", stopped)
+    monkeypatch.setattr(making, "candidates", stopped)
     assert printed(capsys, "gist", "new", "shop==1", "--sample", "5", code=130)["reasons"] == {"no_such_test": 1}
 
 

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from gistpoint.core.attempts.bench import Judged
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
-from gistpoint.core.kinds.repair.judgement import Judgement
+from gistpoint.core.kinds.repair.bench import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.places import NamedPlace, places_in_answer

@@ -17,6 +17,7 @@ from gistpoint.core.agents.settings import AgentSettings, prompt_hashes, prompt_
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage, Sampling, ToolRequest, sound_requests
+from gistpoint.core.kinds.registry import all_kinds
 from gistpoint.core.running import CancelToken
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
@@ -41,7 +42,10 @@ def at(url: str, **changes: Any) -> RetryingModel:
 
 def test_every_prompt_is_named_with_its_hash() -> None:
     assert SETTINGS.prompts == prompt_hashes()
-    assert all(hash == sha256_of_text(prompt_text(name)) for name, hash in SETTINGS.prompts.items())
+    of_kinds = {name: text for kind in all_kinds() for name, text in kind.prompts.items()}
+    assert list(of_kinds) == ["gist-static-1"]
+    texts = {name: of_kinds.get(name) or prompt_text(name) for name in SETTINGS.prompts}
+    assert all(hash == sha256_of_text(texts[name]) for name, hash in SETTINGS.prompts.items())
     assert len(prompt_text("agent-1").split()) <= 120
 
 

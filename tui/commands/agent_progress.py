@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.readable import duration
+from gistpoint.core.running import time_left
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
@@ -144,9 +145,10 @@ class JobTable:
 
     def _times(self, ended: int, jobs: int) -> str:
         """Return how long it takes so far, and how long it will at the pace of the jobs that ended."""
-        passed, done = 1000 * (time.monotonic() - self._began), ended - self._ended_before
-        left = f", about {duration(passed / done * (jobs - ended), rounded=True)} left" if done and jobs > ended else ""
-        return f"{duration(passed, rounded=True)}{left}."
+        passed = time.monotonic() - self._began
+        left = time_left(passed, ended - self._ended_before, jobs - ended)
+        words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
+        return f"{duration(1000 * passed, rounded=True)}{words}."
 
     def _table(self, states: Mapping[str, AttemptState], width: int, height: int, sent: Collection[str] = ()) -> Table:
         from rich import box
