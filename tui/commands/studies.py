@@ -39,8 +39,6 @@ from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.study_opening import open_study, share_again
 
 STUDY = argument("DIR", "the study's folder, or its name on the team's store")
-
-
 _NAMED = Words({"study": STUDY})
 R = TypeVar("R", bound=Request)
 
@@ -53,10 +51,9 @@ class NamedStudy(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyShown(Request):
+class StudyShown(NamedStudy):
     """A study by its folder or name, and how something of it is printed."""
 
-    study: str
     json: bool = False
 
 

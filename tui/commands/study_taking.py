@@ -20,7 +20,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
-from gistpoint.tui.commands.studies import STUDY, StudyFace
+from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyFace
 from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakePart(Request):
+class TakePart(NamedStudy):
     """Who takes part in which study."""
 
-    study: str
     code: str = ""
     """Empty to be asked for it."""
 
