@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.fields import Fields
 
 FORMAT, VERSION = "gistpoint.imports", 1
@@ -83,14 +82,6 @@ class ImportLedger:
             "imported": dict(imports.imported),
             "pending": [asdict(item) for item in imports.pending.values()],
         }
+        text = json.dumps(document, indent=1, ensure_ascii=True) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=".imports-", dir=self.path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(self.path, text.encode("ascii"), mode=0o600)

@@ -1,4 +1,4 @@
-"""Writes a proven corruption as a task folder."""
+"""Writes proven corruptions as task folders: one, and the set of a campaign while it is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proof: the results of the suite on a corrupted tree, and whether they make a task."""
+"""Proof: the results of the suite on a corrupted tree, whether they make a task, and its further baselines."""
 
 from __future__ import annotations
 
