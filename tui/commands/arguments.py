@@ -6,9 +6,10 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gistpoint.core.errors import SourceError, did_you_mean
-from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
 from gistpoint.tui.commands.options import Word, Words, add_words, argument, number, option, request_of, whole
 
@@ -36,6 +37,20 @@ ISOLATION = Words(
     title="isolation",
 )
 JSON = option("--json", help="as JSON")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonWanted(Request):
+    """Whether something is printed as JSON."""
+
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoChoice(Request):
+    """There is nothing to choose."""
+
+
 PLAIN = option("--plain", help="lines of text in a terminal too, in place of the screen")
 LINES = option("--lines", help="no screen: read tool calls from standard input, one a line, and answer")
 READ_AS = option("--as", metavar="FORMAT", help="read the files as this format")
@@ -119,14 +134,6 @@ def natural(text: str) -> int:
     value = whole(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
-    return value
-
-
-def port(text: str) -> int:
-    """Return the number of a TCP port, or 0 for any that is free."""
-    value = natural(text)
-    if value > 65_535:
-        raise argparse.ArgumentTypeError("must be 65535 or less")
     return value
 
 
