@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,9 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.served import ServedAttempt
 from gistpoint.sessions.services import Services
 from gistpoint.tui.mcp.http import PATH, build_app
-from gistpoint.tui.mcp.served import ServedAttempt
 from gistpoint.tui.mcp.server import AttemptServer
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -56,7 +58,8 @@ class Case:
             self.task = build_task(tasks, self.mode, budgets=self.written)
 
     def served(self, resumed: AttemptSummary | None = None) -> ServedAttempt:
-        return ServedAttempt(self.services, self.task, SOLVER, budgets=self.budgets, resumed=resumed)
+        tell = partial(print, file=sys.stderr, flush=True)
+        return ServedAttempt(self.services, self.task, SOLVER, budgets=self.budgets, resumed=resumed, tell=tell)
 
     def summaries(self) -> list[AttemptSummary]:
         return list(self.services.attempts.summaries())

@@ -78,25 +78,6 @@ def isolation_of(options: argparse.Namespace) -> IsolationChoice:
     return request_of(IsolationChoice, ISOLATION, options)
 
 
-def add_lines(parser: argparse.ArgumentParser) -> None:
-    """Add `--lines`, for an attempt without a screen."""
-    parser.add_argument(
-        "--lines", action="store_true", help="no screen: read tool calls from standard input, one a line, and answer"
-    )
-
-
-def add_read_as(parser: argparse.ArgumentParser) -> None:
-    """Add the option that forces a format, which `heed_read_as` heeds."""
-    parser.add_argument("--as", dest="read_as", default="", metavar="FORMAT", help="read the files as this format")
-
-
-def heed_read_as(options: argparse.Namespace) -> None:
-    """Read files as the format that the options name, if they name one. Raises `UserError` if there is none."""
-    from gistpoint.sessions.formats.registry import read_as
-
-    read_as(options.read_as)
-
-
 SUITE = Words(
     {
         "extra": option("--with", metavar="REQUIREMENT", help="for the suite"),
@@ -117,16 +98,6 @@ def counted(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return value
-
-
-def step_number(text: str) -> int:
-    """Return the number of a step of a run."""
-    try:
-        return counted(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a step: a step is given by its number, counted from 1, as `gistpoint show RUN` prints it"
-        ) from error
 
 
 def natural(text: str) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import Request
 from gistpoint.sessions.journal import JOURNAL
-from gistpoint.tui.commands.command import DONE, CommandParser, Handler
+from gistpoint.tui.commands.command import DONE, CommandParser
+from gistpoint.tui.commands.options import Face, Words, argument
 
 _SHELLS = {
     "bash": "eval \"$(gistpoint completion bash)\" in ~/.bashrc",
@@ -20,21 +23,18 @@ _SHELLS = {
 """What brings the completion into each shell."""
 
 
-def script_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint completion`."""
-    parser.description = (
-        "Prints the script that completes commands, options, their values, and ids of tasks, attempts and runs. "
-        f"To have it always: {'; '.join(_SHELLS.values())}."
-    )
-    parser.add_argument("shell", choices=[*_SHELLS], help="the shell")
-    return script
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintScript(Request):
+    """The shell whose completion is printed."""
+
+    shell: str
 
 
-def script(options: argparse.Namespace) -> int:
+def script(wanted: PrintScript) -> int:
     """Print the completion of a shell."""
     from argcomplete.shell_integration import shellcode
 
-    print(shellcode(["gistpoint"], shell=options.shell).strip())
+    print(shellcode(["gistpoint"], shell=wanted.shell).strip())
     return DONE
 
 
@@ -107,3 +107,12 @@ _WORDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
     "backend": _backends,
 }
 """What completes an argument of this name; of other arguments argcomplete completes files."""
+
+
+SCRIPT = Face(
+    PrintScript,
+    script,
+    Words({"shell": argument("", "the shell", choices=(*_SHELLS,))}),
+    about="Prints the script that completes commands, options, their values, and ids of tasks, attempts and runs. "
+    f"To have it always: {'; '.join(_SHELLS.values())}.",
+)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import textwrap
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.readable import duration
+from gistpoint.core.requests import IsolationChoice, Positive, Request
 from gistpoint.core.text import plural
 from gistpoint.object_graph import ProbedBackends, build_services
-from gistpoint.tui.commands.arguments import add_isolation, add_lines, isolation_of, positive
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.arguments import ISOLATION, LINES
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import interactive, print_table, print_text
 
 if TYPE_CHECKING:
@@ -25,34 +27,36 @@ if TYPE_CHECKING:
 _ANSWER_LINES = 12
 
 
-def demo_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint demo`."""
-    names = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
-    parser.add_argument("task", metavar="TASK", nargs="?", help=f"{names}, or an id; without it the home screen opens")
-    parser.add_argument("--play", action="store_true", help="play a recorded attempt before your eyes")
-    parser.add_argument("--speed", type=positive, default=1.0, help="how many times as fast as it was recorded")
-    add_lines(parser)
-    add_isolation(parser)
-    return demo
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoRequest(Request):
+    """What of the demo is opened or played."""
+
+    task: str | None = None
+    play: bool = False
+    speed: Positive = 1.0
+    lines: bool = False
+    isolation: IsolationChoice
 
 
-def demo(options: argparse.Namespace) -> int:
+def demo(wanted: DemoRequest) -> int:
     """Open the demo; without a terminal print its task or the played attempt."""
-    if interactive() and not options.play and not options.task:
-        return _open(options)
-    if options.task and not options.play:
+    if interactive() and not wanted.play and not wanted.task:
+        return _open(wanted.isolation)
+    if wanted.task and not wanted.play:
         from gistpoint.tui.commands.solve import open_attempt
 
+        name = wanted.task
+
         def find(services: Services) -> Task:
-            return demo_task(options.task, services.locations.demo)
+            return demo_task(name, services.locations.demo)
 
         def make(probed: ProbedBackends) -> Services:
-            return build_services(isolation_of(options), role=Role.DEMO, probed=probed)
+            return build_services(wanted.isolation, role=Role.DEMO, probed=probed)
 
-        return open_attempt(options, make, find)
-    services = build_services(isolation_of(options), role=Role.DEMO)
-    if options.play:
-        return _play(services, options.task or "", options.speed)
+        return open_attempt(wanted.isolation, make, find, lines=wanted.lines)
+    services = build_services(wanted.isolation, role=Role.DEMO)
+    if wanted.play:
+        return _play(services, wanted.task or "", wanted.speed)
     entries = list(unpack_demo(services.locations.demo))
     from gistpoint.tui.titles import mode_words, title_of
 
@@ -64,7 +68,7 @@ def demo(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _open(options: argparse.Namespace) -> int:
+def _open(isolation: IsolationChoice) -> int:
     """Show home; the tasks are unpacked once it is drawn."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.app import GistpointApp, ServicesMaker
@@ -74,7 +78,7 @@ def _open(options: argparse.Namespace) -> int:
     def make() -> Services:
         for _ in unpack_demo(locations.demo):
             pass
-        return build_services(isolation_of(options), role=Role.DEMO)
+        return build_services(isolation, role=Role.DEMO)
 
     return GistpointApp(ServicesMaker(locations, make)).run_to_exit_code()
 
@@ -119,3 +123,19 @@ def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
     lines = result.text.splitlines()
     shown = lines if len(lines) <= _ANSWER_LINES else [*lines[: _ANSWER_LINES - 2], "...", lines[-1]]
     print_text(textwrap.indent("\n".join(shown), "  "))
+
+
+_NAMES = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
+DEMO = Face(
+    DemoRequest,
+    demo,
+    Words(
+        {
+            "task": argument("TASK", f"{_NAMES}, or an id; without it the home screen opens"),
+            "play": option("--play", help="play a recorded attempt before your eyes"),
+            "speed": option("--speed", help="how many times as fast as it was recorded"),
+            "lines": LINES,
+            "isolation": ISOLATION,
+        }
+    ),
+)

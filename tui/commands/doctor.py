@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.locations import Locations
 from gistpoint.core.plugins import GROUPS, MEND, PluginError, declared, instance_of, is_callable, load, package_of
+from gistpoint.core.requests import Request
 from gistpoint.core.text import visible
 from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sandbox.attacks.table import Attack, Expected
 from gistpoint.sandbox.attacks.trying import AttackFinding, self_test
 from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, versions, withdraw_consent
 from gistpoint.sandbox.limits import LIMITS
-from gistpoint.tui.commands.arguments import add_sandbox
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.arguments import JSON, sandbox_word
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
@@ -28,38 +30,33 @@ _CONSENTED = (
 _NOT_CONSENTED = "Nobody agreed to run code without isolation on this machine."
 
 
-def doctor_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint doctor`."""
-    parser.description = (
-        "Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test "
-        "also 1 if an attack did not come out as promised."
-    )
-    parser.add_argument("--self-test", action="store_true", help="try the list of attacks against each that works")
-    parser.add_argument(
-        "--withdraw-consent", action="store_true", help="take back the consent to run code without isolation"
-    )
-    add_sandbox(parser, "as if it were asked for")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return doctor
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseRequest(Request):
+    """What is looked at beside the isolation."""
+
+    self_test: bool = False
+    withdraw_consent: bool = False
+    sandbox: str | None = None
+    json: bool = False
 
 
-def doctor(options: argparse.Namespace) -> int:
+def doctor(wanted: DiagnoseRequest) -> int:
     """Probe, report, and try the attacks on request; return 1 if none works, or one holds less than it promises."""
     locations = Locations.of_user()
-    if options.withdraw_consent:
+    if wanted.withdraw_consent:
         withdraw_consent(locations.config)
     consented = has_consented(locations.config)
     found, working = diagnose()
-    wished = getattr(options, "sandbox", None) or read_user_settings(locations.config).sandbox or None
+    wished = wanted.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
     tried: list[tuple[Attack, Mapping[str, AttackFinding]]] = []
-    if options.self_test:
-        with ProgressLine(quiet=options.json) as progress:
+    if wanted.self_test:
+        with ProgressLine(quiet=wanted.json) as progress:
             for attack, findings in self_test(working, locations.cache):
                 progress.stage(attack.what)
                 tried.append((attack, findings))
     broken = [finding for _, findings in tried for finding in findings.values() if not finding.as_promised]
-    if options.json:
+    if wanted.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
     else:
         _print_diagnosis(found, chosen, wished)
@@ -205,3 +202,21 @@ def _word(finding: AttackFinding) -> str:
         return "stopped"
     words = {Expected.REACHES: "reached", Expected.MARKED: "reached, marked"}
     return words.get(finding.expected, "reached (may be)")
+
+
+DOCTOR = Face(
+    DiagnoseRequest,
+    doctor,
+    Words(
+        {
+            "self_test": option("--self-test", help="try the list of attacks against each that works"),
+            "withdraw_consent": option(
+                "--withdraw-consent", help="take back the consent to run code without isolation"
+            ),
+            "sandbox": sandbox_word("as if it were asked for"),
+            "json": JSON,
+        }
+    ),
+    about="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also 1 if an "
+    "attack did not come out as promised.",
+)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError, extra_hint
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import build_services
-from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.sessions.served import ServeAttempt, ServedAttempt, served_attempt
+from gistpoint.tui.commands.arguments import ISOLATION, TASK_HELP
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 
 if TYPE_CHECKING:
-    from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.model import Task
-    from gistpoint.sessions.attempts import AttemptSummary
-    from gistpoint.sessions.services import Services
     from gistpoint.tui.mcp.http import Place
-    from gistpoint.tui.mcp.served import ServedAttempt
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
@@ -28,43 +26,27 @@ _TOKEN_CHARACTERS = 32
 _ROLES = ("qa", "baseline", "author", "training")
 
 
-def mcp_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint mcp`."""
-    parser.description = (
-        "Serve one attempt at a task to a client of the Model Context Protocol, which starts this command by itself; "
-        "--print shows how it is told to. The attempt begins at the first call."
-    )
-    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
-    parser.add_argument("--attempt", metavar="ID", help="go on with an unfinished attempt that came this way")
-    parser.add_argument("--budgets", metavar="USES[/SUBMISSIONS]", help="such as 16/4; instead of the task's own")
-    parser.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
-    parser.add_argument("--role", choices=_ROLES, help="what the attempt is for (default: qa)")
-    parser.add_argument(
-        "--trust-client", action="store_true",
-        help="the client has no tools of its own that reach this machine: what --role baseline needs",
-    )  # fmt: skip
-    parser.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP, for who has the token")
-    parser.add_argument(
-        "--host-name", action="append", default=[], metavar="NAME", help="a further name of the server in clients' URLs"
-    )
-    parser.add_argument("--cert", metavar="FILE", help="serve TLS, with this certificate")
-    parser.add_argument("--key", metavar="FILE", help="the certificate's key")
-    parser.add_argument("--behind-proxy", action="store_true", help="a proxy before the server provides TLS")
-    parser.add_argument(
-        "--print", dest="client", choices=("claude", "codex", "vscode", "json"),
-        help="print what to tell this client, and start nothing",
-    )  # fmt: skip
-    add_isolation(parser)
-    return mcp
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeTools(Request):
+    """The attempt that is served, and how."""
+
+    serve: ServeAttempt
+    http: str | None = None
+    host_name: tuple[str, ...] = ()
+    cert: str | None = None
+    key: str | None = None
+    behind_proxy: bool = False
+    client: str | None = None
+    isolation: IsolationChoice
 
 
-def mcp(options: argparse.Namespace) -> int:
+def mcp(wanted: ServeTools) -> int:
     """Serve an attempt, or print how a client is told to have it served."""
-    if options.client:
-        return _print(options)
+    if wanted.client:
+        return _print(wanted, wanted.client)
     token = os.environ.pop(TOKEN, "")  # no business of anything that is started here
-    if options.http:
-        return _over_http(options, token)
+    if wanted.http:
+        return _over_http(wanted, wanted.http, token)
     from gistpoint.tui.mcp.stdio import has_client, serve_stdio, take_standard_streams
 
     if not has_client():
@@ -74,19 +56,19 @@ def mcp(options: argparse.Namespace) -> int:
         )
     wire = take_standard_streams()
     _require_extra()
-    serve_stdio(wire, _served(options, "stdio"))
+    serve_stdio(wire, _served(wanted, "stdio"))
     return DONE
 
 
-def _over_http(options: argparse.Namespace, given: str) -> int:
+def _over_http(wanted: ServeTools, address: str, given: str) -> int:
     _require_extra()
-    host, port = _address(options.http)
+    host, port = _address(address)
     token = _token(given)
     from gistpoint.tui.mcp.http import Place, serve_http
 
-    place = Place(host, port, tuple(options.host_name), options.cert or "", options.key or "")
-    _require_safe(place, options)
-    served = _served(options, "http")
+    place = Place(host, port, wanted.host_name, wanted.cert or "", wanted.key or "")
+    _require_safe(place, wanted)
+    served = _served(wanted, "http")
     if not given:
         print(f"token: {token} (said once; {TOKEN} sets another)", file=sys.stderr, flush=True)
     serve_http(place, token, served)
@@ -97,88 +79,22 @@ def _require_extra() -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
-        raise UserError(
-            "The Model Context Protocol needs packages that are not installed.",
-            hint=extra_hint("mcp"),
-        )
+        raise UserError("The Model Context Protocol needs packages that are not installed.", hint=extra_hint("mcp"))
 
 
-def _served(options: argparse.Namespace, transport: str) -> ServedAttempt:
+def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.tui.mcp.served import KIND, ServedAttempt, log_visibly
+    from gistpoint.tui.mcp.server import log_visibly
 
     log_visibly()
-    role = Role(options.role or Role.QA)
-    services = build_services(isolation_of(options), role=role)
+    begun = wanted.serve
+    services = build_services(wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant)
     services.consent.asker = lambda why_not: False  # nobody is there to be asked
-    task = services.tasks.find(options.task)
-    resumed = _resumed(services, task, options)
-    if (role if resumed is None else Role(resumed.role)) is Role.BASELINE and not options.trust_client:
-        raise UserError(
-            "An attempt over MCP does not count: a client with a shell of its own can read the task's answer.",
-            hint="docs/guide/mcp.md has a set-up in which it can't; with it, --trust-client says so.",
-        )
-    budgets = _budgets(options.budgets, services, task) if options.budgets else None
-    _warn(services, task)
-    tools = "none_said" if options.trust_client else "unknown"
-    solver = {"kind": KIND, "transport": transport, "client_tools": tools}
-    return ServedAttempt(services, task, solver, budgets=budgets, resumed=resumed)
+    return served_attempt(services, begun, transport, _tell)
 
 
-def _resumed(services: Services, task: Task, options: argparse.Namespace) -> AttemptSummary | None:
-    """Return the attempt to go on with; a person's, and that of an agent's run, are none."""
-    from gistpoint.tui.mcp.served import KIND
-
-    if not options.attempt:
-        return None
-    for given, name in (
-        (options.budgets, "--budgets"),
-        (options.role, "--role"),
-        (options.participant, "--participant"),
-    ):
-        if given:
-            raise UserError(f"An attempt keeps what it began with: {name} can't be given with --attempt.")
-    found = services.attempts.summary(options.attempt)
-    if found.problem:
-        raise UserError(f"The attempt {found.attempt_id} can only be read. {found.problem}")
-    if found.task_id != task.id:
-        raise UserError(f"The attempt {found.attempt_id} is one at another task.", hint="Name that task.")
-    if (found.state.header.solver or {}).get("kind") != KIND:
-        raise UserError(
-            f"The attempt {found.attempt_id} did not begin over MCP.", hint="Leave --attempt out to begin one."
-        )
-    if found.state.ending is not None:
-        raise UserError(f"The attempt {found.attempt_id} has ended: {found.state.ending.reason}.")
-    if found.open:
-        raise UserError(f"The attempt {found.attempt_id} is open in another process.", hint="Close that one first.")
-    return found
-
-
-def _budgets(text: str, services: Services, task: Task) -> Budgets:
-    from gistpoint.core.kinds.gist.model import is_gist
-    from gistpoint.core.kinds.registry import kind_of
-
-    own = kind_of(task).budgets(task, services.enrolled(task, services.enrolment).role)
-    uses, _, submissions = text.partition("/")
-    few = submissions or ("1" if is_gist(task) else str(max(1, int(uses) // 4) if uses.isdecimal() else 0))
-    if not (uses.isdecimal() and few.isdecimal() and int(uses) > 0 and int(few) > 0):
-        raise UserError(f"--budgets {text!r} is not a pair of numbers above 0.", hint="Such as 16/4.")
-    if is_gist(task) and int(few) != 1:
-        raise UserError("A gist is handed in once.", hint=f"Give its steps alone: --budgets {uses}.")
-    return replace(own, tool_uses=int(uses), submissions=int(few))
-
-
-def _warn(services: Services, task: Task) -> None:
-    """Say so if other users of this machine can read the answer."""
-    from gistpoint.sessions.services import is_our_demo
-
-    answer = task.folder / "answer"
-    if is_our_demo(task, services.locations) or not answer.exists() or not answer.stat().st_mode & 0o044:
-        return
-    if all(parent.stat().st_mode & 0o011 for parent in (answer, *answer.absolute().parents)):
-        print(
-            "gistpoint: other users of this machine can read the task's answer; chmod 700 its folder", file=sys.stderr
-        )
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -200,14 +116,14 @@ def _token(token: str) -> str:
     return token or secrets.token_urlsafe(32)
 
 
-def _require_safe(place: Place, options: argparse.Namespace) -> None:
+def _require_safe(place: Place, wanted: ServeTools) -> None:
     from gistpoint.tui.mcp.http import is_loopback
 
-    if bool(options.cert) != bool(options.key):
+    if bool(wanted.cert) != bool(wanted.key):
         raise UserError("TLS needs both a certificate and its key.", hint="Give --cert and --key.")
     if is_loopback(place.host):
         return
-    if not (options.cert or options.behind_proxy):
+    if not (wanted.cert or wanted.behind_proxy):
         raise UserError(
             f"{place.host} may be reached from other machines, and the token would travel unencrypted.",
             hint="Give --cert and --key, or --behind-proxy if a proxy provides TLS.",
@@ -218,19 +134,64 @@ def _require_safe(place: Place, options: argparse.Namespace) -> None:
         )
 
 
-def _print(options: argparse.Namespace) -> int:
+def _print(wanted: ServeTools, client: str) -> int:
     from gistpoint.tui.mcp.clients import configuration
 
-    task = build_services(isolation_of(options)).tasks.find(options.task)
-    print(configuration(options.client, _repeated(options, task), options.http or "", task.suite.timeout_s), end="")
+    task = build_services(wanted.isolation).tasks.find(wanted.serve.task)
+    print(configuration(client, _repeated(wanted, task), wanted.http or "", task.suite.timeout_s), end="")
     return DONE
 
 
-def _repeated(options: argparse.Namespace, task: Task) -> list[str]:
+def _repeated(wanted: ServeTools, task: Task) -> list[str]:
     """Return the words of this command without `--print`, with the whole id of the task if it was given by a part."""
-    words = ["mcp", task.id if task.id.startswith(options.task) else str(Path(options.task).absolute())]
-    for name in ("attempt", "budgets", "participant", "role", "sandbox"):
-        if value := getattr(options, name, None):
-            words += [f"--{name}", value]
-    flags = ("trust_client", "allow_unsandboxed")
-    return [*words, *(f"--{name.replace('_', '-')}" for name in flags if getattr(options, name, None))]
+    words = ["mcp", task.id if task.id.startswith(wanted.serve.task) else str(Path(wanted.serve.task).absolute())]
+    given = {
+        "--attempt": wanted.serve.attempt,
+        "--budgets": wanted.serve.budgets,
+        "--participant": wanted.serve.participant,
+        "--role": wanted.serve.role,
+        "--sandbox": wanted.isolation.sandbox,
+    }
+    flags = {"--trust-client": wanted.serve.trust_client, "--allow-unsandboxed": wanted.isolation.allow_unsandboxed}
+    words += [word for name, value in given.items() if value for word in (name, value)]
+    return [*words, *(name for name, is_given in flags.items() if is_given)]
+
+
+MCP = Face(
+    ServeTools,
+    mcp,
+    Words(
+        {
+            "serve": Words(
+                {
+                    "task": argument("TASK", TASK_HELP),
+                    "attempt": option(
+                        "--attempt", metavar="ID", help="go on with an unfinished attempt that came this way"
+                    ),
+                    "budgets": option(
+                        "--budgets", metavar="USES[/SUBMISSIONS]", help="such as 16/4; instead of the task's own"
+                    ),
+                    "participant": option("--participant", help="a pseudonym, recorded with the attempt"),
+                    "role": option("--role", choices=_ROLES, help="what the attempt is for (default: qa)"),
+                    "trust_client": option(
+                        "--trust-client",
+                        help="the client has no tools of its own that reach this machine: what --role baseline needs",
+                    ),
+                }
+            ),
+            "http": option("--http", metavar="HOST:PORT", help="serve over HTTP, for who has the token"),
+            "host_name": option("--host-name", metavar="NAME", help="a further name of the server in clients' URLs"),
+            "cert": option("--cert", metavar="FILE", help="serve TLS, with this certificate"),
+            "key": option("--key", metavar="FILE", help="the certificate's key"),
+            "behind_proxy": option("--behind-proxy", help="a proxy before the server provides TLS"),
+            "client": option(
+                "--print",
+                choices=("claude", "codex", "vscode", "json"),
+                help="print what to tell this client, and start nothing",
+            ),
+            "isolation": ISOLATION,
+        }
+    ),
+    about="Serve one attempt at a task to a client of the Model Context Protocol, which starts this command by itself; "
+    "--print shows how it is told to. The attempt begins at the first call.",
+)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import live_annotations
-from gistpoint.tui.commands.arguments import add_isolation, add_read_as, heed_read_as, isolation_of
-from gistpoint.tui.commands.command import Handler
+from gistpoint.tui.commands.arguments import ISOLATION, READ_AS, read_files_as
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import require_terminal
 
 if TYPE_CHECKING:
@@ -29,46 +29,41 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.settings import Judging
 
 
-def review_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint review`."""
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or a "
-        "study's folder: its attempts, blind",
-    )
-    parser.add_argument("--demo", action="store_true", help="open recorded runs that come with gistpoint")
-    parser.add_argument("--reviewer", default="", metavar="NAME", help="who reviews: a pseudonym (default: the login)")
-    parser.add_argument("--blind", action="store_true", help="hide model and outcome until the verdict")
-    add_read_as(parser)
-    add_isolation(parser)
-    return review
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRequest(Request):
+    """Recorded runs to read on the screen."""
+
+    paths: tuple[str, ...] = ()
+    demo: bool = False
+    reviewer: str = ""
+    blind: bool = False
+    read_as: str = ""
+    isolation: IsolationChoice
 
 
-def review(options: argparse.Namespace) -> int:
+def review(wanted: ReviewRequest) -> int:
     """Open the list of runs, or the run if only one was named."""
-    if not options.paths and not options.demo:
+    if not wanted.paths and not wanted.demo:
         raise UserError("Nothing to review was named.", hint="`gistpoint review --demo` opens runs to try it with.")
-    for path in options.paths:
+    for path in wanted.paths:
         _require_there(path)
-    if options.read_as:  # heeding it imports all that reads runs
-        heed_read_as(options)
+    if wanted.read_as:  # heeding it imports all that reads runs
+        read_files_as(wanted.read_as)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
 
-    locations = Locations.of_user()
-    if options.demo:
+    locations, paths = Locations.of_user(), wanted.paths
+    if wanted.demo:
         from gistpoint.core.demo.tasks import recorded_runs, unpack_demo
 
-        options.paths = [*options.paths, str(recorded_runs())]
+        paths = (*paths, str(recorded_runs()))
         for _ in unpack_demo(locations.demo):
             pass
-    reviewer = options.reviewer or getpass.getuser()
-    replaying = partial(_replay, options)
-    judging = partial(_judge, options)
-    names = named_runs(options.paths, locations)
-    load = partial(first_screen, names, locations, reviewer, options.blind, replaying, judging)
+    reviewer = wanted.reviewer or getpass.getuser()
+    replaying = partial(_replay, wanted.isolation)
+    judging = partial(_judge, wanted.isolation)
+    names = named_runs(paths, locations)
+    load = partial(first_screen, names, locations, reviewer, wanted.blind, replaying, judging)
     return ReviewApp(locations, load, names).run_to_exit_code()
 
 
@@ -89,21 +84,21 @@ def _require_there(name: str) -> None:
     )
 
 
-def _services(options: argparse.Namespace) -> Services:
+def _services(isolation: IsolationChoice) -> Services:
     """Build the services that run code; they never ask on the terminal while the screen uses it."""
     from gistpoint.object_graph import build_services
 
-    services = build_services(isolation_of(options))
+    services = build_services(isolation)
     services.consent.asker = lambda why_not: False
     return services
 
 
-def _replay(options: argparse.Namespace, document: RunDocument) -> Replay:
-    return _services(options).replay_of(document, document.name)
+def _replay(isolation: IsolationChoice, document: RunDocument) -> Replay:
+    return _services(isolation).replay_of(document, document.name)
 
 
-def _judge(options: argparse.Namespace, task: Task) -> GistJudge:
-    return _services(options).gist_judge_for(task)
+def _judge(isolation: IsolationChoice, task: Task) -> GistJudge:
+    return _services(isolation).gist_judge_for(task)
 
 
 def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:
@@ -156,3 +151,23 @@ def _stored(name: str, locations: Locations) -> list[str]:
 
     jobs = AgentRunStore(locations.runs).open(name).jobs.values()
     return [str(locations.attempts / state.attempt) for state in jobs if state.attempt] or [name]
+
+
+REVIEW = Face(
+    ReviewRequest,
+    review,
+    Words(
+        {
+            "paths": argument(
+                "PATH",
+                "files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or a "
+                "study's folder: its attempts, blind",
+            ),
+            "demo": option("--demo", help="open recorded runs that come with gistpoint"),
+            "reviewer": option("--reviewer", metavar="NAME", help="who reviews: a pseudonym (default: the login)"),
+            "blind": option("--blind", help="hide model and outcome until the verdict"),
+            "read_as": READ_AS,
+            "isolation": ISOLATION,
+        }
+    ),
+)

@@ -5,56 +5,49 @@ The screen is drawn before the engine is imported, so whatever needs that is imp
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import ProbedBackends, build_services
-from gistpoint.tui.commands.arguments import add_isolation, add_lines, isolation_of
-from gistpoint.tui.commands.command import Handler
+from gistpoint.tui.commands.arguments import ISOLATION, LINES
+from gistpoint.tui.commands.options import Face, Words, argument, option
 
 if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.overrides import GistOverrides
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.services import Services
 
 
-def solve_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint solve`."""
-    parser.add_argument("what", metavar="TASK|ATTEMPT", help="id or its beginning, a task's folder or its .tar.zst")
-    parser.add_argument("--new", action="store_true", help="begin another attempt although one is unfinished")
-    parser.add_argument(
-        "--role",
-        choices=[role.value for role in Role if role is not Role.DEMO],
-        help="what the attempt is for (default: baseline)",
-    )
-    parser.add_argument("--participant", default="", help="a pseudonym, recorded with the attempt")
-    add_lines(parser)
-    parser.add_argument(
-        "--gist-settings", metavar="FILE",
-        help="tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
-    )  # fmt: skip
-    add_isolation(parser)
-    return solve
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveRequest(Request):
+    """A task to attempt, or an attempt to resume."""
+
+    what: str
+    new: bool = False
+    role: str | None = None
+    participant: str = ""
+    lines: bool = False
+    gist_settings: str | None = None
+    isolation: IsolationChoice
 
 
-def solve(options: argparse.Namespace) -> int:
+def solve(wanted: SolveRequest) -> int:
     """Open a task or an attempt by id."""
-    make, find = partial(_services, options), partial(_named, options)
-    return open_attempt(options, make, find, new=options.new)
+    make, find = partial(_services, wanted), partial(_named, wanted.what)
+    return open_attempt(wanted.isolation, make, find, lines=wanted.lines, new=wanted.new)
 
 
 def open_attempt(
-    options: argparse.Namespace,
+    isolation: IsolationChoice,
     make: Callable[[ProbedBackends], Services],
     find: Callable[[Services], Task | str],
     *,
+    lines: bool,
     new: bool = False,
 ) -> int:
     """Attempt the task or the attempt that `find` returns, on the screen or by lines; return the exit code.
@@ -64,7 +57,7 @@ def open_attempt(
     from gistpoint.tui.commands.output import interactive
 
     probed = ProbedBackends()
-    if interactive() and not options.lines:
+    if interactive() and not lines:
         from gistpoint.core.locations import Locations
         from gistpoint.tui.app import GistpointApp, ServicesMaker
 
@@ -72,14 +65,14 @@ def open_attempt(
             return _newest(services, find(services), new=new)
 
         def made() -> Services:
-            probed.begin(isolation_of(options))  # the probe waits for a process, in which the engine is imported
+            probed.begin(isolation)  # the probe waits for a process, in which the engine is imported
             return make(probed)
 
         maker = ServicesMaker(Locations.of_user(), made)
         return GistpointApp(maker, open=prepared, new=new).run_to_exit_code()
     services = make(probed)
     what = _newest(services, find(services), new=new)
-    if not options.lines:
+    if not lines:
         raise UserError(
             "There is no terminal: nothing was begun.",
             hint="With --lines, tool calls are read from standard input, one a line.",
@@ -89,16 +82,19 @@ def open_attempt(
     return solve_by_lines(services, what)
 
 
-def _services(options: argparse.Namespace, probed: ProbedBackends) -> Services:
+def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
     """Return the services, with the settings that are given for a gist."""
-    services = build_services(isolation_of(options), probed=probed)
-    if not options.gist_settings:
+    role = None if wanted.role is None else Role(wanted.role)
+    services = build_services(wanted.isolation, role=role, participant=wanted.participant, probed=probed)
+    if not wanted.gist_settings:
         return services
     try:
-        attempt_id = services.attempts.folder(options.what).name
+        attempt_id = services.attempts.folder(wanted.what).name
     except AttemptError:
-        task = services.tasks.find(options.what)
-        services = replace(services, gist_settings={task.id: read_gist_settings(options.gist_settings)})
+        from gistpoint.sessions.services import read_gist_settings
+
+        task = services.tasks.find(wanted.what)
+        services = replace(services, gist_settings={task.id: read_gist_settings(wanted.gist_settings)})
         services.as_given(task)
         return services
     raise UserError(
@@ -107,32 +103,18 @@ def _services(options: argparse.Namespace, probed: ProbedBackends) -> Services:
     )
 
 
-def _named(options: argparse.Namespace, services: Services) -> Task | str:
+def _named(name: str, services: Services) -> Task | str:
     """Return the task or the attempt with the id that was given."""
     try:
-        attempt_id = services.attempts.folder(options.what).name
+        attempt_id = services.attempts.folder(name).name
     except AttemptError:
-        return services.tasks.find(options.what)
+        return services.tasks.find(name)
     state = services.attempts.summary(attempt_id).state
     if state.driver == MODEL and not state.ended:
         raise UserError(
             f"A model works on the attempt {attempt_id}.", hint=f"`gistpoint agent watch {attempt_id}` takes it over."
         )
     return attempt_id
-
-
-def read_gist_settings(file: str) -> GistOverrides:
-    """Read a file of settings of gists. Raises `UserError`."""
-    from gistpoint.core.kinds.gist.overrides import MOST_BYTES, parse_overrides
-
-    try:
-        with Path(file).open("rb") as opened:
-            data = opened.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
-    if len(data) > MOST_BYTES:
-        raise UserError(f"{file} has more than {MOST_BYTES} bytes.", hint="Name a file of settings.")
-    return parse_overrides(data, file)
 
 
 def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
@@ -142,3 +124,28 @@ def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
         if summary.problem:
             print(f"attempt {summary.attempt_id} can only be read: {summary.problem}", file=sys.stderr)
     return next((summary.attempt_id for summary in unfinished if not summary.problem), found)
+
+
+SOLVE = Face(
+    SolveRequest,
+    solve,
+    Words(
+        {
+            "what": argument("TASK|ATTEMPT", "id or its beginning, a task's folder or its .tar.zst"),
+            "new": option("--new", help="begin another attempt although one is unfinished"),
+            "role": option(
+                "--role",
+                choices=tuple(role.value for role in Role if role is not Role.DEMO),
+                help="what the attempt is for (default: baseline)",
+            ),
+            "participant": option("--participant", help="a pseudonym, recorded with the attempt"),
+            "lines": LINES,
+            "gist_settings": option(
+                "--gist-settings",
+                metavar="FILE",
+                help="tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
+            ),
+            "isolation": ISOLATION,
+        }
+    ),
+)

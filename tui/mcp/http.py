@@ -24,7 +24,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gistpoint.core.errors import UserError
-from gistpoint.tui.mcp.served import ServedAttempt
+from gistpoint.sessions.served import ServedAttempt
 from gistpoint.tui.mcp.server import AttemptServer
 from gistpoint.tui.mcp.stdio import MOST_BYTES, leave_at_signals
 

@@ -7,6 +7,7 @@ Arguments are judged by the engine, not by the protocol, so that a call costs wh
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -24,8 +25,9 @@ from mcp.shared.exceptions import MCPError
 
 from gistpoint import __version__
 from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgress
+from gistpoint.core.text import visible
 from gistpoint.core.tools.dialects import mcp_tool
-from gistpoint.tui.mcp.served import Answered, ServedAttempt
+from gistpoint.sessions.served import Answered, ServedAttempt
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
@@ -191,3 +193,18 @@ def _words(progress: RunProgress) -> str:
 def _sendable(text: str) -> str:
     """Return a text that UTF-8 can carry: half of a surrogate pair becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# What the packages that serve the protocol log: on standard error, with clients' control characters visible
+
+
+class _Visible(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as text; names and headers in it are a client's."""
+        return visible(super().format(record))
+
+
+def log_visibly() -> None:
+    """Have warnings and errors of packages without a handler of their own, which go to standard error, readable."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Visible())

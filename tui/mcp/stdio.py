@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 if TYPE_CHECKING:
-    from gistpoint.tui.mcp.served import ServedAttempt
+    from gistpoint.sessions.served import ServedAttempt
 
 MOST_BYTES = 2 * 1024 * 1024
 """Largest message; code is at most 1,000,000 characters."""

@@ -153,3 +153,12 @@ def test_what_can_not_be_settled_is_refused(task: Task, monkeypatch: pytest.Monk
     with pytest.raises(SystemExit):
         cli.main(["attempt", "reject", attempt])
     assert cli.main(["attempt", "accept", "nothing"]) == 2
+
+
+def test_an_attempt_says_what_it_is_for_and_whose_it_is(
+    task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert cli.main(["solve", task.short_id, "--lines", "--role", "qa", "--participant", "p 1"]) == 1
+    _, values = shown(capsys.readouterr().err.split()[1], capsys)
+    assert (values["role"], values["participant"]) == ("qa", "p 1")

@@ -18,7 +18,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.tui import cli
 from gistpoint.tui.commands.mcp import TOKEN
-from gistpoint.tui.mcp.served import log_visibly
+from gistpoint.tui.mcp.server import log_visibly
 
 Captured = pytest.CaptureFixture[str]
 

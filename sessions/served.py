@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,20 +11,38 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
-from gistpoint.core.attempts.identity import MODEL
+from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.locations import Locations
+from gistpoint.core.requests import Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
-from gistpoint.sessions.services import Services
+from gistpoint.sessions.services import Services, is_our_demo
 
 FAILED = "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
 KIND = "mcp"
 """The kind of a solver that came over the protocol, as the header of an attempt names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeAttempt(Request):
+    """The attempt that is served."""
+
+    task: str
+    attempt: str | None = None
+    """An unfinished one that came this way, to go on with."""
+    budgets: str | None = None
+    """Such as `16/4`; None for the task's own."""
+    participant: str = ""
+    role: str | None = None
+    trust_client: bool = False
+    """Whether the client has no tools of its own that reach this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +68,13 @@ class ServedAttempt:
         *,
         budgets: Budgets | None = None,
         resumed: AttemptSummary | None = None,
+        tell: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`solver` is what is known of it before a client says more; `budgets` replace the task's."""
+        """`solver` is what is known of it before a client says more; `budgets` replace the task's.
+
+        `tell` is told for the log which attempt it is, and what went wrong.
+        """
+        self._tell = tell
         self._services, self.task, self._resumed = services, task, resumed
         self._enrolment = services.enrolled(task, replace(services.enrolment, actor=MODEL))
         self._solver = solver
@@ -119,10 +140,10 @@ class ServedAttempt:
         except AttemptError as error:
             text, refused = str(error), True
         except UserError as error:
-            print(f"gistpoint: {visible(str(error))}", file=sys.stderr, flush=True)
+            self._tell(f"gistpoint: {visible(str(error))}")
             text, refused = FAILED, True
         except Exception:
-            traceback.print_exc()
+            self._tell(traceback.format_exc().rstrip())
             text, refused = FAILED, True
         return Answered(text, refused, self._left())
 
@@ -138,7 +159,7 @@ class ServedAttempt:
         with self._lock:
             if self._opened is None:
                 self._opened = self._begun(client)
-                print(f"attempt {self._opened.attempt.state.attempt_id}", file=sys.stderr, flush=True)
+                self._tell(f"attempt {self._opened.attempt.state.attempt_id}")
                 self._opened.attempt.finish_pending(run=run)
             return self._opened.attempt
 
@@ -168,19 +189,71 @@ class ServedAttempt:
         state = self._opened.attempt.state
         self._opened.close()
         how = state.ending.reason if state.ending else f"unfinished; --attempt {state.attempt_id} goes on with it"
-        print(f"attempt {state.attempt_id}: {visible(how)}", file=sys.stderr, flush=True)
+        self._tell(f"attempt {state.attempt_id}: {visible(how)}")
 
 
-# What the packages that serve the protocol log: on standard error, with clients' control characters visible
+def served_attempt(
+    services: Services, wanted: ServeAttempt, transport: str, tell: Callable[[str], None]
+) -> ServedAttempt:
+    """Return the attempt that is wanted, to be served over a transport (`stdio` or `http`).
+
+    Raises `UserError` for one that can't be gone on with, for budgets that are none, and for a baseline whose client
+    may read the answer.
+    """
+    task = services.tasks.find(wanted.task)
+    resumed = _resumed(services, task, wanted)
+    if (
+        services.enrolment.role if resumed is None else Role(resumed.role)
+    ) is Role.BASELINE and not wanted.trust_client:
+        raise UserError(
+            "An attempt over MCP does not count: a client with a shell of its own can read the task's answer.",
+            hint="docs/guide/mcp.md has a set-up in which it can't; with it, --trust-client says so.",
+        )
+    budgets = _budgets(wanted.budgets, services, task) if wanted.budgets else None
+    if answer_is_open(task, services.locations):
+        tell("gistpoint: other users of this machine can read the task's answer; chmod 700 its folder")
+    tools = "none_said" if wanted.trust_client else "unknown"
+    solver = {"kind": KIND, "transport": transport, "client_tools": tools}
+    return ServedAttempt(services, task, solver, budgets=budgets, resumed=resumed, tell=tell)
 
 
-class _Visible(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as text; names and headers in it are a client's."""
-        return visible(super().format(record))
+def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSummary | None:
+    """Return the attempt to go on with; a person's, and that of an agent's run, are none."""
+    if not wanted.attempt:
+        return None
+    for given, name in ((wanted.budgets, "--budgets"), (wanted.role, "--role"), (wanted.participant, "--participant")):
+        if given:
+            raise UserError(f"An attempt keeps what it began with: {name} can't be given with --attempt.")
+    found = services.attempts.summary(wanted.attempt)
+    if found.problem:
+        raise UserError(f"The attempt {found.attempt_id} can only be read. {found.problem}")
+    if found.task_id != task.id:
+        raise UserError(f"The attempt {found.attempt_id} is one at another task.", hint="Name that task.")
+    if (found.state.header.solver or {}).get("kind") != KIND:
+        raise UserError(
+            f"The attempt {found.attempt_id} did not begin over MCP.", hint="Leave --attempt out to begin one."
+        )
+    if found.state.ending is not None:
+        raise UserError(f"The attempt {found.attempt_id} has ended: {found.state.ending.reason}.")
+    if found.open:
+        raise UserError(f"The attempt {found.attempt_id} is open in another process.", hint="Close that one first.")
+    return found
 
 
-def log_visibly() -> None:
-    """Have warnings and errors of packages without a handler of their own, which go to standard error, readable."""
-    if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Visible())
+def _budgets(text: str, services: Services, task: Task) -> Budgets:
+    own = kind_of(task).budgets(task, services.enrolled(task, services.enrolment).role)
+    uses, _, submissions = text.partition("/")
+    few = submissions or ("1" if is_gist(task) else str(max(1, int(uses) // 4) if uses.isdecimal() else 0))
+    if not (uses.isdecimal() and few.isdecimal() and int(uses) > 0 and int(few) > 0):
+        raise UserError(f"--budgets {text!r} is not a pair of numbers above 0.", hint="Such as 16/4.")
+    if is_gist(task) and int(few) != 1:
+        raise UserError("A gist is handed in once.", hint=f"Give its steps alone: --budgets {uses}.")
+    return replace(own, tool_uses=int(uses), submissions=int(few))
+
+
+def answer_is_open(task: Task, locations: Locations) -> bool:
+    """Whether other users of this machine can read a task's answer that is not public anyway."""
+    answer = task.folder / "answer"
+    if is_our_demo(task, locations) or not answer.exists() or not answer.stat().st_mode & 0o044:
+        return False
+    return all(parent.stat().st_mode & 0o011 for parent in (answer, *answer.absolute().parents))

@@ -1,0 +1,202 @@
+"""Results of other harnesses, judged again by gistpoint's own judge, and kept in a file of whoever asked for it."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.diffs import DiffError
+from gistpoint.core.errors import InfrastructureError, UserError
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import gist_task, is_gist
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.scoring import taken_over
+from gistpoint.core.outcomes import FREE
+from gistpoint.core.requests import Request
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.trees import patched
+from gistpoint.core.text import visible_line
+from gistpoint.core.trees import SourceTree
+from gistpoint.sessions.annotations.external_results import Comparison, ExternalResult, ExternalResultStore
+from gistpoint.sessions.exports.tasks.returned import ReturnedResult, read_returned
+from gistpoint.sessions.services import Services
+from gistpoint.sessions.tasks import read_set
+
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class RescoredResult:
+    """A result of another harness, and what our own judge says of it."""
+
+    task: Task
+    returned: ReturnedResult
+    result: ExternalResult | None
+    """None if it was not judged; `why` says why."""
+    why: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the harness says something else; also of a patch that does not apply, or a pass to be read."""
+        claimed = self.result is not None and self.result.their_solved is True
+        refused = (Comparison.DOES_NOT_APPLY, Comparison.TO_BE_READ)
+        unfit = self.result is not None and self.result.comparison in refused
+        return (claimed and unfit) or (self.result is not None and self.result.comparison is Comparison.DIFFERS)
+
+    @property
+    def words(self) -> str:
+        """What came of it, in a few words."""
+        if self.result is None:
+            return self.why
+        if self.result.comparison is Comparison.TO_BE_READ:
+            return f"TO BE READ: {visible_line(', '.join(self.result.suspicious[:3]))}"
+        if self.differs:
+            theirs = figure(self.result.their_solved, self.result.their_score)
+            unfit = self.result.comparison is Comparison.DOES_NOT_APPLY
+            ours = "the patch does not apply" if unfit else f"it is {figure(self.result.solved, self.result.score)}"
+            return f"DIFFERS: they say {theirs}, {ours}"
+        return self.result.comparison.value.replace("_", " ")
+
+    @property
+    def noted(self) -> str:
+        """What the last column says; nothing where the harness just has no figure."""
+        missing = self.result is not None and self.result.comparison is Comparison.NO_FIGURE
+        return "" if missing else self.words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescoreResults(Request):
+    """What solvers left in another harness, and the tasks that it is about."""
+
+    path: str
+    tasks: tuple[str, ...]
+    reviewer: str = ""
+    """Empty for the login."""
+
+
+class Rescoring:
+    """The results that were returned for some tasks, and what becomes of them."""
+
+    def __init__(self, services: Services, wanted: RescoreResults) -> None:
+        """Read them. Raises `UserError` for results or tasks that can't be read."""
+        self._services = services
+        self._returned = read_returned(Path(wanted.path).expanduser())
+        self.tasks: Sequence[Task] = read_set(wanted.tasks, services.tasks).tasks
+        self._store = ExternalResultStore(services.locations.external_results, services.clock)
+        self._person = self._store.codec.name_of(wanted.reviewer or getpass.getuser(), "reviewer")
+        self.rows: list[RescoredResult] = []
+        self.unknown = 0
+        """Results of other tasks."""
+
+    def judge(self, begin: Callable[[int, int, Task], None]) -> None:
+        """Judge every result, and keep it; `begin` is told how many are done, of how many, and the next one's task."""
+        for number, one in enumerate(self._returned):
+            task = next((task for task in self.tasks if task.id.startswith(one.task)), None)
+            if task is None:
+                self.unknown += 1
+                continue
+            begin(number, len(self._returned), task)
+            row = _judged(task, one, self._services)
+            self.rows.append(row)
+            if row.result is not None:
+                self._store.keep(self._person, task.id, row.result)
+
+
+def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResult:
+    if one.attempt:
+        return RescoredResult(task, one, None, _own_attempt(task, one, services))
+    if one.patch is None and one.files is None:
+        return RescoredResult(task, one, None, "could not be judged: the harness kept nothing that the solver left")
+    judge: Any = services.judge_for(task)
+    tree = SourceTree.open(task.tree_path)
+    try:
+        files: Mapping[str, bytes | None] = (one.files or {}) if one.patch is None else patched(tree, one.patch)
+    except DiffError as error:
+        return RescoredResult(task, one, _result(one, judge, solved=False, score=0.0, fits=False, reason=str(error)))
+    try:
+        if is_gist(task) and isinstance(judge, GistJudge):
+            return RescoredResult(task, one, _of_gist(task, one, judge, files))
+        if isinstance(judge, RepairJudge):
+            found = judge.judge(taken_over(tree, files.get, task.suite.test_files))
+            if found.report.status in FREE:
+                return RescoredResult(task, one, None, f"could not be judged: {found.reason}")
+            result = _result(
+                one,
+                judge,
+                solved=found.solved,
+                score=found.score.value,
+                reason=found.reason,
+                suspicious=found.suspicious,
+            )
+            return RescoredResult(task, one, result)
+    except InfrastructureError as error:
+        return RescoredResult(task, one, None, f"could not be judged: {error}")
+    return RescoredResult(task, one, None, f"tasks of the mode {task.mode} can't be judged again")
+
+
+def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
+    """Return what the store says of an attempt that a log claims to be gistpoint's own."""
+    id = visible_line(one.attempt)[:40]
+    try:
+        known = services.attempts.summary(one.attempt)
+    except UserError:
+        return f"could not be judged: it claims to be the attempt {id}, which is not in the store"
+    same = known.attempt_id == one.attempt and known.task_id == task.id
+    if not same or (one.solved is not None and bool(known.state.solved) != one.solved):
+        return f"could not be judged: it claims to be the attempt {id}, which says otherwise"
+    return f"gistpoint's own attempt {id}"
+
+
+def _of_gist(task: Task, one: ReturnedResult, judge: GistJudge, files: Mapping[str, bytes | None]) -> ExternalResult:
+    name = gist_task(task).command.gist_file
+    found = judge.judge((files.get(name) or b"").decode("utf-8", "surrogateescape")).score
+    reason = found.error.evidence if found.error is not None else ""
+    value = found.execution_fidelity
+    return _result(one, judge, solved=value == 1, score=float(value), reason=reason)
+
+
+def _result(
+    one: ReturnedResult,
+    judge: Any,
+    *,
+    solved: bool,
+    score: float,
+    reason: str,
+    fits: bool = True,
+    suspicious: tuple[str, ...] = (),
+) -> ExternalResult:
+    if not fits:
+        comparison = Comparison.DOES_NOT_APPLY
+    elif solved and suspicious:
+        comparison = Comparison.TO_BE_READ
+    elif one.solved is None:
+        comparison = Comparison.NO_FIGURE
+    else:
+        same = one.solved == solved and (one.score is None or abs(one.score - score) < _EQUAL)
+        comparison = Comparison.SAME if same else Comparison.DIFFERS
+    backend = judge.backend
+    return ExternalResult(
+        harness=one.harness,
+        run=one.run[:200],
+        solved=solved,
+        score=score,
+        comparison=comparison,
+        backend=backend.name,
+        isolated=backend.isolated,
+        their_solved=one.solved,
+        their_score=one.score,
+        suspicious=suspicious,
+        reason=reason[:2000],
+    )
+
+
+def figure(solved: bool | None, score: float | None) -> str:
+    """Return a verdict with its score in words; `-` for none."""
+    return "-" if solved is None else _word(solved) + ("" if score is None else f" {score:.3f}")
+
+
+def _word(solved: bool | None) -> str:
+    return "solved" if solved else "not solved"

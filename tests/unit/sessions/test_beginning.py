@@ -1,0 +1,116 @@
+"""A run of an agent is planned, begun and gone on with without a command line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import build_services, build_task
+
+from gistpoint.core.agents.settings import TokenPrice
+from gistpoint.core.agents.solvers import AgentSolver, built_in
+from gistpoint.core.errors import EndpointError, UserError
+from gistpoint.core.requests import for_worker
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.beginning import (
+    AgentCondition,
+    AgentModel,
+    AgentPace,
+    BeginAgentRun,
+    PlannedRun,
+    begin_run,
+    first_requests,
+    plan_run,
+    resume_run,
+)
+from gistpoint.sessions.agentruns.runner import AgentRunner
+from gistpoint.sessions.annotations.reviewer import ReviewStore
+from gistpoint.sessions.attempt_outcomes import AcceptPass, RejectPass, accept_pass, reject_pass
+from gistpoint.sessions.services import Services
+
+SEARCHER = "builtin:searcher"
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Services:
+    found = build_services(tmp_path)
+    build_task(found.locations.tasks)
+    return replace(found, solver=lambda name, base_url: built_in(name))
+
+
+def at(host: str, name: str = SEARCHER) -> AgentSolver:
+    return replace(built_in(SEARCHER), name=name, host=host)
+
+
+def planned(services: Services, **given: object) -> PlannedRun:
+    condition = AgentCondition(**given)  # type: ignore[arg-type]
+    wanted = BeginAgentRun(
+        tasks=(str(services.locations.tasks),), model=AgentModel(model=SEARCHER, seed=3), condition=condition
+    )
+    return plan_run(services, wanted, None, print)
+
+
+def test_a_plan_has_a_job_for_each_repeat_and_the_name_of_its_settings(services: Services) -> None:
+    plan = planned(services, repeats=2, budgets=Budgets.of(8))
+    assert [job.repeat for job in plan.jobs] == [1, 2]
+    assert (plan.settings.tool_uses, plan.settings.submissions) == (8, 2)
+    assert plan.settings.agent.sampling.seed == 3
+    assert plan.name == planned(services, repeats=1, budgets=Budgets.of(8)).name
+    assert plan.name != planned(services).name
+    assert plan.name.startswith("builtin-searcher-")
+    assert len(first_requests(services, plan, print)) == 1
+
+
+def test_a_run_is_begun_once_and_done(services: Services) -> None:
+    plan = planned(services)
+    run, ports = begin_run(services, plan, AgentPace())
+    assert begin_run(services, plan, AgentPace())[0].jobs.keys() == run.jobs.keys()
+    AgentRunner(run, ports, at_once=1).work()
+    assert not run.left
+    assert resume_run(services, plan.name, "", AgentPace())[0].left == []
+    (attempt,) = services.attempts.summaries()
+    assert attempt.actor == "model"
+    assert attempt.state.ended
+
+
+def test_what_can_not_begin_says_why(services: Services) -> None:
+    with pytest.raises(UserError, match="No task is named"):
+        plan_run(services, BeginAgentRun(), None, print)
+    with pytest.raises(EndpointError, match="no built-in solver"):
+        plan_run(services, BeginAgentRun(demo=True, model=AgentModel(model="builtin:x")), None, print)
+
+
+def test_a_bound_needs_a_price_and_a_run_stays_with_its_server(services: Services) -> None:
+    elsewhere = replace(services, solver=lambda name, base_url: at("far.example", name))
+    plan = planned(elsewhere)
+    with pytest.raises(UserError, match="without a price"):
+        begin_run(elsewhere, plan, AgentPace(max_cost=1.0))
+    wanted = BeginAgentRun(tasks=(str(services.locations.tasks),), model=AgentModel(model=SEARCHER))
+    begin_run(elsewhere, plan_run(elsewhere, wanted, TokenPrice(1, 2), print), AgentPace(max_cost=1.0))
+    begin_run(elsewhere, plan, AgentPace())
+    with pytest.raises(UserError, match=r"at another server: far\.example"):
+        resume_run(services, plan.name, "", AgentPace())
+
+
+def test_names_on_this_machine_do_not_travel() -> None:
+    wanted = BeginAgentRun(tasks=("/tasks",), condition=AgentCondition(gist_settings="/file", repeats=3))
+    sent = for_worker(wanted)
+    assert (sent.tasks, sent.condition.gist_settings, sent.condition.repeats) == ((), None, 3)
+
+
+def test_nothing_is_settled_where_there_is_no_pass(services: Services) -> None:
+    reviews = ReviewStore(services.locations.reviews, services.clock)
+    (task,) = [task for task in services.tasks.tasks() if isinstance(task, Task)]
+    opened = services.start(task)
+    opened.close()
+    id = opened.attempt.state.attempt_id
+    with pytest.raises(UserError, match="needs a reason"):
+        reject_pass(services.attempts, reviews, RejectPass(attempt=id, why=" "))
+    for settle in (
+        lambda: accept_pass(services.attempts, reviews, AcceptPass(attempt=id)),
+        lambda: reject_pass(services.attempts, reviews, RejectPass(attempt=id, why="read")),
+    ):
+        with pytest.raises(UserError, match="has no pass to settle; its outcome is: unfinished"):
+            settle()
