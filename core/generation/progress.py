@@ -1,4 +1,4 @@
-"""The progress of a campaign: what is tried now, what was kept, what was thrown away and why."""
+"""The progress of a campaign: what is tried now, what was kept, what was thrown away."""
 
 from __future__ import annotations
 

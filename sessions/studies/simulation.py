@@ -30,14 +30,7 @@ from gistpoint.core.study.declaration import Condition, DeclaredSolver
 from gistpoint.core.study.operations import ERASE, KEEP, StudyError
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.simulated_answers import AnswersOf
-from gistpoint.core.study.simulating import (
-    Allowance,
-    AttemptCourse,
-    Behaviour,
-    Crowd,
-    ModelBehaviour,
-    difficulties,
-)
+from gistpoint.core.study.simulating import Allowance, AttemptCourse, Behaviour, Crowd, ModelBehaviour, difficulties
 from gistpoint.core.study.steps import (
     AttemptStep,
     BetweenStep,
@@ -283,11 +276,7 @@ class SimulateStudy(Request):
     def behaviour(self) -> Behaviour:
         """The behaviour of the people. Raises `StudyError` for values that can't be."""
         return Behaviour(
-            ability=self.ability,
-            task=self.task,
-            sigma=self.sigma,
-            give_up=self.give_up,
-            assist_ratio=self.assist_ratio,
+            ability=self.ability, task=self.task, sigma=self.sigma, give_up=self.give_up, assist_ratio=self.assist_ratio
         )
 
 

@@ -6,9 +6,10 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gistpoint.core.errors import SourceError, UserError, did_you_mean
-from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.errors import SourceError, did_you_mean
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
 from gistpoint.tui.commands.options import Word, Words, add_words, argument, number, option, request_of, whole
 
@@ -32,13 +33,24 @@ def sandbox_word(help: str = SANDBOX_HELP) -> Word:
 
 
 ISOLATION = Words(
-    {
-        "sandbox": sandbox_word(),
-        "allow_unsandboxed": option("--allow-unsandboxed", help=UNSANDBOXED_HELP),
-    },
+    {"sandbox": sandbox_word(), "allow_unsandboxed": option("--allow-unsandboxed", help=UNSANDBOXED_HELP)},
     title="isolation",
 )
 JSON = option("--json", help="as JSON")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonWanted(Request):
+    """Whether something is printed as JSON."""
+
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoChoice(Request):
+    """There is nothing to choose."""
+
+
 PLAIN = option("--plain", help="lines of text in a terminal too, in place of the screen")
 LINES = option("--lines", help="no screen: read tool calls from standard input, one a line, and answer")
 READ_AS = option("--as", metavar="FORMAT", help="read the files as this format")
@@ -73,9 +85,7 @@ SUITE = Words(
         "build_steps": option("--build-step", metavar="COMMAND", help="before every test run"),
         "exclude_newer": option("--exclude-newer", metavar="DATE", help="take no package that is newer"),
         "max_suite_seconds": option(
-            "--max-suite-seconds",
-            metavar="S",
-            help="above which a run of the suite is too slow (default: {default})",
+            "--max-suite-seconds", metavar="S", help="above which a run of the suite is too slow (default: {default})"
         ),
     }
 )
@@ -98,14 +108,6 @@ def natural(text: str) -> int:
     return value
 
 
-def port(text: str) -> int:
-    """Return the number of a TCP port, or 0 for any that is free."""
-    value = natural(text)
-    if value > 65_535:
-        raise argparse.ArgumentTypeError("must be 65535 or less")
-    return value
-
-
 def positive(text: str) -> float:
     """Return a finite number above 0."""
     value = number(text)
@@ -123,13 +125,6 @@ def share(text: str) -> float:
     if value > 1:
         raise argparse.ArgumentTypeError("must be at most 1")
     return value
-
-
-def require_not_empty(options: argparse.Namespace, *names: str) -> None:
-    """Raise `UserError` if one of these options was given without a value, as an unset shell variable does."""
-    for name in names:
-        if getattr(options, name) == "":
-            raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
 
 
 def settled_source(source: str, called: Sequence[str]) -> str:

@@ -108,11 +108,7 @@ def profile_record(run: Run, profile: Profile) -> dict[str, Any]:
         },
         "test_runs": [{**asdict(found), "step": found.step + 1} for found in profile.test_runs],
         "more_test_runs": profile.more_test_runs,
-        "context": {
-            "fullest": profile.fullest,
-            "last": profile.last_context,
-            "condensed": _counted(profile.condensed),
-        },
+        "context": {"fullest": profile.fullest, "last": profile.last_context, "condensed": _counted(profile.condensed)},
         "tokens": {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached},
         "cost_usd": cost_of(run, profile),
         "duration_s": seconds_of(run, profile),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import Request
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.agreement import Agreement, Agreements, agreement
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 
 
@@ -29,75 +32,74 @@ def _print_problems(problems: tuple[str, ...]) -> None:
         print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
 
 
-def export_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint reviews export`."""
-    parser.add_argument("--format", choices=["csv", "jsonl"], default="csv", help="default: csv")
-    parser.add_argument("--output", metavar="FILE", help="instead of standard output")
-    parser.add_argument("--reviewer", action="append", default=[], metavar="NAME", help="of these reviewers alone")
-    return export
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReviews(Request):
+    """Whose annotations are written, how and where."""
+
+    format: Literal["csv", "jsonl"] = "csv"
+    output: str | None = None
+    """None for standard output."""
+    reviewer: tuple[str, ...] = ()
+    """Empty for all."""
 
 
-def export(options: argparse.Namespace) -> int:
+def export(asked: ExportReviews) -> int:
     """Write every label, comment and verdict that was not taken back."""
     store = _store()
-    for name in options.reviewer:
+    for name in asked.reviewer:
         _check_known(store, name)
-    found = review_rows(store.book, options.reviewer)
-    lines = csv_lines(found, REVIEW_COLUMNS) if options.format == "csv" else jsonl_lines(found)
-    if options.output is None:
+    found = review_rows(store.book, asked.reviewer)
+    lines = csv_lines(found, REVIEW_COLUMNS) if asked.format == "csv" else jsonl_lines(found)
+    if asked.output is None:
         sys.stdout.writelines(for_output(lines))
         return DONE
     try:
-        with Path(options.output).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        with Path(asked.output).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.writelines(lines)
     except OSError as error:
-        raise UserError(f"{options.output} can't be written: {error.strerror}.") from error
+        raise UserError(f"{asked.output} can't be written: {error.strerror}.") from error
     return DONE
 
 
-def merge_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint reviews merge`."""
-    parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="a reviewer's .jsonl of the folder reviews, no export; or a folder"
-    )
-    return merge
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeReviews(Request):
+    """Which files of reviews are taken in."""
+
+    paths: tuple[Path, ...]
 
 
-def merge(options: argparse.Namespace) -> int:
+def merge(asked: MergeReviews) -> int:
     """Merge the annotations of other reviewers."""
     store = _store()
-    merged = store.merge(Path(path) for path in options.paths)
+    merged = store.merge(asked.paths)
     _print_problems(merged.problems)
     print(f"{merged.added} operations added, {merged.known} were there already.")
     return DONE
 
 
-def agreement_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint reviews agreement`."""
-    parser.description = (
-        "Compares two reviewers on the runs that both reviewed: per label over the steps that both have "
-        "seen, and over the runs; and over the verdicts."
-    )
-    parser.add_argument("reviewers", nargs="*", metavar="NAME", help="two of them; may be left out if there are two")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return agree
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareReviewers(Request):
+    """Which two reviewers are compared; none if there are only two."""
+
+    reviewers: tuple[str, ...] = ()
+    json: bool = False
 
 
-def agree(options: argparse.Namespace) -> int:
+def agree(asked: CompareReviewers) -> int:
     """Print the agreement of two reviewers."""
     store = _store()
-    first, second = _two(store, options.reviewers)
+    first, second = _two(store, asked.reviewers)
     found = agreement(store.book, first, second)
-    if options.json:
+    if asked.json:
         print_json("gistpoint.agreement/1", _as_json(found))
         return DONE
     _print(found)
     return DONE
 
 
-def _two(store: ReviewStore, names: list[str]) -> tuple[str, str]:
+def _two(store: ReviewStore, names: tuple[str, ...]) -> tuple[str, str]:
     known = store.book.reviewers
-    wanted = names or list(known)
+    wanted = names or known
     if len(wanted) != 2:
         listed = ", ".join(known) or "nobody"
         raise UserError("Two reviewers are compared.", hint=f"Name two of them. There are reviews by: {listed}.")
@@ -120,8 +122,8 @@ def _as_json(found: Agreements) -> dict[str, object]:
 
 
 def _print(found: Agreements) -> None:
-    print(f"{visible_line(found.first)} and {visible_line(found.second)}: {found.runs} runs reviewed by both, "
-          f"{found.steps} steps seen by both")  # fmt: skip
+    first, second = visible_line(found.first), visible_line(found.second)
+    print(f"{first} and {second}: {found.runs} runs reviewed by both, {found.steps} steps seen by both")
     headings = ["label", "on", "units", "both", "first only", "second only", "neither", "agreed", "kappa"]
     groups = (("steps", found.on_steps), ("runs", found.on_runs))
     print_table(headings, [_row(item, on) for on, group in groups for item in group])
@@ -136,3 +138,28 @@ def _row(item: Agreement, on: str) -> list[str]:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
+
+
+EXPORT = Face(
+    ExportReviews,
+    export,
+    Words(
+        {
+            "format": option("--format", help="default: {default}"),
+            "output": option("--output", metavar="FILE", help="instead of standard output"),
+            "reviewer": option("--reviewer", metavar="NAME", help="of these reviewers alone"),
+        }
+    ),
+)
+MERGE = Face(
+    MergeReviews,
+    merge,
+    Words({"paths": argument("PATH", "a reviewer's .jsonl of the folder reviews, no export; or a folder")}),
+)
+AGREEMENT = Face(
+    CompareReviewers,
+    agree,
+    Words({"reviewers": argument("NAME", "two of them; may be left out if there are two"), "json": JSON}),
+    about="Compares two reviewers on the runs that both reviewed: per label over the steps that both have "
+    "seen, and over the runs; and over the verdicts.",
+)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gistpoint.core.errors import SandboxUnavailableError, UserError, extra_hint
 from gistpoint.core.locations import Locations, path_of
-from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.requests import Count, IsolationChoice, Port, Request
 from gistpoint.object_graph import build_services
-from gistpoint.tui.commands.arguments import add_sandbox, counted, isolation_of, port
+from gistpoint.tui.commands.arguments import JSON, JsonWanted, sandbox_word
 from gistpoint.tui.commands.command import DONE, CommandParser, CommandRow, Handler, add_commands
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
@@ -21,63 +23,59 @@ if TYPE_CHECKING:
     from gistpoint.tui.serving.server import ServedPlace
 
 _OF_LINKS = (
-    CommandRow("links", "who has a link, and to what", "serve:links_options"),
-    CommandRow("revoke", "take a participant's link away, at once", "serve:revoke_options"),
+    CommandRow("links", "who has a link, and to what", "serve:LINKS"),
+    CommandRow("revoke", "take a participant's link away, at once", "serve:REVOKE"),
 )
 _ALL_ADDRESSES = ("0.0.0.0", "::")
 
 
-def serve_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint serve`."""
-    parser.description = (
-        "Serves each participant their tasks in a browser, by a link of their own. What they do is kept here, as if "
-        "they sat at this machine. Without --for, --links and --study, the links that were given before are served."
-    )
-    who = parser.add_argument_group("participants")
-    who.add_argument(
-        "--for", dest="people", action="append", default=[], metavar="P01=TASK,TASK",
-        help="a participant's code, never a name, and their tasks; for each participant once",
-    )  # fmt: skip
-    who.add_argument("--links", metavar="FILE", help='the same from a TOML file of lines such as P01 = ["TASK"]')
-    who.add_argument("--study", metavar="DIR", help="a study's folder: a link for each code that is enrolled")
-    who.add_argument("--new-links", action="store_true", help="make new links in place of those given before")
-    place = parser.add_argument_group("address")
-    place.add_argument("--host", default="127.0.0.1", help="where to listen (default: %(default)s, this machine alone)")
-    place.add_argument("--port", type=port, default=8000, metavar="N", help="default: %(default)s; 0 takes any")
-    place.add_argument("--public-url", default="", metavar="URL", help="as browsers reach it, such as https://lab:8000")
-    place.add_argument("--cert", default="", metavar="FILE", help="serve TLS, with this certificate")
-    place.add_argument("--key", default="", metavar="FILE", help="the certificate's key")
-    place.add_argument("--behind-proxy", action="store_true", help="a proxy before the server provides TLS")
-    parser.add_argument(
-        "--sessions", type=counted, default=8, metavar="N", help="so many at once at most (default: %(default)s)"
-    )
-    add_sandbox(parser, "bwrap, docker or landlock")
-    assert isinstance(parser, CommandParser)
-    add_commands(parser, _OF_LINKS, {})
-    return serve
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedPeople(Request):
+    """Who gets a link, and to what."""
+
+    people: tuple[str, ...] = ()
+    """A code and tasks each: `P01=TASK,TASK`."""
+    links: str = ""
+    study: str | None = None
+    new_links: bool = False
 
 
-def links_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint serve links`."""
-    parser.description = "Lists who has a link. A link itself is told once, when it is made."
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return show_links
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedAddress(Request):
+    """Where to listen, and how browsers reach it."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8000
+    public_url: str = ""
+    cert: str = ""
+    key: str = ""
+    behind_proxy: bool = False
 
 
-def revoke_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint serve revoke`."""
-    parser.description = "Takes a link away; an open window is closed. What was done is kept."
-    parser.add_argument("person", metavar="CODE", help="the participant's code")
-    return revoke
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeParticipants(Request):
+    """Who is served, and where."""
+
+    given: ServedPeople
+    address: ServedAddress
+    sessions: Count = 8
+    sandbox: str | None = None
 
 
-def show_links(options: argparse.Namespace) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeLink(Request):
+    """Whose link is taken away."""
+
+    person: str
+
+
+def show_links(asked: JsonWanted) -> int:
     """List the links."""
     from gistpoint.core.readable import moment
 
     clock = _clock()
     links = _book(clock).all()
-    if options.json:
+    if asked.json:
         shown = {
             who: {"made_utc_ms": link.made_utc_ms, "tasks": link.assigned.tasks, "study": link.assigned.study}
             for who, link in links.items()
@@ -97,29 +95,29 @@ def _words(assigned: Assigned) -> str:
     return f"study {assigned.study}" if assigned.study else ", ".join(task[:8] for task in assigned.tasks)
 
 
-def revoke(options: argparse.Namespace) -> int:
+def revoke(asked: RevokeLink) -> int:
     """Take a link away."""
-    _book(_clock()).revoke(options.person)
-    print_text(f"The link of {options.person} is no longer valid.")
+    _book(_clock()).revoke(asked.person)
+    print_text(f"The link of {asked.person} is no longer valid.")
     return DONE
 
 
-def serve(options: argparse.Namespace) -> int:
+def serve(asked: ServeParticipants) -> int:
     """Serve until the process is told to leave."""
     import asyncio
 
     _require_extra()
     from gistpoint.tui.serving.server import ParticipantServer
 
-    place = _place(options)
+    place = _place(asked.address)
     book = _book(_clock())
-    given = _people(options)
+    given = _people(asked.given)
     people = given or {who: link.assigned for who, link in book.all().items()}
     if not people:
         raise UserError(
             "Nobody has a link.", hint="gistpoint serve --for P01=TASK,TASK, or --study DIR; `gistpoint task list`."
         )
-    sandbox = getattr(options, "sandbox", None)
+    sandbox = asked.sandbox
     for assigned in set(people.values()):
         _require_servable(assigned, sandbox)
 
@@ -129,14 +127,14 @@ def serve(options: argparse.Namespace) -> int:
         return ["participant", "--code", who, *what, *(["--sandbox", sandbox] if sandbox else [])]
 
     def listening(address: str) -> None:
-        tokens = book.assign(people, renew=people if options.new_links else ())
+        tokens = book.assign(people, renew=people if asked.given.new_links else ())
         print_text(f"Serving at {address}; Ctrl+C stops. A link is told once: give each to its participant alone.")
         for who in people:
             told = f"{address}/p/{tokens[who]}" if who in tokens else "has a link already (--new-links makes another)"
             print_text(f"{who}  {told}")
         print(end="", flush=True)
 
-    server = ParticipantServer(book, people, place, arguments, sessions=options.sessions, log=_log)
+    server = ParticipantServer(book, people, place, arguments, sessions=asked.sessions, log=_log)
     asyncio.run(server.run(listening))
     print_text("Stopped. Everything is kept; `gistpoint serve` goes on with the same links.")
     return DONE
@@ -166,41 +164,36 @@ def _require_extra() -> None:
     from importlib.util import find_spec
 
     if find_spec("textual_serve") is None:
-        raise UserError(
-            "Serving in browsers needs packages that are not installed.",
-            hint=extra_hint("serve"),
-        )
+        raise UserError("Serving in browsers needs packages that are not installed.", hint=extra_hint("serve"))
 
 
-def _place(options: argparse.Namespace) -> ServedPlace:
+def _place(asked: ServedAddress) -> ServedPlace:
     """Return where to listen. Raises `UserError` if links would travel unencrypted."""
     from gistpoint.tui.serving.server import ServedPlace, is_loopback
 
-    if bool(options.cert) != bool(options.key):
+    if bool(asked.cert) != bool(asked.key):
         raise UserError("TLS needs both a certificate and its key.", hint="Give --cert and --key.")
-    url = urlsplit(options.public_url)
-    if options.public_url and (url.scheme not in ("http", "https") or not url.hostname or url.path.strip("/")):
+    url = urlsplit(asked.public_url)
+    if asked.public_url and (url.scheme not in ("http", "https") or not url.hostname or url.path.strip("/")):
         raise UserError(
-            f"--public-url {options.public_url!r} is not https://HOST or https://HOST:PORT.",
+            f"--public-url {asked.public_url!r} is not https://HOST or https://HOST:PORT.",
             hint="It has no path: links begin with /p/.",
         )
-    if not is_loopback(options.host) and not (options.cert or options.behind_proxy):
+    if not is_loopback(asked.host) and not (asked.cert or asked.behind_proxy):
         raise UserError(
-            f"{options.host} may be reached from other machines, and the links would travel unencrypted.",
+            f"{asked.host} may be reached from other machines, and the links would travel unencrypted.",
             hint="Give --cert and --key, or --behind-proxy if a proxy provides TLS.",
         )
     if url.scheme == "http" and not is_loopback(url.hostname or ""):
         raise UserError(
-            f"By {options.public_url} the links would travel unencrypted.", hint="Give an address with https://."
+            f"By {asked.public_url} the links would travel unencrypted.", hint="Give an address with https://."
         )
-    if options.host in _ALL_ADDRESSES and not options.public_url:
+    if asked.host in _ALL_ADDRESSES and not asked.public_url:
         raise UserError(
-            f"{options.host} is no address that browsers can open.",
+            f"{asked.host} is no address that browsers can open.",
             hint="Give --public-url, such as https://lab.example:8000.",
         )
-    return ServedPlace(
-        options.host, options.port, options.public_url.rstrip("/"), options.cert, options.key, options.behind_proxy
-    )
+    return ServedPlace(asked.host, asked.port, asked.public_url.rstrip("/"), asked.cert, asked.key, asked.behind_proxy)
 
 
 def _require_isolation(sandbox: str | None) -> None:
@@ -217,28 +210,31 @@ def _require_isolation(sandbox: str | None) -> None:
     choose(wanted, consented=False)
 
 
-def _people(options: argparse.Namespace) -> dict[str, Assigned]:
+def _people(asked: ServedPeople) -> dict[str, Assigned]:
     """Return who was named, and what for. Raises `UserError` for a code that is given twice."""
     from gistpoint.sessions.studies.writers import checked_code
     from gistpoint.tui.serving.links import Assigned, read_assignments
 
     named: list[tuple[str, tuple[str, ...]]] = []
-    for text in options.people:
+    for text in asked.people:
         who, is_given, tasks = text.partition("=")
         if not is_given or not tasks.strip(", "):
             raise UserError(f"--for {text!r} is not CODE=TASK,TASK.", hint="Such as --for P01=remove-hard,gist-easy")
         named.append((who, tuple(task for task in tasks.split(",") if task)))
-    if options.links:
-        named += read_assignments(path_of(options.links)).items()
+    if asked.links:
+        named += read_assignments(path_of(asked.links)).items()
     found: dict[str, Assigned] = {}
-    store = build_services(isolation_of(options)).tasks
+    store = build_services(IsolationChoice()).tasks
     for who, names in named:
         _require_new(who, found)
         ids = dict.fromkeys(store.find(name).id for name in names)
         found[checked_code(who)] = Assigned(tasks=tuple(ids))
-    if options.study is not None:
-        folder, codes = _codes_of(options.study)
-        for who in codes:
+    if asked.study is not None:
+        from gistpoint.sessions.studies.people import codes_to_serve
+        from gistpoint.tui.study_opening import open_study
+
+        folder = open_study(asked.study)
+        for who in codes_to_serve(folder):
             _require_new(who, found)
             found[who] = Assigned(study=str(folder.root))
     return found
@@ -262,39 +258,82 @@ def _require_new(who: str, found: dict[str, Assigned]) -> None:
         raise UserError(f"{who} is given twice.", hint="Name each participant once, with all their tasks.")
 
 
-def _codes_of(name: str) -> tuple[StudyFolder, list[str]]:
-    """Return a study and the codes that may still take part. Raises `StudyError`."""
-    from gistpoint.core.study.operations import StudyError
-    from gistpoint.tui.study_opening import open_study
-
-    folder = open_study(name)
-    folder.require_people()
-    if folder.ledger.closed:
-        raise StudyError(f"{folder.study.id} is closed: nobody takes part any more.")
-    codes = [code for code, one in folder.ledger.people.items() if one.enrolled and one.withdrawn is None]
-    if not codes:
-        raise StudyError(f"Nobody is enrolled in {folder.study.id}.", hint=f"gistpoint study enrol {name} --number 8")
-    return folder, codes
-
-
 def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
     """Look for what somebody comes for, and for its isolation, before anybody is told a link. Raises `UserError`."""
     if assigned.study:
-        from gistpoint.core.study.declaration import Assistance
-        from gistpoint.core.study.operations import StudyError
+        from gistpoint.sessions.studies.people import require_servable
         from gistpoint.tui.study_opening import open_study
 
         folder = open_study(assigned.study)
         _require_own_password(folder)
-        study = folder.study
-        if any(one.assistance is Assistance.CHAT for one in study.conditions_of_people):
-            raise StudyError(
-                f"{study.id} has conditions in which a model assists, and what is served gets no key to reach one.",
-                hint="Let people take part at this machine: gistpoint study join.",
-            )
-        _require_isolation(study.sandbox.demand or None)
+        require_servable(folder)
+        _require_isolation(folder.study.sandbox.demand or None)
         return
     _require_isolation(sandbox)
     store = build_services(IsolationChoice()).tasks
     for task in assigned.tasks:
         store.find(task)
+
+
+LINKS = Face(
+    JsonWanted,
+    show_links,
+    Words({"json": JSON}),
+    about="Lists who has a link. A link itself is told once, when it is made.",
+)
+REVOKE = Face(
+    RevokeLink,
+    revoke,
+    Words({"person": argument("CODE", "the participant's code")}),
+    about="Takes a link away; an open window is closed. What was done is kept.",
+)
+_SERVE = Face(
+    ServeParticipants,
+    serve,
+    Words(
+        {
+            "given": Words(
+                {
+                    "people": option(
+                        "--for",
+                        metavar="P01=TASK,TASK",
+                        help="a participant's code, never a name, and their tasks; for each participant once",
+                    ),
+                    "links": option(
+                        "--links", metavar="FILE", help='the same from a TOML file of lines such as P01 = ["TASK"]'
+                    ),
+                    "study": option(
+                        "--study", metavar="DIR", help="a study's folder: a link for each code that is enrolled"
+                    ),
+                    "new_links": option("--new-links", help="make new links in place of those given before"),
+                },
+                title="participants",
+            ),
+            "address": Words(
+                {
+                    "host": option("--host", help="where to listen (default: {default}, this machine alone)"),
+                    "port": option("--port", metavar="N", help="default: {default}; 0 takes any"),
+                    "public_url": option(
+                        "--public-url", metavar="URL", help="as browsers reach it, such as https://lab:8000"
+                    ),
+                    "cert": option("--cert", metavar="FILE", help="serve TLS, with this certificate"),
+                    "key": option("--key", metavar="FILE", help="the certificate's key"),
+                    "behind_proxy": option("--behind-proxy", help="a proxy before the server provides TLS"),
+                },
+                title="address",
+            ),
+            "sessions": option("--sessions", metavar="N", help="so many at once at most (default: {default})"),
+            "sandbox": sandbox_word("bwrap, docker or landlock"),
+        }
+    ),
+    about="Serves each participant their tasks in a browser, by a link of their own. What they do is kept here, as if "
+    "they sat at this machine. Without --for, --links and --study, the links that were given before are served.",
+)
+
+
+def serve_options(parser: argparse.ArgumentParser) -> Handler:
+    """Add the options of `gistpoint serve`, and the commands below it."""
+    run = _SERVE(parser)
+    assert isinstance(parser, CommandParser)
+    add_commands(parser, _OF_LINKS, {})
+    return run

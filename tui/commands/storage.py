@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from gistpoint.core.locations import Locations
-from gistpoint.core.requests import Request
 from gistpoint.sandbox import housekeeping
 from gistpoint.sandbox.housekeeping import StoredItem
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.arguments import JSON, JsonWanted
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Words
 from gistpoint.tui.commands.output import print_json, print_table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageRequest(Request):
-    """How something is printed."""
-
-    json: bool = False
-
-
-def paths(shown: StorageRequest) -> int:
+def paths(shown: JsonWanted) -> int:
     """Print every path, without creating any."""
     locations = Locations.of_user()
     places = {
@@ -47,19 +39,19 @@ def paths(shown: StorageRequest) -> int:
 _MIB = 1 << 20
 
 
-def listing(shown: StorageRequest) -> int:
+def listing(shown: JsonWanted) -> int:
     """Print the content of the cache."""
     _print(shown, housekeeping.kept(Locations.of_user().cache), "kept")
     return DONE
 
 
-def clean(shown: StorageRequest) -> int:
+def clean(shown: JsonWanted) -> int:
     """Remove cached files and print what was removed."""
     _print(shown, housekeeping.clean(Locations.of_user().cache), "removed")
     return DONE
 
 
-def _print(shown: StorageRequest, items: Sequence[StoredItem], word: str) -> None:
+def _print(shown: JsonWanted, items: Sequence[StoredItem], word: str) -> None:
     total = sum(item.size for item in items)
     if shown.json:
         print_json("gistpoint.cache/1", {word: [asdict(item) for item in items], "bytes": total})
@@ -71,6 +63,6 @@ def _print(shown: StorageRequest, items: Sequence[StoredItem], word: str) -> Non
 
 
 _SHOWN = Words({"json": JSON})
-PATHS = Face(StorageRequest, paths, _SHOWN)
-LIST = Face(StorageRequest, listing, _SHOWN)
-CLEAN = Face(StorageRequest, clean, _SHOWN)
+PATHS = Face(JsonWanted, paths, _SHOWN)
+LIST = Face(JsonWanted, listing, _SHOWN)
+CLEAN = Face(JsonWanted, clean, _SHOWN)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import stamp
+from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.team.address import (
     EmptyStoreError,
@@ -20,7 +20,9 @@ from gistpoint.sessions.team.address import (
     chosen_address,
     parse_address,
 )
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import long_work
 
@@ -46,28 +48,30 @@ def _opened(locations: Locations) -> Iterator[TeamStore]:
         store.close()
 
 
-def use_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint store use`."""
-    parser.description = (
-        "Chooses the store for this user: a database that a team shares, or files alone, which is how it begins. "
-        "Attempts are written to files in either case and sent from there. The address never holds a password: "
-        "PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is chosen and can't be used "
-        "now: it does not answer, refuses, or gives this user no right."
-    )
-    parser.add_argument("store", metavar="URL|files", help="postgresql://USER@HOST/DATABASE, or the word files")
-    return use
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseStore(Request):
+    """Which store is chosen: an address, or `files`."""
+
+    store: str
 
 
-def use(options: argparse.Namespace) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncStore(JsonWanted):
+    """What is fetched beside what is new."""
+
+    deleted: bool = False
+
+
+def use(asked: UseStore) -> int:
     """Remember the store, and tell whether it answers; return 1 if it can't be used."""
     locations = Locations.of_user()
-    if options.store == FILES:
+    if asked.store == FILES:
         before = chosen_address(locations.config)
         choose(locations.config, None)
         print(f"Files alone are used. {before} keeps what it has." if before else "Files alone are used.")
         return DONE
-    address = parse_address(options.store)
-    choose(locations.config, options.store)
+    address = parse_address(asked.store)
+    choose(locations.config, asked.store)
     print_text(f"The store is {address}.")
     try:
         with _opened(locations) as store:
@@ -82,16 +86,7 @@ def use(options: argparse.Namespace) -> int:
     return DONE
 
 
-def init_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint store init`."""
-    parser.description = (
-        "Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives the roles "
-        "gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it can be repeated."
-    )
-    return init
-
-
-def init(options: argparse.Namespace) -> int:
+def init(_: NoChoice) -> int:
     """Make the schema and the roles; return 1 if somebody else has to make these."""
     from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, require_extra, upgrade
 
@@ -118,22 +113,12 @@ def init(options: argparse.Namespace) -> int:
     return NEGATIVE
 
 
-def status_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint store status`."""
-    parser.description = (
-        "Shows the chosen store, your rights on it, what is to be sent and fetched, who holds leases, branches and the "
-        "machines that use it. Nothing is changed. The exit code is 1 if the store does not answer."
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return status
-
-
-def status(options: argparse.Namespace) -> int:
+def status(asked: JsonWanted) -> int:
     """Print how the store stands."""
     locations = Locations.of_user()
     address = chosen_address(locations.config)
     if address is None:
-        if options.json:
+        if asked.json:
             print_json("gistpoint.store-status/1", {"store": None})
         else:
             print("Files alone are used. `gistpoint store use postgresql://USER@HOST/DATABASE` chooses a team's store.")
@@ -147,13 +132,13 @@ def status(options: argparse.Namespace) -> int:
         from gistpoint.sessions.team.pusher import TO_SEND
 
         waiting = sorted(path.name for path in (locations.data / TO_SEND).glob("*"))
-        if options.json:
+        if asked.json:
             print_json("gistpoint.store-status/1", {"store": str(address), "away": error.message, "unsent": waiting})
             return NEGATIVE
         print_text(error.message)
         print(f"Attempts that were written meanwhile: {len(waiting)}. They are sent when it answers again.")
         return NEGATIVE
-    if options.json:
+    if asked.json:
         print_json("gistpoint.store-status/1", asdict(found))
         return DONE
     skew = f"{found.skew_ms / 1000:+.1f} s against the server's"
@@ -186,26 +171,14 @@ def _is_wrong(skew_ms: int) -> bool:
     return abs(skew_ms) > SKEW_TOLD_S * 1000
 
 
-def sync_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint store sync`."""
-    parser.description = (
-        "Sends all tasks, attempts and annotations that the store lacks, and fetches what is not here. It can be "
-        "repeated and stopped. What differs is left alone on both sides and named; the exit code is then 1. "
-        "Attempts of a study go with the study. Tasks that were deleted here are not fetched again unless asked for."
-    )
-    parser.add_argument("--deleted", action="store_true", help="fetch also the tasks that were deleted here")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return sync
-
-
-def sync(options: argparse.Namespace) -> int:
+def sync(asked: SyncStore) -> int:
     """Send and fetch everything; return 1 if something differs."""
     locations = Locations.of_user()
-    with _opened(locations) as store, long_work(quiet=getattr(options, "json", False), kept=_KEPT) as work:
+    with _opened(locations) as store, long_work(quiet=asked.json, kept=_KEPT) as work:
         from gistpoint.sessions.team.syncing import sync as synchronise
 
-        done = synchronise(store, locations, SystemTime(), work.run, deleted=options.deleted)
-    if options.json:
+        done = synchronise(store, locations, SystemTime(), work.run, deleted=asked.deleted)
+    if asked.json:
         print_json("gistpoint.store-sync/1", asdict(done))
         return NEGATIVE if done.alarms else DONE
     print_table(
@@ -227,24 +200,10 @@ def sync(options: argparse.Namespace) -> int:
     return NEGATIVE if done.alarms else DONE
 
 
-def check_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint store check`."""
-    parser.description = (
-        "Compares every line, task, annotation and fetched study here with the store by their hashes, and names each "
-        "difference. Nothing is changed, but lines of a study that were not sent yet are. The exit code is 1 if there "
-        "is a difference."
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return check
-
-
-def check(options: argparse.Namespace) -> int:
+def check(asked: JsonWanted) -> int:
     """Print every difference; return 1 if there is one."""
     locations = Locations.of_user()
-    with (
-        _opened(locations) as store,
-        long_work(quiet=getattr(options, "json", False), kept="Nothing was changed.") as work,
-    ):
+    with _opened(locations) as store, long_work(quiet=asked.json, kept="Nothing was changed.") as work:
         if not store.rights.works:
             raise TeamStoreError(
                 "A reader can't compare: journals and answers are not shown to readers.",
@@ -253,7 +212,7 @@ def check(options: argparse.Namespace) -> int:
         from gistpoint.sessions.team.checking import check as differences
 
         found = differences(store, locations, SystemTime(), work.run)
-    if options.json:
+    if asked.json:
         rows = [{"kind": one.kind, **asdict(one.alarm), "text": str(one.alarm)} for one in found]
         print_json("gistpoint.store-check/1", {"differences": rows})
     else:
@@ -261,3 +220,44 @@ def check(options: argparse.Namespace) -> int:
             print_text(visible_line(str(one)))
         print(f"{plural(len(found), 'difference')}." if found else "The files here and the store agree.")
     return NEGATIVE if found else DONE
+
+
+USE = Face(
+    UseStore,
+    use,
+    Words({"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")}),
+    about="Chooses the store for this user: a database that a team shares, or files alone, which is how it begins. "
+    "Attempts are written to files in either case and sent from there. The address never holds a password: "
+    "PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is chosen and can't be used "
+    "now: it does not answer, refuses, or gives this user no right.",
+)
+INIT = Face(
+    NoChoice,
+    init,
+    Words(),
+    about="Makes the tables of the chosen store, or brings those of an older gistpoint up to date, and gives the roles "
+    "gistpoint_worker and gistpoint_reader their rights. The owner of the database runs it; it can be repeated.",
+)
+STATUS = Face(
+    JsonWanted,
+    status,
+    Words({"json": JSON}),
+    about="Shows the chosen store, your rights on it, what is to be sent and fetched, who holds leases, branches and "
+    "the machines that use it. Nothing is changed. The exit code is 1 if the store does not answer.",
+)
+SYNC = Face(
+    SyncStore,
+    sync,
+    Words({"deleted": option("--deleted", help="fetch also the tasks that were deleted here"), "json": JSON}),
+    about="Sends all tasks, attempts and annotations that the store lacks, and fetches what is not here. It can be "
+    "repeated and stopped. What differs is left alone on both sides and named; the exit code is then 1. "
+    "Attempts of a study go with the study. Tasks that were deleted here are not fetched again unless asked for.",
+)
+CHECK = Face(
+    JsonWanted,
+    check,
+    Words({"json": JSON}),
+    about="Compares every line, task, annotation and fetched study here with the store by their hashes, and names each "
+    "difference. Nothing is changed, but lines of a study that were not sent yet are. The exit code is 1 if there "
+    "is a difference.",
+)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.kinds.folder import read_answer
@@ -26,22 +30,65 @@ from gistpoint.sessions.studies.course import (
     open_for_people,
     preregistration,
 )
-from gistpoint.tui.commands.arguments import JSON
-from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.tui.commands.arguments import JSON, JsonWanted, NoChoice
+from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.options import Face, Word, Words, add_words, argument, option, request_of
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.study_opening import open_study, share_again
 
 STUDY = argument("DIR", "the study's folder, or its name on the team's store")
+_NAMED = Words({"study": STUDY})
+R = TypeVar("R", bound=Request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyShown(Request):
-    """A study by its folder or name, and how something of it is printed."""
+class NamedStudy(Request):
+    """A study by its folder or name."""
 
     study: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyShown(NamedStudy):
+    """A study by its folder or name, and how something of it is printed."""
+
     json: bool = False
+
+
+class StudyFace(Generic[R]):
+    """The face of an operation on a study, which is named first, and whose result is printed as JSON on request."""
+
+    def __init__(
+        self,
+        request: type[R],
+        run: Callable[[StudyFolder, R, bool], int],
+        words: Mapping[str, Word | Words] = MappingProxyType({}),
+        *,
+        about: str,
+        one_of: tuple[tuple[str, ...], ...] = (),
+        required: bool = False,
+        json: Word = JSON,
+    ) -> None:
+        """`run` gets the study, opened, and whether the result is printed as JSON; the rest is as in `Words`."""
+        self._request, self._run, self._about = request, run, about
+        self._words = Words(words, one_of=one_of, required=required)
+        self._json = Words({"json": json})
+
+    def __call__(self, parser: argparse.ArgumentParser) -> Handler:
+        """Add the options to a parser, and return the function that runs the command."""
+        parser.description = self._about
+        add_words(parser, NamedStudy, _NAMED)
+        add_words(parser, self._request, self._words)
+        add_words(parser, JsonWanted, self._json)
+        return self.run
+
+    def run(self, given: argparse.Namespace) -> int:
+        """Open the study, carry out the request that the parsed words make, and return the exit code."""
+        study = open_study(request_of(NamedStudy, _NAMED, given).study)
+        as_json = request_of(JsonWanted, self._json, given).json
+        return self._run(study, request_of(self._request, self._words, given), as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,50 +149,40 @@ def check(asked: StudyCheck) -> int:
     return DONE if good else NEGATIVE
 
 
-def opening(asked: StudyShown) -> int:
+def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     """Open a study for participants."""
-    study = open_study(asked.study)
     open_for_people(study)
-    if asked.json:
+    if as_json:
         print_json("gistpoint.study-open/1", {"id": study.study.id, "protocol": study.protocol})
         return DONE
     print_text(f"{study.study.id} is open, with protocol {study.protocol[:12]} and {plural(len(study.tasks), 'task')}")
     if not study.study.simulated:
         if unwritten := unwritten_texts(study.study):
             print_text(f"Still to be written, before anybody else takes part: {', '.join(unwritten)}")
-            print_text(f"Next, to try it yourself: gistpoint study enrol {asked.study} --code ME --role author")
+            print_text(f"Next, to try it yourself: gistpoint study enrol {study.named} --code ME --role author")
         else:
-            print_text(f"Next: gistpoint study enrol {asked.study} --number 10")
+            print_text(f"Next: gistpoint study enrol {study.named} --number 10")
     return DONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyAmendment(StudyShown):
-    """Which study is amended, and why."""
-
-    amendment: AmendStudy
-
-
-def amend(asked: StudyAmendment) -> int:
+def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
     """Put the declaration as it is now in force."""
-    study = open_study(asked.study)
-    before = amend_study(study, asked.amendment)
+    before = amend_study(study, wanted)
     share_again(study)
-    if asked.json:
+    if as_json:
         print_json("gistpoint.study-amend/1", {"id": study.study.id, "before": before, "protocol": study.protocol})
     else:
         print_text(f"{study.study.id}: protocol {before[:12]} is now {study.protocol[:12]}. Consent is asked again.")
     return DONE
 
 
-def close(asked: StudyShown) -> int:
+def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     """Close a study."""
-    study = open_study(asked.study)
     close_study(study)
-    if asked.json:
+    if as_json:
         print_json("gistpoint.study-close/1", {"id": study.study.id})
     else:
-        print_text(f"{study.study.id} is closed. Next: gistpoint study report {asked.study}")
+        print_text(f"{study.study.id} is closed. Next: gistpoint study report {study.named}")
     return DONE
 
 
@@ -194,29 +231,19 @@ CHECK = Face(
     about="Checks the declaration, the texts, the tasks with their stored evidence, the isolation of this machine, and "
     "how evenly 100 enrolments meet the tasks. Exit code 1 if something is not as it should be.",
 )
-OPEN = Face(
-    StudyShown,
+OPEN = StudyFace(
+    NoChoice,
     opening,
-    Words({"study": STUDY, "json": JSON}),
     about="Freezes the declaration: its hash is written into the log, and with every attempt. Later changes are told "
     "by `gistpoint study amend`.",
 )
-AMEND = Face(
-    StudyAmendment,
+AMEND = StudyFace(
+    AmendStudy,
     amend,
-    Words(
-        {
-            "study": STUDY,
-            "amendment": Words({"why": option("--why", metavar="WORDS", help="the reason, for the report")}),
-            "json": JSON,
-        }
-    ),
+    {"why": option("--why", metavar="WORDS", help="the reason, for the report")},
     about="Puts a changed declaration in force. Participants are asked for their consent again, and reports name "
     "the amendment with its reason.",
 )
-CLOSE = Face(
-    StudyShown,
-    close,
-    Words({"study": STUDY, "json": JSON}),
-    about="Ends a study: nobody goes on with it, and the organiser's screens show results.",
+CLOSE = StudyFace(
+    NoChoice, close, about="Ends a study: nobody goes on with it, and the organiser's screens show results."
 )

@@ -14,6 +14,7 @@ from gistpoint.core.study.timeline import COUNTS_AS
 from gistpoint.core.text import plural
 from gistpoint.sessions.exports.study.registry import NAMES
 from gistpoint.sessions.studies.analysing import ExportFormats, ExportStudy, export_study, read_study_data
+from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.settling import (
     LabelSpan,
     SettleAttempt,
@@ -24,25 +25,24 @@ from gistpoint.sessions.studies.settling import (
     record_runs_read,
 )
 from gistpoint.sessions.studies.solvers import SolverRuns
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.arguments import JSON, NoChoice
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import Face, Word, Words, argument, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import STUDY, StudyShown
+from gistpoint.tui.commands.studies import STUDY, StudyFace, StudyShown
 from gistpoint.tui.study_opening import open_study
 
 _TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")
 
 
-def solvers(asked: StudyShown) -> int:
+def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     """Print the runs of the declared models."""
-    study = open_study(asked.study)
     with ProgressLine() as progress:
         found = read_study_data(study, RunContext(progress=progress.making)).solvers
     record_runs_read(study, found)
     complete = all(any(row.counted for row in of_solver.rows) for of_solver in found)
-    if asked.json:
+    if as_json:
         print_json("gistpoint.study-solvers/1", {"solvers": [_solver_values(of_solver) for of_solver in found]})
     elif not found:
         print_text("study.toml declares no [[solver]].")
@@ -94,20 +94,15 @@ def _result(row: AttemptRow | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptSettled(StudyShown):
-    """An attempt of a study, and why something is decided of it."""
+class CorrectAttempt(StudyShown):
+    """What a span of an attempt of a study counts as."""
 
     settled: SettleAttempt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimesOfAttempt(AttemptSettled):
-    """What a span of an attempt counts as."""
 
     span: LabelSpan
 
 
-def correct(asked: TimesOfAttempt) -> int:
+def correct(asked: CorrectAttempt) -> int:
     """Re-label a span of an attempt's timeline."""
     done = correct_times(open_study(asked.study), asked.settled, asked.span)
     span, before, after = done.span, done.before, done.after
@@ -130,21 +125,21 @@ def correct(asked: TimesOfAttempt) -> int:
     return DONE
 
 
-def exclude(asked: AttemptSettled) -> int:
+def exclude(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
     """Exclude an attempt."""
-    _print_decision(asked, "excluded", exclude_attempt(open_study(asked.study), asked.settled))
+    _print_decision("excluded", exclude_attempt(study, wanted), as_json=as_json)
     return DONE
 
 
-def include(asked: AttemptSettled) -> int:
+def include(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
     """Include an attempt; return 1 if it still does not count."""
-    row = include_attempt(open_study(asked.study), asked.settled)
-    _print_decision(asked, "included", row)
+    row = include_attempt(study, wanted)
+    _print_decision("included", row, as_json=as_json)
     return DONE if row.counted else NEGATIVE
 
 
-def _print_decision(asked: AttemptSettled, what: str, row: AttemptRow) -> None:
-    if asked.json:
+def _print_decision(what: str, row: AttemptRow, *, as_json: bool) -> None:
+    if as_json:
         values = {"attempt": row.attempt, "counted": row.counted, "exclusion": row.exclusion}
         print_json("gistpoint.study-decision/1", values)
     else:
@@ -152,21 +147,13 @@ def _print_decision(asked: AttemptSettled, what: str, row: AttemptRow) -> None:
         print_text(f"{row.attempt}: {what}, and {counts}.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyExportShown(StudyShown):
-    """Which data of which study are written."""
-
-    data: ExportStudy
-
-
-def export(asked: StudyExportShown) -> int:
+def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
     """Export a study."""
-    study, wanted = open_study(asked.study), asked.data
-    with long_work(quiet=asked.json, kept="The same command writes every file again.", asks_token=False) as work:
+    with long_work(quiet=as_json, kept="The same command writes every file again.", asks_token=False) as work:
         done = export_study(study, wanted, _write, work.run)
         make_folder(path_of(wanted.output))  # also where no format had a file
     simulated = study.study.simulated
-    if asked.json:
+    if as_json:
         values = {"simulated": simulated, "files": done.files, "problems": list(done.problems)}
         print_json("gistpoint.study-export/1", values)
         return DONE
@@ -204,29 +191,24 @@ def _formats(text: str) -> ExportFormats:
     return ExportFormats(names)
 
 
-SOLVERS = Face(
-    StudyShown,
+SOLVERS = StudyFace(
+    NoChoice,
     solvers,
-    Words({"study": STUDY, "json": JSON}),
     about="Lists the runs that [[solver]] in study.toml names: of which task each is, or why it is of none, and where "
     "models had other budgets than people. Exit code 1 if a declared solver has no run that counts.",
 )
 _SETTLED: dict[str, Word | Words] = {
-    "study": STUDY,
-    "settled": Words(
-        {
-            "attempt": argument("ATTEMPT", "id of a published attempt, or its beginning"),
-            "why": option("--why", metavar="WORDS", help="told in the report", read=_reason),
-        }
-    ),
-    "json": JSON,
+    "attempt": argument("ATTEMPT", "id of a published attempt, or its beginning"),
+    "why": option("--why", metavar="WORDS", help="told in the report", read=_reason),
 }
 CORRECT = Face(
-    TimesOfAttempt,
+    CorrectAttempt,
     correct,
     Words(
         {
-            **_SETTLED,
+            "study": STUDY,
+            "settled": Words(_SETTLED),
+            "json": JSON,
             "span": Words(
                 {
                     "start": option("--from", metavar="T", help="start of the span", read=_position),
@@ -241,47 +223,37 @@ CORRECT = Face(
     about="Says what a span of an attempt counts as, such as a telephone call that nobody paused for. Times count from "
     "the start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The raw times stay in every export.",
 )
-EXCLUDE = Face(
-    AttemptSettled,
+EXCLUDE = StudyFace(
+    SettleAttempt,
     exclude,
-    Words(_SETTLED),
+    _SETTLED,
     about="Takes an attempt out of the analyses. It stays in every export, with the reason; the report counts it.",
 )
-INCLUDE = Face(
-    AttemptSettled,
+INCLUDE = StudyFace(
+    SettleAttempt,
     include,
-    Words(_SETTLED),
+    _SETTLED,
     about="Takes an attempt back into the analyses, against flags and an earlier exclusion. What the design demands "
     "still holds: a first attempt at an assignment of this study, which has ended.",
 )
-EXPORT = Face(
-    StudyExportShown,
+EXPORT = StudyFace(
+    ExportStudy,
     export,
-    Words(
-        {
-            "study": STUDY,
-            "data": Words(
-                {
-                    "to": option("--to", metavar="FORMATS", help=f"of: {', '.join(NAMES)}", read=_formats),
-                    "output": option("-o", "--output", metavar="OUT", help="the folder to write into"),
-                    "person": option(
-                        "--person", metavar="CODE", help="only what there is of one participant, for the participant"
-                    ),
-                    "public": option(
-                        "--public",
-                        help="for publication: pseudonyms for codes and ids, weeks for dates, no free text; "
-                        "`study audit --public OUT` proves it",
-                    ),
-                    "simulated": option(
-                        "--simulated", help="simulated data also in `metr`, which has no place of its own for that"
-                    ),
-                    "unblind": option("--unblind", help="before the study is closed; the log and the report will tell"),
-                },
-                one_of=(("person", "public"),),
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "to": option("--to", metavar="FORMATS", help=f"of: {', '.join(NAMES)}", read=_formats),
+        "output": option("-o", "--output", metavar="OUT", help="the folder to write into"),
+        "person": option("--person", metavar="CODE", help="only what there is of one participant, for the participant"),
+        "public": option(
+            "--public",
+            help="for publication: pseudonyms for codes and ids, weeks for dates, no free text; "
+            "`study audit --public OUT` proves it",
+        ),
+        "simulated": option(
+            "--simulated", help="simulated data also in `metr`, which has no place of its own for that"
+        ),
+        "unblind": option("--unblind", help="before the study is closed; the log and the report will tell"),
+    },
+    one_of=(("person", "public"),),
     about="Writes the data of a study for other programs, each format into a folder of its name. `tidy` is a set of "
     "CSV tables with a data dictionary (datapackage.json). Results of people are hidden until the study is closed.",
 )

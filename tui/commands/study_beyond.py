@@ -6,7 +6,7 @@ import getpass
 from collections import Counter
 from dataclasses import dataclass
 
-from gistpoint.core.requests import IsolationChoice, Request
+from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.equivalence import Equivalence
 from gistpoint.core.text import plural
@@ -30,7 +30,7 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import STUDY, StudyShown
+from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyShown
 from gistpoint.tui.study_opening import open_study
 
 
@@ -65,10 +65,9 @@ def compare(asked: RepairComparison) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlindReading(Request):
+class BlindReading(NamedStudy):
     """Who reads the passing changes of which study."""
 
-    study: str
     reader: str = ""
 
 

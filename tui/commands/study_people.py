@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from gistpoint.core.locations import path_of
+from gistpoint.core.requests import Request
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.auditing import audit
+from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.people import (
     EnrolPeople,
     ReturnAssignment,
@@ -20,47 +22,31 @@ from gistpoint.sessions.studies.people import (
 )
 from gistpoint.sessions.studies.public_audit import audit_public
 from gistpoint.sessions.studies.syncing import synchronise
-from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.commands.studies import STUDY, StudyShown
-from gistpoint.tui.study_opening import is_shared, open_study
+from gistpoint.tui.commands.studies import StudyFace
+from gistpoint.tui.study_opening import is_shared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeopleEnrolled(StudyShown):
-    """Who is enrolled in which study."""
-
-    people: EnrolPeople
-
-
-def enrol(asked: PeopleEnrolled) -> int:
+def enrol(study: StudyFolder, wanted: EnrolPeople, as_json: bool) -> int:
     """Enrol one participant or several."""
-    study = open_study(asked.study)
-    codes = enrol_people(study, asked.people)
-    if asked.json:
-        values = {"id": study.study.id, "codes": codes, "stratum": asked.people.stratum}
+    codes = enrol_people(study, wanted)
+    if as_json:
+        values = {"id": study.study.id, "codes": codes, "stratum": wanted.stratum}
         print_json("gistpoint.study-enrol/1", values)
         return DONE
     for code in codes:
-        print_text(f"{code}: gistpoint study join {asked.study} --code {code}")
+        print_text(f"{code}: gistpoint study join {study.named} --code {code}")
     if is_shared(study):
         print_text(f"On other machines of the team, in place of the folder: {study.study.id}")
     return DONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssignmentReturned(StudyShown):
-    """Which assignment of which study is freed."""
-
-    returned: ReturnAssignment
-
-
-def returning(asked: AssignmentReturned) -> int:
+def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> int:
     """Return an assignment."""
-    assignment = return_assignment(open_study(asked.study), asked.returned)
-    if asked.json:
+    assignment = return_assignment(study, wanted)
+    if as_json:
         print_json("gistpoint.study-return/1", {"assignment": assignment.id, "code": assignment.person})
     else:
         who, task = assignment.person, assignment.task[:12]
@@ -68,21 +54,14 @@ def returning(asked: AssignmentReturned) -> int:
     return DONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonWithdrawn(StudyShown):
-    """Who leaves which study."""
-
-    withdrawn: WithdrawPerson
-
-
-def withdraw(asked: PersonWithdrawn) -> int:
+def withdraw(study: StudyFolder, wanted: WithdrawPerson, as_json: bool) -> int:
     """Record that somebody withdraws, and erase on request."""
-    left = withdraw_person(open_study(asked.study), asked.withdrawn)
-    if asked.json:
+    left = withdraw_person(study, wanted)
+    if as_json:
         values = {"data": left.data, "deleted": asdict(left.erasure) if left.erasure else None}
         print_json("gistpoint.study-withdraw/1", values)
     else:
-        for sentence in _withdrawal_words(left, asked.study):
+        for sentence in _withdrawal_words(left, study.named):
             print_text(sentence)
     return DONE
 
@@ -104,23 +83,22 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpiredErased(StudyShown):
+class EraseExpired(Request):
     """Whether the people whose retention has ended are erased, or only counted."""
 
     expired: bool
     dry_run: bool = False
 
 
-def erase(asked: ExpiredErased) -> int:
+def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
     """Erase the people whose retention has ended."""
-    study = open_study(asked.study)
     expired, days = people_expired(study), study.study.privacy.retention_days
-    if not asked.dry_run:
+    if not wanted.dry_run:
         erase_people(study, expired)
     people = plural(len(expired), "person", "people")
-    if asked.json:
-        print_json("gistpoint.study-erase/1", {"days": days, "erased": not asked.dry_run, "people": len(expired)})
-    elif asked.dry_run:
+    if as_json:
+        print_json("gistpoint.study-erase/1", {"days": days, "erased": not wanted.dry_run, "people": len(expired)})
+    elif wanted.dry_run:
         print_text(f"{people}, whose last word is older than {days} days: {', '.join(expired) or 'nobody'}")
     else:
         print_text(f"Erased: {people}, whose last word is older than {days} days")
@@ -128,24 +106,24 @@ def erase(asked: ExpiredErased) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudySynced(StudyShown):
-    """Which study is brought up to date."""
+class SyncStudy(Request):
+    """What is taken in before a study is brought up to date."""
 
     other: str | None = None
     """Another copy of the study's folder, which is taken in."""
 
 
-def sync(asked: StudySynced) -> int:
+def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
     """Bring a study's folder up to date."""
-    done = synchronise(open_study(asked.study), path_of(asked.other) if asked.other else None)
-    if asked.json:
+    done = synchronise(study, path_of(wanted.other) if wanted.other else None)
+    if as_json:
         print_json("gistpoint.study-sync/1", asdict(done))
         return DONE
     published = {str(what): count for what, count in done.published.items()}
     taken = {str(what): count for what, count in done.taken.items()}
     rows = [["attempts of this machine", what, str(count)] for what, count in sorted(published.items())]
     rows += [["attempts of the other copy", what, str(count)] for what, count in sorted(taken.items())]
-    if asked.other:
+    if wanted.other:
         rows.append(["lines of the other copy", "new", str(done.lines)])
     if done.erased.any:
         rows.append(["people who were erased", "deleted again", str(len(done.erased.logs) + len(done.erased.attempts))])
@@ -156,26 +134,25 @@ def sync(asked: StudySynced) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyAudit(StudyShown):
-    """Which study is audited, or which public export of it."""
+class AuditStudy(Request):
+    """What is audited: a study's folder, or a public export of it."""
 
     public: str | None = None
 
 
-def auditing(asked: StudyAudit) -> int:
+def auditing(study: StudyFolder, wanted: AuditStudy, as_json: bool) -> int:
     """Print what is wrong with a study's folder; return 1 if something is."""
-    study = open_study(asked.study)
-    found = list(audit(study) if asked.public is None else audit_public(study, path_of(asked.public)))
+    found = list(audit(study) if wanted.public is None else audit_public(study, path_of(wanted.public)))
     wrong = [finding for finding in found if not finding.note]
     verdict = f"{len(wrong)} wrong" if wrong else "clean"
-    if asked.json:
+    if as_json:
         rows = [asdict(finding) for finding in found]
         print_json("gistpoint.study-audit/1", {"id": study.study.id, "clean": not wrong, "findings": rows})
         return NEGATIVE if wrong else DONE
     for finding in found:
         print_text(f"{'note' if finding.note else 'WRONG':>8}  {finding.name}: {finding.sentence}")
-    if asked.public is not None:
-        print_text(f"{asked.public}: {verdict}")
+    if wanted.public is not None:
+        print_text(f"{wanted.public}: {verdict}")
     else:
         people = plural(len(study.ledger.people), "person", "people")
         journals = plural(sum(1 for _ in study.attempts()), "journal")
@@ -184,115 +161,75 @@ def auditing(asked: StudyAudit) -> int:
     return NEGATIVE if wrong else DONE
 
 
-ENROL = Face(
-    PeopleEnrolled,
+ENROL = StudyFace(
+    EnrolPeople,
     enrol,
-    Words(
-        {
-            "study": STUDY,
-            "people": Words(
-                {
-                    "code": option(
-                        "--code", metavar="C", help="a code of your own, never a name; else six random characters"
-                    ),
-                    "number": option("--number", metavar="N", help="so many participants, with random codes"),
-                    "stratum": option("--stratum", metavar="S", help="one of participants.strata in study.toml"),
-                    "role": option(
-                        "--role",
-                        help="only `baseline` counts in estimates; `author` is for who knows the tasks (default: "
-                        "baseline, and author for the codes in participants.team)",
-                    ),
-                },
-                one_of=(("code", "number"),),
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "code": option("--code", metavar="C", help="a code of your own, never a name; else six random characters"),
+        "number": option("--number", metavar="N", help="so many participants, with random codes"),
+        "stratum": option("--stratum", metavar="S", help="one of participants.strata in study.toml"),
+        "role": option(
+            "--role",
+            help="only `baseline` counts in estimates; `author` is for who knows the tasks (default: "
+            "baseline, and author for the codes in participants.team)",
+        ),
+    },
+    one_of=(("code", "number"),),
     about="Enrols participants and prints the line that each of them types. A code is all that is known of a person: "
     "keep the list of who has which code elsewhere, or nowhere.",
 )
-RETURN = Face(
-    AssignmentReturned,
+RETURN = StudyFace(
+    ReturnAssignment,
     returning,
-    Words(
-        {
-            "study": STUDY,
-            "returned": Words(
-                {
-                    "assignment": argument("ASSIGNMENT", "its id, or the beginning of it"),
-                    "why": option("--why", metavar="WORDS", help="the reason, for the report"),
-                }
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "assignment": argument("ASSIGNMENT", "its id, or the beginning of it"),
+        "why": option("--why", metavar="WORDS", help="the reason, for the report"),
+    },
     about="Frees an assignment that its person can't finish, such as one begun on a machine that broke. The task "
     "counts as seen by this person, and is given to others again.",
 )
-WITHDRAW = Face(
-    PersonWithdrawn,
+WITHDRAW = StudyFace(
+    WithdrawPerson,
     withdraw,
-    Words(
-        {
-            "study": STUDY,
-            "withdrawn": Words(
-                {
-                    "code": argument("CODE", "the participant's code"),
-                    "keep": option("--keep", help="what there is so far is kept and analysed"),
-                    "erase": option("--erase", help="what there is so far is deleted"),
-                    "words": option("--words", metavar="WORDS", help="what the person said, if they want it kept"),
-                },
-                one_of=(("keep", "erase"),),
-                required=True,
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "code": argument("CODE", "the participant's code"),
+        "keep": option("--keep", help="what there is so far is kept and analysed"),
+        "erase": option("--erase", help="what there is so far is deleted"),
+        "words": option("--words", metavar="WORDS", help="what the person said, if they want it kept"),
+    },
+    one_of=(("keep", "erase"),),
+    required=True,
     about="Ends somebody's part in the study. With --erase all that there is of the person is deleted from this folder "
     "and this machine, at once and whenever it turns up again; only how the attempts ended is counted on.",
 )
-ERASE = Face(
-    ExpiredErased,
+ERASE = StudyFace(
+    EraseExpired,
     erase,
-    Words(
-        {
-            "study": STUDY,
-            "expired": option("--expired", help="the people whose time is over"),
-            "dry_run": option("--dry-run", help="only say whom it would be"),
-            "json": JSON,
-        }
-    ),
+    {
+        "expired": option("--expired", help="the people whose time is over"),
+        "dry_run": option("--dry-run", help="only say whom it would be"),
+    },
     about="Erases everybody whose last operation is older than privacy.retention_days in study.toml, as `withdraw "
     "--erase` does. Estimates change: make the report before.",
 )
-SYNC = Face(
-    StudySynced,
+SYNC = StudyFace(
+    SyncStudy,
     sync,
-    Words(
-        {
-            "study": STUDY,
-            "other": option("--from", metavar="FOLDER", help="another copy of the study's folder"),
-            "json": JSON,
-        }
-    ),
+    {"other": option("--from", metavar="FOLDER", help="another copy of the study's folder")},
     about="Publishes this machine's attempts of the study into its folder, and deletes what has turned up again of "
     "people who were erased. With --from it first takes in another copy of the folder. It can be repeated.",
 )
-AUDIT = Face(
-    StudyAudit,
+AUDIT = StudyFace(
+    AuditStudy,
     auditing,
-    Words(
-        {
-            "study": STUDY,
-            "public": option(
-                "--public",
-                metavar="OUT",
-                help="check instead what `study export --public -o OUT` wrote: that no code, writer, attempt id or "
-                "free text of the study is in it",
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "public": option(
+            "--public",
+            metavar="OUT",
+            help="check instead what `study export --public -o OUT` wrote: that no code, writer, attempt id or "
+            "free text of the study is in it",
+        )
+    },
     about="Derives each plan again from what its planner had read, and checks every line of the log, every journal, "
     "who wrote what, and that nothing is left of people who were erased. Exit code 1 if something is wrong; "
     "notes are no fault.",

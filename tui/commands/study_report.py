@@ -13,29 +13,22 @@ from gistpoint.core.analysis.findings import FindingsTable, Number
 from gistpoint.core.analysis.printing import NOTHING, number_words, shortfall_words, value_words
 from gistpoint.core.analysis.running import RanAnalysis
 from gistpoint.core.errors import UserError
+from gistpoint.core.requests import Request
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
 from gistpoint.sessions.exports.study.report.results import SCHEMA, results
 from gistpoint.sessions.studies.analysing import AnalyseStudy, analyse_study, require_page, write_report
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import STUDY, StudyShown
-from gistpoint.tui.study_opening import open_study
+from gistpoint.tui.commands.studies import StudyFace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyEstimates(StudyShown):
-    """Which analyses of which study run."""
-
-    analyses: AnalyseStudy
-
-
-def analyse(asked: StudyEstimates) -> int:
+def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
     """Run analyses and print them."""
-    report = _analysed(open_study(asked.study), asked.analyses, quiet=asked.json)
-    if asked.json:
+    report = _analysed(study, wanted, quiet=as_json)
+    if as_json:
         print_json(SCHEMA, results(report))
     else:
         for problem in report.data.problems:
@@ -49,32 +42,31 @@ def analyse(asked: StudyEstimates) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPage(StudyShown):
-    """Of which study a report is written, and into which file."""
+class ReportPage(Request):
+    """Into which file a report is written."""
 
     output: str | None = None
     open: bool = False
     unblind: bool = False
 
 
-def report(asked: ReportPage) -> int:
+def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
     """Write the report of a study."""
-    study = open_study(asked.study)
-    if asked.output and not (folder := Path(asked.output).expanduser().parent).is_dir():
+    if wanted.output and not (folder := Path(wanted.output).expanduser().parent).is_dir():
         raise UserError(f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o.")
     require_page()
-    made = _analysed(study, AnalyseStudy(unblind=asked.unblind), quiet=asked.json)
-    target = page_name(study.root, asked.output, simulated=made.simulated)
+    made = _analysed(study, AnalyseStudy(unblind=wanted.unblind), quiet=as_json)
+    target = page_name(study.root, wanted.output, simulated=made.simulated)
     beside = _beside(target)
     # By the token: an interrupt that is raised while a figure is drawn may be lost in a callback.
-    with long_work(quiet=asked.json, kept="Nothing was written.") as work:
+    with long_work(quiet=as_json, kept="Nothing was written.") as work:
         content = write_report(made, work.run)
     write_whole(target, content.page)
     write_whole(beside["results"], [content.results])
     write_whole(beside["methods"], [content.methods])
     failed = [ran.analysis.id for ran in made.ran if ran.failed]
     still_open = sum(answer.open for answer in made.checklist)
-    if asked.json:
+    if as_json:
         files = {"report": str(target), **{name: str(path) for name, path in beside.items()}}
         print_json("gistpoint.study-report/1", {**files, "failed": failed, "checklist_open": still_open})
     else:
@@ -83,7 +75,7 @@ def report(asked: ReportPage) -> int:
         print_text(f"Items of the checklist without an answer: {still_open} of {len(made.checklist)}")
         if failed:
             print_text(f"Failed, as the page tells: {', '.join(failed)}")
-    if asked.open:
+    if wanted.open:
         _open(target)
     return _code(made.ran)
 
@@ -105,10 +97,7 @@ def _beside(target: Path) -> dict[str, Path]:
     """Return the other two files: `results.json` beside `report.html`, `X.results.json` beside `X.html`."""
     start = "" if target.stem == "report" else f"{target.stem.removesuffix('report')}"
     start = start if not start or start.endswith("-") else f"{start}."
-    return {
-        "results": target.with_name(f"{start}results.json"),
-        "methods": target.with_name(f"{start}methods.md"),
-    }
+    return {"results": target.with_name(f"{start}results.json"), "methods": target.with_name(f"{start}methods.md")}
 
 
 def _print_analysis(ran: RanAnalysis, *, simulated: bool) -> None:
@@ -153,47 +142,36 @@ def _open(target: Path) -> None:
 _UNBLIND = option(
     "--unblind", help="see outcomes though the study is still open; that is written into its log, and reports tell it"
 )
-ANALYSE = Face(
-    StudyEstimates,
+ANALYSE = StudyFace(
+    AnalyseStudy,
     analyse,
-    Words(
-        {
-            "study": STUDY,
-            "analyses": Words(
-                {
-                    "only": option(
-                        "--only",
-                        metavar="ID",
-                        help="an analysis by its id, as `bp-2`; may be given several times (default: those of "
-                        "study.toml, else all)",
-                    ),
-                    "unblind": _UNBLIND,
-                }
-            ),
-            "json": option("--json", help="as JSON, in full precision"),
-        }
-    ),
+    {
+        "only": option(
+            "--only",
+            metavar="ID",
+            help="an analysis by its id, as `bp-2`; may be given several times (default: those of "
+            "study.toml, else all)",
+        ),
+        "unblind": _UNBLIND,
+    },
+    json=option("--json", help="as JSON, in full precision"),
     about="Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 % over persons "
     "and tasks. An analysis whose data are too thin says which number is short. Exit code 1 if one failed.",
 )
-REPORT = Face(
+REPORT = StudyFace(
     ReportPage,
     report,
-    Words(
-        {
-            "study": STUDY,
-            "output": option(
-                "-o",
-                "--output",
-                metavar="FILE",
-                help=f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a "
-                "simulated study)",
-            ),
-            "open": option("--open", help="open it in the browser, if there is a screen"),
-            "unblind": _UNBLIND,
-            "json": option("--json", help="print which files were written as JSON"),
-        }
-    ),
+    {
+        "output": option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help=f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a simulated study)",
+        ),
+        "open": option("--open", help="open it in the browser, if there is a screen"),
+        "unblind": _UNBLIND,
+    },
+    json=option("--json", help="print which files were written as JSON"),
     about="Writes one page with all tables and figures, the methods and the checklist; beside it every number by its "
     "key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. Exit "
     "code 1 if an analysis failed; the page tells which.",

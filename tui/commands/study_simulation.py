@@ -8,6 +8,7 @@ from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.running import RunContext
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.analysing import PowerOfStudy, StudyPower, power_of_study
+from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.simulation import (
     DEMO_PEOPLE,
     SimulateStudy,
@@ -20,24 +21,15 @@ from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Word, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.commands.studies import STUDY, StudyShown
-from gistpoint.tui.study_opening import open_study
+from gistpoint.tui.commands.studies import StudyFace, StudyShown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudySimulated(StudyShown):
-    """Which study is filled, and how."""
-
-    simulated: SimulateStudy
-
-
-def simulate(asked: StudySimulated) -> int:
+def simulate(study: StudyFolder, wanted: SimulateStudy, as_json: bool) -> int:
     """Fill a simulated study."""
-    study = open_study(asked.study)
-    with ProgressLine(quiet=asked.json) as progress:
+    with ProgressLine(quiet=as_json) as progress:
         run = RunContext(progress=progress.making)
-        count = simulate_study(study, Locations.of_user(), asked.simulated, run)
-    return _print_count(asked, "gistpoint.study-simulate/1", count)
+        count = simulate_study(study, Locations.of_user(), wanted, run)
+    return _print_count("gistpoint.study-simulate/1", study.named, count, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,44 +44,36 @@ def demo(asked: DemoStudy) -> int:
     with ProgressLine(quiet=asked.json) as progress:
         root, run = path_of(asked.study).absolute(), RunContext(progress=progress.making)
         count = write_demo_study(root, asked.study, Locations.of_user(), run)
-    return _print_count(asked, "gistpoint.study-demo/1", count)
+    return _print_count("gistpoint.study-demo/1", asked.study, count, as_json=asked.json)
 
 
-def _print_count(asked: StudyShown, schema: str, count: SimulationCount) -> int:
-    if asked.json:
-        print_json(schema, {"folder": asked.study, **asdict(count)})
+def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: bool) -> int:
+    if as_json:
+        print_json(schema, {"folder": folder, **asdict(count)})
         return DONE
     people = plural(count.people, "simulated person", "simulated people")
     print_text(
-        f"{asked.study}: {people} made {plural(count.attempts, 'attempt')} and solved {count.solved}; "
+        f"{folder}: {people} made {plural(count.attempts, 'attempt')} and solved {count.solved}; "
         f"simulated models made {plural(count.runs, 'run')}. Nobody took part."
     )
     if count.withdrew:
         print_text(f"{count.withdrew} of the people withdrew on the way, as happens.")
     for problem in count.problems:
         print_text(problem)
-    print_text(f"Next: gistpoint study report {asked.study}")
+    print_text(f"Next: gistpoint study report {folder}")
     return DONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesignPower(StudyShown):
-    """What the design of which study can tell."""
-
-    power: PowerOfStudy
-
-
-def power(asked: DesignPower) -> int:
+def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
     """Print the half-widths to expect, and keep them in the study's log."""
-    study = open_study(asked.study)
-    with long_work(quiet=asked.json, kept="Nothing was written.") as work:
-        found = power_of_study(study, asked.power, work.run)
-    if asked.json:
+    with long_work(quiet=as_json, kept="Nothing was written.") as work:
+        found = power_of_study(study, wanted, work.run)
+    if as_json:
         told = found.told
         values = {"id": study.study.id, "what": told.what, "assumed": told.assumed, "figures": list(told.figures)}
         print_json("gistpoint.study-power/1", values)
     else:
-        _print_power(found, asked.power)
+        _print_power(found, wanted)
     return DONE
 
 
@@ -127,34 +111,23 @@ def _number(name: str, help: str) -> Word:
     return option(name, metavar="X", help=help)
 
 
-SIMULATE = Face(
-    StudySimulated,
+SIMULATE = StudyFace(
+    SimulateStudy,
     simulate,
-    Words(
-        {
-            "study": STUDY,
-            "simulated": Words(
-                {
-                    "people": option("--people", metavar="N", help="how many (default: {default})"),
-                    "seed": option("--seed", metavar="S", help="default: the study's own"),
-                    "ability": _number("--ability", "standard deviation of persons, in logits (default: {default})"),
-                    "task": _number("--task", "standard deviation of tasks, in logits (default: {default})"),
-                    "sigma": _number(
-                        "--sigma",
-                        "standard deviation of the logarithm of the time that one person needs for one task (default: "
-                        "{default})",
-                    ),
-                    "give_up": _number(
-                        "--give-up", "share of attempts whose patience ends before the time limit (default: {default})"
-                    ),
-                    "assist_ratio": _number(
-                        "--assist-ratio", "time with assistance as a ratio to time alone (default: {default})"
-                    ),
-                }
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "people": option("--people", metavar="N", help="how many (default: {default})"),
+        "seed": option("--seed", metavar="S", help="default: the study's own"),
+        "ability": _number("--ability", "standard deviation of persons, in logits (default: {default})"),
+        "task": _number("--task", "standard deviation of tasks, in logits (default: {default})"),
+        "sigma": _number(
+            "--sigma",
+            "standard deviation of the logarithm of the time that one person needs for one task (default: {default})",
+        ),
+        "give_up": _number(
+            "--give-up", "share of attempts whose patience ends before the time limit (default: {default})"
+        ),
+        "assist_ratio": _number("--assist-ratio", "time with assistance as a ratio to time alone (default: {default})"),
+    },
     about="Fills a study that is declared with `simulated = true`: simulated people go its whole way, simulated models "
     "make the runs of each [[solver]]. Attempts are made by the real engine; the clock and the results of tests "
     "are made up. The same seed gives the same study.",
@@ -166,27 +139,17 @@ DEMO = Face(
     about="Writes a simulated study of the library that comes with gistpoint, to see what a report tells: "
     f"{DEMO_PEOPLE} simulated people, two simulated models, two conditions. Nobody took part, and it says so.",
 )
-POWER = Face(
-    DesignPower,
+POWER = StudyFace(
+    PowerOfStudy,
     power,
-    Words(
-        {
-            "study": STUDY,
-            "power": Words(
-                {
-                    "people": option("--people", metavar="N", help="only for so many people"),
-                    "effect": option(
-                        "--effect", metavar="D", help="the difference of rates, or ratio of times, to be told"
-                    ),
-                    "rate": _number("--rate", "the share solved (default: {default}, the widest)"),
-                    "ability": _number("--ability", "standard deviation of persons, in logits"),
-                    "task": _number("--task", "standard deviation of tasks, logits"),
-                    "sigma": _number("--sigma", "of the logarithm of a person's time"),
-                }
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "people": option("--people", metavar="N", help="only for so many people"),
+        "effect": option("--effect", metavar="D", help="the difference of rates, or ratio of times, to be told"),
+        "rate": _number("--rate", "the share solved (default: {default}, the widest)"),
+        "ability": _number("--ability", "standard deviation of persons, in logits"),
+        "task": _number("--task", "standard deviation of tasks, logits"),
+        "sigma": _number("--sigma", "of the logarithm of a person's time"),
+    },
     about="Says how wide the 95 % interval of the primary estimate will be, for the design of the study and several "
     "numbers of people, before anybody is asked. Outcomes are simulated and analysed as those of the study will be.",
 )

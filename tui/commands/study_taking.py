@@ -17,11 +17,10 @@ from gistpoint.core.text import visible_line
 from gistpoint.object_graph import build_services
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
-from gistpoint.tui.commands.studies import STUDY, StudyShown
+from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyFace
 from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
@@ -33,10 +32,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakePart(Request):
+class TakePart(NamedStudy):
     """Who takes part in which study."""
 
-    study: str
     code: str = ""
     """Empty to be asked for it."""
 
@@ -98,18 +96,17 @@ def _works(demand: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyStanding(StudyShown):
-    """How far which study is, and whether results are shown before its end."""
+class ShowProgress(Request):
+    """Whether results are shown before the end of a study."""
 
     unblind: bool = False
 
 
-def progress(asked: StudyStanding) -> int:
+def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
     """Show how far a study is, on a screen if there is a terminal."""
-    folder = open_study(asked.study)
-    hidden = outcomes_hidden(folder, unblind=asked.unblind)
-    if asked.json or not interactive():
-        _print_progress(folder, hidden=hidden, as_json=asked.json)
+    hidden = outcomes_hidden(folder, unblind=wanted.unblind)
+    if as_json or not interactive():
+        _print_progress(folder, hidden=hidden, as_json=as_json)
         return DONE
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.progress import ProgressScreen
@@ -119,7 +116,7 @@ def progress(asked: StudyStanding) -> int:
         folder.reload()
         return _progress_of(folder)[0], state_words(folder.study, folder.ledger)
 
-    name = shlex.quote(asked.study)
+    name = shlex.quote(folder.named)
 
     def first() -> ProgressScreen:
         return ProgressScreen(folder.study, read, name, hidden=hidden)
@@ -184,16 +181,12 @@ JOIN = Face(
     about="Opens what a participant sees: consent, questions, rules, one task after the other, to the end. It can be "
     "closed at any time: the same command goes on where it was.",
 )
-PROGRESS = Face(
-    StudyStanding,
+PROGRESS = StudyFace(
+    ShowProgress,
     progress,
-    Words(
-        {
-            "study": STUDY,
-            "unblind": option("--unblind", help="show results of a study that is open; the log and the report tell it"),
-            "json": JSON,
-        }
-    ),
+    {
+        "unblind": option("--unblind", help="show results of a study that is open; the log and the report tell it"),
+    },
     about="Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the "
     "study is closed.",
 )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.object_graph import build_services, live_annotations
 from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
@@ -18,8 +19,9 @@ from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, j
 from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
 from gistpoint.sessions.annotations.validator import ValidationStore
 from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
-from gistpoint.tui.commands.arguments import add_isolation, isolation_of
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.arguments import ISOLATION, JSON
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
@@ -30,31 +32,30 @@ _SET = (
 )
 
 
-def validate_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task validate`."""
-    parser.description = (
-        "Opens a queue of tasks. What you say is kept in a file of yours in the data folder, never in a "
-        "task. Verdicts of others are not shown: `gistpoint task validations` compares them."
-    )
-    parser.add_argument("set", nargs="*", metavar="SET", help=_SET)
-    parser.add_argument("--reviewer", default="", metavar="NAME", help="who judges: a pseudonym (default: the login)")
-    add_isolation(parser)
-    return validate
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateTasks(Request):
+    """Which tasks are judged, and by whom."""
+
+    set: tuple[str, ...] = ()
+    """Empty for all that are here."""
+    reviewer: str = ""
+    """Empty for the login."""
+    isolation: IsolationChoice
 
 
-def validate(options: argparse.Namespace) -> int:
+def validate(asked: ValidateTasks) -> int:
     """Open the queue."""
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.validate.screen import ValidateScreen
     from gistpoint.tui.screens.validate.session import ValidationSession
 
-    services = build_services(isolation_of(options))
-    tasks = read_set(options.set, services.tasks)
+    services = build_services(asked.isolation)
+    tasks = read_set(asked.set, services.tasks)
     require_terminal("validation", hint="gistpoint task validations prints where a set stands.")
     if not tasks.tasks:
         _print_problems(tasks.problems)
         raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")
-    reviewer = options.reviewer or getpass.getuser()
+    reviewer = asked.reviewer or getpass.getuser()
     session = ValidationSession.of(
         services, tasks, reviewer, live_annotations(services.locations, "validations", reviewer)
     )
@@ -62,47 +63,39 @@ def validate(options: argparse.Namespace) -> int:
     return OneScreenApp(services.locations, styles, lambda: ValidateScreen(session), kept=kept).run_to_exit_code()
 
 
-def state_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task validations`."""
-    parser.description = (
-        "Prints a row for each task with the verdicts of its validators. --agreement compares two of them: "
-        "raw agreement, Cohen's kappa and the tasks on which they differ."
-    )
-    parser.add_argument("set", nargs="*", metavar="SET", help=_SET)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="as JSON")
-    form.add_argument("--export", choices=["csv", "jsonl"], help="every verdict, comment, run and check that stands")
-    parser.add_argument("--agreement", nargs=2, metavar="NAME", help="compare two validators")
-    parser.add_argument(
-        "--merge",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="first take in a validator's .jsonl, no export, or a folder",
-    )
-    return state
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowValidations(Request):
+    """Of which tasks the validations are shown, and how."""
+
+    set: tuple[str, ...] = ()
+    json: bool = False
+    export: Literal["csv", "jsonl"] | None = None
+    agreement: tuple[str, str] | None = None
+    """The names of two validators who are compared."""
+    merge: tuple[Path, ...] = ()
+    """Files of validations that are taken in before."""
 
 
-def state(options: argparse.Namespace) -> int:
+def state(asked: ShowValidations) -> int:
     """Print a row per task, the annotations as rows, or the agreement of two validators."""
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
-    if options.merge:
-        merged = store.merge(Path(path) for path in options.merge)
+    if asked.merge:
+        merged = store.merge(asked.merge)
         _print_problems(merged.problems)
         print(f"{merged.added} operations added, {merged.known} were there already.", file=sys.stderr)
-    tasks = read_set(options.set, TaskStore(locations.tasks, demo=locations.demo))
+    tasks = read_set(asked.set, TaskStore(locations.tasks, demo=locations.demo))
     _print_problems((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]
-    if options.export:
+    if asked.export:
         found = validation_rows(store.book, ids)
         sys.stdout.writelines(
-            for_output(csv_lines(found, VALIDATION_COLUMNS) if options.export == "csv" else jsonl_lines(found))
+            for_output(csv_lines(found, VALIDATION_COLUMNS) if asked.export == "csv" else jsonl_lines(found))
         )
         return DONE
-    agreed = _agreement(store, ids, options.agreement) if options.agreement else None
+    agreed = _agreement(store, ids, asked.agreement) if asked.agreement else None
     table = progress(store.book, ids)
-    if options.json:
+    if asked.json:
         _print_as_json(tasks, table, agreed)
     elif agreed is not None:
         _print_agreement(agreed)
@@ -116,7 +109,7 @@ def _print_problems(problems: tuple[str, ...]) -> None:
         print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
 
 
-def _agreement(store: ValidationStore, ids: list[str], names: list[str]) -> VerdictAgreement:
+def _agreement(store: ValidationStore, ids: list[str], names: tuple[str, str]) -> VerdictAgreement:
     for name in names:
         if name not in store.book.reviewers:
             listed = ", ".join(store.book.reviewers) or "nobody yet"
@@ -176,3 +169,36 @@ def _print_agreement(found: VerdictAgreement) -> None:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
+
+
+VALIDATE = Face(
+    ValidateTasks,
+    validate,
+    Words(
+        {
+            "set": argument("SET", _SET),
+            "reviewer": option("--reviewer", metavar="NAME", help="who judges: a pseudonym (default: the login)"),
+            "isolation": ISOLATION,
+        }
+    ),
+    about="Opens a queue of tasks. What you say is kept in a file of yours in the data folder, never in a "
+    "task. Verdicts of others are not shown: `gistpoint task validations` compares them.",
+)
+STATE = Face(
+    ShowValidations,
+    state,
+    Words(
+        {
+            "set": argument("SET", _SET),
+            "json": JSON,
+            "export": option("--export", help="every verdict, comment, run and check that stands"),
+            "agreement": option("--agreement", metavar="NAME", help="compare two validators"),
+            "merge": option(
+                "--merge", metavar="PATH", help="first take in a validator's .jsonl, no export, or a folder"
+            ),
+        },
+        one_of=(("json", "export"),),
+    ),
+    about="Prints a row for each task with the verdicts of its validators. --agreement compares two of them: "
+    "raw agreement, Cohen's kappa and the tasks on which they differ.",
+)

@@ -108,7 +108,7 @@ class CommandRows(RecordList, can_focus=False):
         ]
 
 
-class Palette(BaseScreen[PaletteEntry], ModalScreen[PaletteEntry]):
+class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     """A field, the commands that fit what is typed, and the explanation of the one under the cursor."""
 
     CSS_PATH = "palette.tcss"

@@ -116,6 +116,6 @@ async def test_the_list_shows_who_reads_a_run_and_how_verdicts_agree(
         second.shared.reading(beginning_of(keys[0]))
         await driver.until(lambda: "also read by second" in driver.text())
         await driver.press("Y")
-        await driver.until(lambda: driver.review.review is not None and driver.review.review.verdict)
+        await driver.until(lambda: driver.review.run.review is not None and driver.review.run.review.verdict)
         await driver.press("escape")
         await driver.until(lambda: "agree 1 of 1" in driver.text())
