@@ -17,7 +17,7 @@ from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.estimates import tokens_in
-from gistpoint.core.kinds.gist.model import is_gist
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunner, Slots
 from gistpoint.sessions.agentruns.runner import AgentPorts
@@ -87,7 +87,7 @@ def _ports(services: Services, settings: RunSettings) -> AgentPorts:
     """Return the ports of a run without a model."""
 
     def as_given(task: Task) -> Task:
-        if settings.gist is None or not is_gist(task):
+        if settings.gist is None or not kind_of(task).takes_settings:
             return task
         return replace(services, gist_settings={task.id: settings.gist}).as_given(task)
 

@@ -19,7 +19,7 @@ from gistpoint.core.agents.static import StaticRefusedError
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.overrides import TOOL_PROFILES, in_profile
+from gistpoint.core.kinds.registry import kind_with_settings
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.readable import stamp
 from gistpoint.core.tasks.budgets import Budgets
@@ -91,7 +91,7 @@ def run_options(parser: argparse.ArgumentParser) -> Handler:
         "--budgets", type=_budgets, metavar="16/4", help="tool uses and submissions of repairs (default: the task's)"
     )
     condition.add_argument(
-        "--tools", choices=list(TOOL_PROFILES), default="all",
+        "--tools", choices=kind_with_settings().profiles, default="all",
         help="of gists: what the task offers, or beside those that look and write none, bash, or edit_and_execute",
     )  # fmt: skip
     condition.add_argument("--gist-settings", metavar="FILE", help="settings of gists, as for `gistpoint solve`")
@@ -249,7 +249,9 @@ def _settings(options: argparse.Namespace, solver: AgentSolver) -> RunSettings:
         role=options.role,
         tool_uses=None if budgets is None else budgets.tool_uses,
         submissions=None if budgets is None else budgets.submissions,
-        gist=in_profile(options.tools, read_gist_settings(options.gist_settings) if options.gist_settings else None),
+        gist=kind_with_settings().in_profile(
+            options.tools, read_gist_settings(options.gist_settings) if options.gist_settings else None
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from gistpoint.core.kinds.gist.overrides import differing, require_consistent, t
 from gistpoint.core.kinds.gist.reference_judge import reference_of
 from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
+from gistpoint.core.kinds.gist.trace import shown_difficulty
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.running import NEVER, CancelToken, RunContext, RunProgress
@@ -41,7 +42,7 @@ from gistpoint.tui.commands.arguments import (
     spec_of,
 )
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
+from gistpoint.tui.commands.gist_listing import reference_record, shown_reference
 from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import cause, print_json, print_table, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work

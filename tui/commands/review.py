@@ -21,7 +21,7 @@ from gistpoint.tui.object_graph import live_annotations
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from gistpoint.core.kinds.gist.judge import GistJudge
+    from gistpoint.core.attempts.bench import TaskJudge
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
@@ -102,8 +102,8 @@ def _replay(options: argparse.Namespace, document: RunDocument) -> Replay:
     return _services(options).replay_of(document, document.name)
 
 
-def _judge(options: argparse.Namespace, task: Task) -> GistJudge:
-    return _services(options).gist_judge_for(task)
+def _judge(options: argparse.Namespace, task: Task) -> TaskJudge:
+    return _services(options).judge_for(task)
 
 
 def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:

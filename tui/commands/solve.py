@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
@@ -20,7 +20,6 @@ from gistpoint.tui.commands.command import Handler
 from gistpoint.tui.object_graph import ProbedBackends, build_services
 
 if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.overrides import GistOverrides
     from gistpoint.core.tasks.model import Task
     from gistpoint.tui.services import Services
 
@@ -121,18 +120,19 @@ def _named(options: argparse.Namespace, services: Services) -> Task | str:
     return attempt_id
 
 
-def read_gist_settings(file: str) -> GistOverrides:
+def read_gist_settings(file: str) -> dict[str, Any]:
     """Read a file of settings of gists. Raises `UserError`."""
-    from gistpoint.core.kinds.gist.overrides import MOST_BYTES, parse_overrides
+    from gistpoint.core.kinds.kind import MOST_SETTINGS_BYTES
+    from gistpoint.core.kinds.registry import kind_with_settings
 
     try:
         with Path(file).open("rb") as opened:
-            data = opened.read(MOST_BYTES + 1)
+            data = opened.read(MOST_SETTINGS_BYTES + 1)
     except OSError as error:
         raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
-    if len(data) > MOST_BYTES:
-        raise UserError(f"{file} has more than {MOST_BYTES} bytes.", hint="Name a file of settings.")
-    return parse_overrides(data, file)
+    if len(data) > MOST_SETTINGS_BYTES:
+        raise UserError(f"{file} has more than {MOST_SETTINGS_BYTES} bytes.", hint="Name a file of settings.")
+    return kind_with_settings().read_settings(data, file)
 
 
 def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:

@@ -23,7 +23,6 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import RunContext
-from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import (
@@ -111,7 +110,7 @@ def new(options: argparse.Namespace) -> int:
 
 def _settings_of_one(options: argparse.Namespace) -> tuple[CampaignSettings, ChatModel | None]:
     """Return the settings and the corrupting model, found before any costly work; None for remove mode."""
-    if options.mode == Mode.REMOVE:
+    if CampaignMode(options.mode).removes:
         if options.model:
             raise UserError("--model corrupts a function; removing needs none.", hint="Add --mode discovery.")
         return CampaignSettings(CampaignMode.REMOVE, options.seed, options.min_failing), None

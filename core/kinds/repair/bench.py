@@ -11,21 +11,17 @@ from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, Submis
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.kinds.repair.brief import repair_brief
 from gistpoint.core.kinds.repair.judgement import Judgement, JudgesTrees
+from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import BoundCall, Replacement, Tool, ToolContext, ToolOutput, declarations_sha256
 from gistpoint.core.trees import SourceTree
 
 _FREE_REFUSALS = 2
 """Free refusals in a row at the last use, so that a slip does not cost the only submission."""
-
-
-def searched(task: Task) -> bool:
-    """Whether solvers have to find the corrupted functions, and may replace any; else the brief names the one."""
-    return task.mode == Mode.DISCOVERY
 
 
 class RepairHarness(TaskBench):
@@ -44,7 +40,7 @@ class RepairHarness(TaskBench):
 
     @property
     def _persistent(self) -> bool:
-        return searched(self.task)
+        return searched(self.task.mode)
 
     def _awaits_submission(self, state: AttemptState) -> bool:
         """Whether only a submission is possible next."""
