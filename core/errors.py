@@ -20,6 +20,11 @@ class UserError(Exception):
         return f"{self.message} {self.hint}".strip()
 
 
+def cause(error: OSError | ValueError) -> str:
+    """Return why a file could not be read, without its name, which the sentence has already."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def extra_hint(extra: str) -> str:
     """Return how packages that gistpoint needs for some things alone are installed, where gistpoint is."""
     return f"Install them: pip install 'gistpoint[{extra}]', or in a clone: uv sync --extra {extra}."

@@ -71,6 +71,32 @@ class RunProgress:
     """A sentence on a result; empty in most reports."""
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A step of a long operation as its reports tell of it; times are seconds of a clock that never goes back."""
+
+    name: str
+    began: float
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    took: float | None = None
+    """None while it is under way."""
+
+
+def stages_after(stages: tuple[Stage, ...], progress: RunProgress, now: float) -> tuple[Stage, ...]:
+    """Return the stages after a report on one of them; a report without a name is on the last, any other one begins."""
+    *done, last = stages or (Stage(progress.step, now),)
+    if progress.step and progress.step != last.name:
+        done, last = [*done, replace(last, took=now - last.began)], Stage(progress.step, now)
+    return (*done, replace(last, phase=progress.phase, done=progress.done, total=progress.total))
+
+
+def time_left(passed: float, done: int, left: int) -> float | None:
+    """Return how long what is left takes at the pace of what was done in the time that `passed`; None before that."""
+    return passed * left / done if done else None
+
+
 OnProgress = Callable[[RunProgress], None]
 
 

@@ -7,7 +7,6 @@ usage: python docs/screenshots.py [FOLDER]   (default: docs/pictures)
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -25,14 +24,16 @@ from textual.pilot import Pilot
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.object_graph import build_entrypoint_runner, build_services
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
 from gistpoint.tui.app import GistpointApp
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.commands.review import first_screen
-from gistpoint.tui.object_graph import build_entrypoint_runner, build_services
 from gistpoint.tui.review_app import ReviewApp
-from gistpoint.tui.screens.validate.desk import ValidationSession
-from gistpoint.tui.services import Services
-from gistpoint.tui.validate_app import ValidateApp
+from gistpoint.tui.screens.validate.screen import ValidateScreen
+from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 
 SIZES = ((80, 24), (160, 48))
@@ -185,7 +186,7 @@ async def attempt() -> Animation:
 async def gist(camera: Camera) -> None:
     """The demo's gist: written, scored as it is written, handed in, and its gutter afterwards."""
     services = _services()
-    entrypoints = build_entrypoint_runner(argparse.Namespace(), demo=True, ask=lambda why: True)
+    entrypoints = build_entrypoint_runner(IsolationChoice(), demo=True, ask=lambda why: True)
     task, text = gist_task(services.locations.tasks, entrypoints)
     app = GistpointApp(services, open=task.id)
     async with app.run_test(size=camera.size, notifications=True) as pilot:
@@ -247,10 +248,11 @@ async def review(camera: Camera, runs: Path) -> None:
 async def validate(camera: Camera) -> None:
     """The demo's tasks under validation: overview, tests, what was run, the code and a fix."""
     services = _services()
-    entrypoints = build_entrypoint_runner(argparse.Namespace(), demo=True, ask=lambda why: True)
+    entrypoints = build_entrypoint_runner(IsolationChoice(), demo=True, ask=lambda why: True)
     repair = repair_task(services.locations.tasks, services.locations.cache)
     tasks = read_set([repair.id, gist_task(services.locations.tasks, entrypoints)[0].id], services.tasks)
-    app = ValidateApp(ValidationSession.of(services, tasks, "validator"))
+    session = ValidationSession.of(services, tasks, "validator")
+    app = OneScreenApp(services.locations, "screens/validate/validate.tcss", lambda: ValidateScreen(session))
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         await settled(pilot)
         await keys(pilot, "percent_sign", "exclamation_mark")
@@ -300,7 +302,7 @@ def write_runs(folder: Path) -> None:
 
 
 def _services() -> Services:
-    services = build_services(argparse.Namespace(), role=Role.DEMO)
+    services = build_services(IsolationChoice(), role=Role.DEMO)
     list(unpack_demo(services.locations.demo))
     return services
 

@@ -38,7 +38,7 @@ from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
-from gistpoint.sandbox.cluster.crew import connected, unfit_workers
+from gistpoint.sandbox.cluster import connected, unfit_workers
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.testruns import SuiteRunner

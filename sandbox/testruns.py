@@ -12,11 +12,11 @@ from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.running import NEVER, UNATTENDED, RunContext, RunProgress
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
-from gistpoint.sandbox.control import RESULTS_PLUGIN, building, fill_control, reporting_environment, roots_in
+from gistpoint.sandbox.layout import RESULTS_PLUGIN, building, fill_control, lay_out, reporting_environment, roots_in
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import RunSecret, handed_over
 from gistpoint.sandbox.verdict import Conclusion, Transcript
-from gistpoint.sandbox.workspaces import lay_out, remove_leftovers, run_folder
+from gistpoint.sandbox.workspaces import remove_leftovers, run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins

@@ -24,8 +24,8 @@ from gistpoint.core.tasks.model import Answer, Baseline, Brief, Failure, Mode, S
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.services import Services
 
 GOOD = {
     "shop/__init__.py": "",

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gistpoint.sandbox.cluster.crew import connected
+from gistpoint.sandbox.cluster import connected
 
 ODD = Path(__file__).parent / "odd_worker.py"
 LIMIT_S = 300

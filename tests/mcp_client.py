@@ -24,10 +24,10 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.services import Services
 from gistpoint.tui.mcp.http import PATH, build_app
 from gistpoint.tui.mcp.served import ServedAttempt
 from gistpoint.tui.mcp.server import AttemptServer
-from gistpoint.tui.services import Services
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 SOLVER = {"kind": "mcp", "transport": "test", "client_tools": "unknown"}

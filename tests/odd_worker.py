@@ -30,21 +30,21 @@ if ODD == "ahead":
 
 from gistpoint.core.attempts.events import AttemptStarted  # noqa: E402 (the version and the clock come first)
 from gistpoint.core.logs import line_hash  # noqa: E402
+from gistpoint.sessions.agentruns import cluster_work  # noqa: E402
 from gistpoint.sessions.journal import encode, journal_in  # noqa: E402
-from gistpoint.tui import cluster_work  # noqa: E402
 
 if ODD:
     honest, honestly_replayed = cluster_work.attempted, cluster_work.replayed
     numbers, kinds = count(1), cycle(KINDS.split(","))
 
 
-def slowly(order: bytes, archive: bytes) -> bytes:
+def slowly(order: bytes, archive: bytes, **given: Any) -> bytes:
     time.sleep(0.5)
-    return honest(order, archive)
+    return honest(order, archive, **given)
 
 
-def dying(order: bytes, archive: bytes) -> bytes:
-    reply = honest(order, archive)
+def dying(order: bytes, archive: bytes, **given: Any) -> bytes:
+    reply = honest(order, archive, **given)
     if next(numbers) == 3:  # the first reply was that the task is not here
         os.kill(os.getpid(), signal.SIGKILL)
     return reply
@@ -74,8 +74,8 @@ def fields(data: Any) -> dict[str, Any]:
     return {name: getattr(data, name) for name in data.__struct_fields__}
 
 
-def lying(order: bytes, archive: bytes) -> bytes:
-    reply = json.loads(honest(order, archive))
+def lying(order: bytes, archive: bytes, **given: Any) -> bytes:
+    reply = json.loads(honest(order, archive, **given))
     if reply["kind"] != "done":
         return json.dumps(reply).encode()
     kind, result = next(kinds), reply["result"]
@@ -98,8 +98,8 @@ def lying(order: bytes, archive: bytes) -> bytes:
     return json.dumps(reply, separators=(",", ":")).encode().replace(b'"result":null', b'"result":' + written)
 
 
-def replayed_otherwise(order: bytes, archive: bytes) -> bytes:
-    reply = json.loads(honestly_replayed(order, archive))
+def replayed_otherwise(order: bytes, archive: bytes, **given: Any) -> bytes:
+    reply = json.loads(honestly_replayed(order, archive, **given))
     if reply["kind"] != "done":
         return json.dumps(reply).encode()
     written = json.dumps({**reply["result"], "calls": []}, separators=(",", ":")).encode()

@@ -12,6 +12,8 @@ from architecture.measures import DATA
 from architecture.measures import FOLDERS as TOPS
 
 ROOT = Path(__file__).parents[1]
+NAME = "src/gistpoint"
+"""The folder of the import name, which holds the object graph beside the links to the four folders."""
 
 
 @cache
@@ -33,17 +35,22 @@ def tracked() -> tuple[str, ...]:
 
 
 def source_files(*tops: str) -> list[str]:
-    """Paths of our modules, relative to the root, sorted."""
-    found = [path.relative_to(ROOT).as_posix() for top in tops or TOPS for path in (ROOT / top).rglob("*.py")]
+    """Paths of our modules, relative to the root, sorted; `NAME` has only those that are no links."""
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for top in tops or (*TOPS, NAME)
+        for path in ((ROOT / top).glob("*.py") if top == NAME else (ROOT / top).rglob("*.py"))
+    ]
     return sorted(path for path in found if not path.startswith(DATA) and "__pycache__" not in path)
 
 
 def module_name(path: str) -> str:
     """Import name of one of our files."""
-    return "gistpoint." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    parts = path.removeprefix("src/gistpoint/").removesuffix(".py").removesuffix("__init__").split("/")
+    return ".".join(["gistpoint", *filter(None, parts)])
 
 
 def packages() -> dict[str, str]:
     """Import name to folder of every package, as the folders say."""
-    folders = {path.removesuffix("/__init__.py") for path in source_files() if path.endswith("/__init__.py")}
+    folders = {path.removesuffix("/__init__.py") for path in source_files(*TOPS) if path.endswith("/__init__.py")}
     return {"gistpoint": "src/gistpoint", **{f"gistpoint.{f.replace('/', '.')}": f for f in sorted(folders)}}

@@ -20,8 +20,8 @@ from gistpoint.core.kinds.repair.scoring import taken_over
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.layout import lay_out
 from gistpoint.sandbox.verifier.bundle import NAME, bundle, expected_text
-from gistpoint.sandbox.workspaces import lay_out
 
 _CHANGES = (
     (r" < ", " <= "), (r" \+ ", " - "), (r"\bTrue\b", "False"), (r" == ", " != "), (r" and ", " or "), (r" - 1\b", ""),

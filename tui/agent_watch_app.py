@@ -15,11 +15,11 @@ from gistpoint.core.locations import Locations
 from gistpoint.sessions.agentruns.control import has_person, run_to_take_from
 from gistpoint.sessions.agentruns.following import JournalFollower, RunFollower
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
+from gistpoint.sessions.services import Services
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen, GiveAsked, TakeAsked
 from gistpoint.tui.screens.agents.run import RunWatchScreen
 from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
-from gistpoint.tui.services import Services
 
 
 class AgentWatchApp(BaseApp):

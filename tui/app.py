@@ -18,8 +18,8 @@ from textual.screen import Screen
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.locations import Locations
+from gistpoint.sessions.services import Opening
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.opening import Opening
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.state import AttemptState
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.screens.kinds import Play
     from gistpoint.tui.screens.tour import Tour
-    from gistpoint.tui.services import Services
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class GistpointApp(BaseApp):
             return
         import getpass
 
-        from gistpoint.tui.object_graph import live_annotations
+        from gistpoint.object_graph import live_annotations
         from gistpoint.tui.screens.review.screens import Screens
         from gistpoint.tui.screens.review.settings import ReviewSettings
 

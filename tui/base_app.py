@@ -11,12 +11,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from textual import events, work
+from textual import actions, events, work
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS  # what a terminal's bytes stand for; there is no public way
+from textual._callback import invoke
 from textual._context import active_message_pump  # names the widget whose handler raised; there is no public way
 from textual._time import get_time  # the clock of the events' own times
 from textual.actions import ActionParseResult
@@ -93,6 +95,8 @@ class BaseApp(App[object]):
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
     ALLOW_IN_MAXIMIZED_VIEW = "HeaderBar, BudgetBar, KeyBar, FindBar, SearchBar, RunLine, IdleQuestion"
     """The lines of a screen that stay in sight while one pane is shown alone."""
+    kept = ""
+    """What is said of the work that was open when an unexpected exception is reported."""
     ENABLE_COMMAND_PALETTE = False  # Textual's own; ours is an action of the same name
     DEFAULT_MODE = "first"
 
@@ -424,6 +428,28 @@ class BaseApp(App[object]):
 
     # Unexpected errors
 
+    def _parse_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> tuple[DOMNode, str, tuple[object, ...]]:
+        """Leave the path to a part of a screen in the action's name, as in `run.navigation.play`.
+
+        Textual knows no other targets than widgets, and has no public way to add some.
+        """
+        path, name, given = actions.parse(action) if isinstance(action, str) else action
+        if path and path not in self._action_targets and path not in (namespaces or ()):
+            return default_namespace, f"{path}.{name}", given
+        return super()._parse_action(action, default_namespace, namespaces)
+
+    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
+        """Call the method of a part of a screen that an action names, else the action's own method."""
+        if "." not in action_name:
+            return await super()._dispatch_action(namespace, action_name, params)
+        await invoke(attrgetter(action_name)(namespace), *params)
+        return True
+
     async def run_action(
         self,
         action: str | ActionParseResult,
@@ -489,7 +515,7 @@ class BaseApp(App[object]):
 
     def keep_what_is_open(self, error: Exception, log: Path) -> str:
         """Save what is open after an unexpected exception; return a sentence that says so."""
-        return ""
+        return self.kept
 
     async def _recover(self, text: str) -> None:
         """Start again at the first screen and report what happened."""
@@ -512,6 +538,19 @@ class BaseApp(App[object]):
 
     def _told_of_crash(self) -> None:
         self._given_up = None
+
+
+class OneScreenApp(BaseApp):
+    """Shows one screen, and those that it opens; the program ends with it."""
+
+    def __init__(self, locations: Locations, styles: str, first: Callable[[], Screen[None]], *, kept: str = "") -> None:
+        """`first` makes the screen, `styles` is the path of its style sheet."""
+        super().__init__(locations, styles)
+        self._first, self.kept = first, kept
+
+    def first_screen(self) -> Screen[None]:
+        """Return the screen."""
+        return self._first()
 
 
 def _settings_of(locations: Locations) -> tuple[str, Mapping[str, str], UserError | None]:

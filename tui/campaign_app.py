@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual import on
@@ -13,21 +12,22 @@ from textual.message import Message
 
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import CancelToken, RunContext
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskSet
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.campaign_view import CampaignView
-from gistpoint.tui.screens.dialogs.ask import ConsentPrompt
 from gistpoint.tui.screens.making.screen import MakingScreen
-from gistpoint.tui.services import Services
 
 if TYPE_CHECKING:
-    from gistpoint.tui.screens.validate.desk import ValidationSession
+    from gistpoint.tui.screens.validate.session import ValidationSession
 
 Result = TypeVar("Result")
 
 
 class CampaignApp(BaseApp, Generic[Result]):
     """Does the work beside the screen. The screen may be left before the work has ended: `result` stops it then."""
+
+    kept = " The work goes on, and what you typed is kept."
 
     class WorkOver(Message):
         """The work has ended, and nothing is left to be looked at."""
@@ -101,31 +101,14 @@ class CampaignApp(BaseApp, Generic[Result]):
         self.in_thread(lambda: self._open(message.task_id))
 
     def _open(self, task_id: str) -> None:
-        from gistpoint.tui.screens.validate.desk import ValidationSession
+        from gistpoint.tui.screens.validate.session import ValidationSession
 
         services = self._services()
-        services.consent.asker = ConsentPrompt(self).ask
         task = services.tasks.find(task_id)
-        desk = ValidationSession.of(services, TaskSet(task.short_id, (task,)), getpass.getuser())
-        self.call_from_thread(self._show_page, desk)
+        session = ValidationSession.of(services, TaskSet(task.short_id, (task,)), getpass.getuser())
+        self.call_from_thread(self._show_page, session)
 
-    def _show_page(self, desk: ValidationSession) -> None:
+    def _show_page(self, session: ValidationSession) -> None:
         from gistpoint.tui.screens.validate.screen import ValidateScreen
 
-        self.push_screen(ValidateScreen(desk))
-
-    def action_leave_program(self) -> None:
-        """Close; what was typed on a task's page is kept."""
-        self._keep_typed()
-        super().action_leave_program()
-
-    def keep_what_is_open(self, error: Exception, log: Path) -> str:
-        """Keep what was typed on a task's page; the work goes on."""
-        self._keep_typed()
-        return " The work goes on, and what you typed is kept."
-
-    def _keep_typed(self) -> None:
-        if len(self.screen_stack) > 1:
-            from gistpoint.tui.screens.validate.screen import keep_typed
-
-            keep_typed(self.screen_stack)
+        self.push_screen(ValidateScreen(session))

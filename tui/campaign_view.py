@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from gistpoint.core.generation.progress import CampaignProgress, KeptTask, TrialProgress
 from gistpoint.core.readable import duration
-from gistpoint.core.running import RunProgress
+from gistpoint.core.running import RunProgress, Stage, stages_after, time_left
 from gistpoint.core.text import visible_line
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.charts import gauge
@@ -25,20 +25,6 @@ _GOOD = "good"
 
 
 @dataclass(frozen=True, slots=True)
-class MakingStage:
-    """A step before functions are tried."""
-
-    name: str
-    began: float
-    """Seconds of a clock that never goes back."""
-    phase: str = ""
-    done: int = 0
-    total: int = 0
-    took: float | None = None
-    """Seconds; None while it is under way."""
-
-
-@dataclass(frozen=True, slots=True)
 class CampaignShown:
     """The state of the work at one moment."""
 
@@ -46,7 +32,7 @@ class CampaignShown:
     """Of the source that is worked on; None before the first one is known."""
     before: tuple[CampaignProgress, ...] = ()
     """The last reports on the sources that are done."""
-    stages: tuple[MakingStage, ...] = ()
+    stages: tuple[Stage, ...] = ()
     """The steps before functions are tried, the one under way last; none of a source whose functions are tried."""
     notes: tuple[str, ...] = ()
     """Sentences on results, the latest last."""
@@ -90,19 +76,11 @@ class CampaignView:
                     self._done[campaign.source] = campaign
                 campaign, stages = progress, ()
             elif not progress.note:
-                stages = self._moved(stages, progress)
+                stages = stages_after(stages, progress, self.now())
             if progress.note:
                 self._notes.append(progress.note.strip())
             before = tuple(report for source, report in self._done.items() if campaign and source != campaign.source)
             self._shown = CampaignShown(campaign, before, stages, tuple(self._notes))
-
-    def _moved(self, stages: tuple[MakingStage, ...], progress: RunProgress) -> tuple[MakingStage, ...]:
-        """Return the stages after a report on one of them; a report without a name is on the last."""
-        now = self.now()
-        *done, last = stages or (MakingStage(progress.step, now),)
-        if progress.step and progress.step != last.name:
-            done, last = [*done, replace(last, took=now - last.began)], MakingStage(progress.step, now)
-        return (*done, replace(last, phase=progress.phase, done=progress.done, total=progress.total))
 
     def end(self, how: str) -> None:
         """Take that the work has ended, and the stage under way with it; the last state stays."""
@@ -141,7 +119,7 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
     return [_stage_words(stage, width, now) for stage in shown.stages[-most:]]
 
 
-def _stage_words(stage: MakingStage, width: int, now: float) -> str:
+def _stage_words(stage: Stage, width: int, now: float) -> str:
     name = visible_line(stage.name) or "beginning"
     if stage.took is not None:
         return f"✔ {name:<{_NAME}} {duration(1000 * stage.took)}"
@@ -150,8 +128,9 @@ def _stage_words(stage: MakingStage, width: int, now: float) -> str:
     if not stage.total:
         return f"{words} {visible_line(stage.phase)}".rstrip()
     counts = f" {stage.done}/{stage.total}"
-    if stage.done:
-        counts += f", about {duration(1000 * elapsed * (stage.total - stage.done) / stage.done)} left"
+    left = time_left(elapsed, stage.done, stage.total - stage.done)
+    if left is not None:
+        counts += f", about {duration(1000 * left)} left"
     return f"{words} {gauge(stage.done, stage.total, max(0, min(40, width - len(words) - len(counts) - 1)))}{counts}"
 
 

@@ -25,7 +25,6 @@ from gistpoint.tui.commands.command import (
     add_commands,
     readable,
 )
-from gistpoint.tui.object_graph import build_services
 from gistpoint.tui.starting import hold_collection
 
 COMMANDS = (
@@ -35,9 +34,9 @@ COMMANDS = (
     CommandRow(
         "glance", "read functions blind, and see how often a fault is seen", "glance:glance_options", screen=True
     ),
-    CommandRow("task new", "make a task from an sdist, a folder or a git repository", "task_making:new_options"),
+    CommandRow("task new", "make a task from an sdist, a folder or a git repository", "task_making:NEW"),
     CommandRow("task import", "make tasks of a public data set's records", "task_import:import_options"),
-    CommandRow("task generate", "make many tasks of one or more libraries", "task_making:generate_options"),
+    CommandRow("task generate", "make many tasks of one or more libraries", "task_making:GENERATE"),
     CommandRow("task list", "the tasks that are here", "tasks:list_options"),
     CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:show_options"),
     CommandRow("task export", "tasks as one file each, or for another harness", "task_export:export_options"),
@@ -50,34 +49,34 @@ COMMANDS = (
         "validations:state_options",
     ),
     CommandRow("task baseline", "record what the suite shows on another backend", "tasks:baseline_options"),
-    CommandRow("gist new", "make gist tasks of a library's entrypoints", "gist_making:new_options"),
-    CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:list_options"),
-    CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:reference_options"),
-    CommandRow("gist conditions", "write the settings of the paper's conditions", "gist_listing:conditions_options"),
-    CommandRow("gist score", "score a gist, with the evidence", "gists:score_options"),
-    CommandRow("attempt list", "the attempts that are here", "attempts:list_options"),
-    CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:show_options"),
-    CommandRow("attempt accept", "let a pass that is to be read count as solved", "attempts:accept_options"),
-    CommandRow("attempt reject", "say that a pass was not earned", "attempts:reject_options"),
+    CommandRow("gist new", "make gist tasks of a library's entrypoints", "gist_making:NEW"),
+    CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:LIST"),
+    CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:REFERENCE"),
+    CommandRow("gist conditions", "write the settings of the paper's conditions", "gist_listing:WRITE_CONDITIONS"),
+    CommandRow("gist score", "score a gist, with the evidence", "gists:SCORE"),
+    CommandRow("attempt list", "the attempts that are here", "attempts:LIST"),
+    CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
+    CommandRow("attempt accept", "let a pass that is to be read count as solved", "attempts:ACCEPT"),
+    CommandRow("attempt reject", "say that a pass was not earned", "attempts:REJECT"),
     CommandRow(
         "attempt export",
         "attempts as a table, as an archive of journals, or one as a recorded run",
-        "attempts:export_options",
+        "attempts:EXPORT",
     ),
-    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:run_options"),
-    CommandRow("agent resume", "do what is missing of a run", "agents:resume_options"),
-    CommandRow("agent list", "the runs that are here", "agents:list_options"),
-    CommandRow("agent show", "the figures of a run", "agents:show_options"),
-    CommandRow("agent stop", "stop a run that another process carries out", "agents:stop_options"),
-    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:watch_options", screen=True),
+    CommandRow("agent run", "attempts of tasks by a model, or what is missing of them", "agents:RUN"),
+    CommandRow("agent resume", "do what is missing of a run", "agents:RESUME"),
+    CommandRow("agent list", "the runs that are here", "agents:LIST"),
+    CommandRow("agent show", "the figures of a run", "agents:SHOW"),
+    CommandRow("agent stop", "stop a run that another process carries out", "agents:STOP"),
+    CommandRow("agent watch", "look on while a run or an attempt goes on", "agents:WATCH", screen=True),
     CommandRow("mcp", "serve a task's tools to a model in another program, over MCP", "mcp:mcp_options"),
     CommandRow("serve", "serve tasks or a study to participants in browsers", "serve:serve_options"),
-    CommandRow("participant", "", "participant:participant_options", screen=True),
-    CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:list_options"),
-    CommandRow("show", "print a recorded run, or one step of it", "runs:show_options"),
-    CommandRow("search", "search recorded runs", "runs:search_options"),
-    CommandRow("convert", "write a recorded run in another format", "runs:convert_options"),
-    CommandRow("replay", "make the tool calls of a recorded run again, and compare", "replay:replay_options"),
+    CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
+    CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:LIST"),
+    CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
+    CommandRow("search", "search recorded runs", "runs:SEARCH"),
+    CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
+    CommandRow("replay", "make the tool calls of a recorded run again, and compare", "replay:REPLAY"),
     CommandRow("rescore", "judge the results of another harness again", "rescore:rescore_options"),
     CommandRow("reviews export", "labels, comments and verdicts as CSV or JSON lines", "reviews:export_options"),
     CommandRow(
@@ -95,32 +94,32 @@ COMMANDS = (
     CommandRow("code", "a library's functions with complexity and centrality", "code:CODE"),
     CommandRow("paths", "print where gistpoint keeps things", "storage:PATHS"),
     CommandRow("completion", "print the completion of a shell: bash, zsh or fish", "completion:script_options"),
-    CommandRow("study new", "make the folder of a study", "studies:new_options"),
-    CommandRow("study check", "what is missing or unsound before it opens", "studies:check_options"),
-    CommandRow("study open", "freeze the declaration and let people take part", "studies:open_options"),
-    CommandRow("study join", "take part: consent, forms, tasks, to the end", "study_taking:join_options", screen=True),
-    CommandRow("study progress", "how far it is", "study_taking:progress_options", screen=True),
-    CommandRow("study enrol", "enrol participants: a code each", "study_people:enrol_options"),
-    CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:sync_options"),
-    CommandRow("study share", "put it on the team's store, for other machines", "study_team:share_options"),
-    CommandRow("study return", "free an assignment that can't be finished", "study_people:return_options"),
-    CommandRow("study withdraw", "end somebody's part, and erase on request", "study_people:withdraw_options"),
-    CommandRow("study erase", "erase the people whose retention has ended", "study_people:erase_options"),
-    CommandRow("study compare", "passing repairs beside the originals", "study_beyond:compare_options"),
-    CommandRow("study read", "read passing changes blind", "study_beyond:read_options", screen=True),
-    CommandRow("study amend", "put a changed declaration in force", "studies:amend_options"),
-    CommandRow("study close", "end a study", "studies:close_options"),
-    CommandRow("study demo", "a simulated study, to see what a report tells", "study_simulation:demo_options"),
-    CommandRow("study simulate", "fill a simulated study", "study_simulation:simulate_options"),
-    CommandRow("study power", "what the design can tell, before anybody is asked", "study_simulation:power_options"),
-    CommandRow("study solvers", "the recorded runs of declared models", "study_attempts:solvers_options"),
-    CommandRow("study correct", "say what a span of an attempt counts as", "study_attempts:correct_options"),
-    CommandRow("study exclude", "take an attempt out of the analyses", "study_attempts:exclude_options"),
-    CommandRow("study include", "take an attempt back in", "study_attempts:include_options"),
-    CommandRow("study export", "the data as tables, for other programs", "study_attempts:export_options"),
-    CommandRow("study audit", "prove that the folder is as it was written", "study_people:audit_options"),
-    CommandRow("study analyse", "the estimates of a study, as tables", "study_report:analyse_options"),
-    CommandRow("study report", "one page with all figures, methods and the checklist", "study_report:report_options"),
+    CommandRow("study new", "make the folder of a study", "studies:NEW"),
+    CommandRow("study check", "what is missing or unsound before it opens", "studies:CHECK"),
+    CommandRow("study open", "freeze the declaration and let people take part", "studies:OPEN"),
+    CommandRow("study join", "take part: consent, forms, tasks, to the end", "study_taking:JOIN", screen=True),
+    CommandRow("study progress", "how far it is", "study_taking:PROGRESS", screen=True),
+    CommandRow("study enrol", "enrol participants: a code each", "study_people:ENROL"),
+    CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:SYNC"),
+    CommandRow("study share", "put it on the team's store, for other machines", "study_team:SHARE"),
+    CommandRow("study return", "free an assignment that can't be finished", "study_people:RETURN"),
+    CommandRow("study withdraw", "end somebody's part, and erase on request", "study_people:WITHDRAW"),
+    CommandRow("study erase", "erase the people whose retention has ended", "study_people:ERASE"),
+    CommandRow("study compare", "passing repairs beside the originals", "study_beyond:COMPARE"),
+    CommandRow("study read", "read passing changes blind", "study_beyond:READ", screen=True),
+    CommandRow("study amend", "put a changed declaration in force", "studies:AMEND"),
+    CommandRow("study close", "end a study", "studies:CLOSE"),
+    CommandRow("study demo", "a simulated study, to see what a report tells", "study_simulation:DEMO"),
+    CommandRow("study simulate", "fill a simulated study", "study_simulation:SIMULATE"),
+    CommandRow("study power", "what the design can tell, before anybody is asked", "study_simulation:POWER"),
+    CommandRow("study solvers", "the recorded runs of declared models", "study_attempts:SOLVERS"),
+    CommandRow("study correct", "say what a span of an attempt counts as", "study_attempts:CORRECT"),
+    CommandRow("study exclude", "take an attempt out of the analyses", "study_attempts:EXCLUDE"),
+    CommandRow("study include", "take an attempt back in", "study_attempts:INCLUDE"),
+    CommandRow("study export", "the data as tables, for other programs", "study_attempts:EXPORT"),
+    CommandRow("study audit", "prove that the folder is as it was written", "study_people:AUDIT"),
+    CommandRow("study analyse", "the estimates of a study, as tables", "study_report:ANALYSE"),
+    CommandRow("study report", "one page with all figures, methods and the checklist", "study_report:REPORT"),
 )
 """Every command, in the order of the help; a module is loaded when its command is called."""
 
@@ -146,6 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words = _understood(sys.argv[1:] if arguments is None else arguments)
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
+        _ask_on_terminal()
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -165,6 +165,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         what = str(error.filename) if error.filename is not None else "A file"
         return _reported(UserError(f"{what} can't be used: {error.strerror}."))
+
+
+def _ask_on_terminal() -> None:
+    """Have this process ask on the terminal whether code may run without isolation."""
+    from gistpoint.object_graph import ProcessConsent
+    from gistpoint.tui.consent import ask_consent
+
+    ProcessConsent.asker = ask_consent
 
 
 _SAID_OTHERWISE = {"version": ["--version"], "tasks": ["task", "list"], "attempts": ["attempt", "list"]}
@@ -233,6 +241,7 @@ def _home(options: argparse.Namespace) -> int:
 
         return listing(argparse.Namespace(json=False, where="", ids=False))
     from gistpoint.core.locations import Locations
+    from gistpoint.object_graph import build_services
     from gistpoint.tui.app import GistpointApp, ServicesMaker
     from gistpoint.tui.commands.arguments import isolation_of
 

@@ -19,9 +19,9 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.services import Services, is_our_demo
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui.attempt_charts import score_cell
-from gistpoint.tui.services import Services, is_our_demo
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of, told_title
 from gistpoint.tui.view_models import end_words, used_words

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from textual import events
+from textual.app import App
 from textual.message import Message
-from textual.message_pump import MessagePump
+from textual.timer import Timer
 
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.running import CancelToken
@@ -80,6 +81,23 @@ class Job:
         return report() if report is not None else None
 
 
+class JobOwner(Protocol):
+    """A screen or a widget, as its jobs see it."""
+
+    @property
+    def app(self) -> App[object]:
+        """The app, which shows users' errors."""
+        ...
+
+    def post_message(self, message: Message) -> bool:
+        """Put a message into the owner's queue, from any thread; return False if the owner is gone."""
+        ...
+
+    def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer:
+        """Call a function again and again, after so many seconds."""
+        ...
+
+
 class JobFailed(Message):
     """Sent to the app: a job failed, and its owner does not handle errors itself."""
 
@@ -110,7 +128,7 @@ class Jobs:
     """
 
     def __init__(
-        self, owner: MessagePump | None, name: str, *, failed: Callable[[Exception], object] | None = None
+        self, owner: JobOwner | None, name: str, *, failed: Callable[[Exception], object] | None = None
     ) -> None:
         """`name` is that of the thread. `failed` gets errors on the UI thread; by default the app shows users' errors.
 

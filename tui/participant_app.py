@@ -16,11 +16,10 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.sessions.services import Opening, Services
 from gistpoint.tui.base_app import BaseApp
-from gistpoint.tui.opening import Opening
 from gistpoint.tui.screens.assigned import AssignedScreen, AssignedTask
 from gistpoint.tui.screens.kinds import screens_of
-from gistpoint.tui.services import Services
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import Judged

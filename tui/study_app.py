@@ -33,6 +33,7 @@ from gistpoint.core.study.steps import (
     WithdrawnStep,
 )
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
@@ -53,7 +54,6 @@ from gistpoint.tui.screens.study.pages import (
     RulesPage,
     WithdrawDialog,
 )
-from gistpoint.tui.services import Services
 from gistpoint.tui.widgets.plain import Plain
 
 if TYPE_CHECKING:  # the first page needs none of it

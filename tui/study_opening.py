@@ -8,15 +8,12 @@ from pathlib import Path
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.locations import Locations, path_of
-from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.team.address import chosen_address
 from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import STUDIES, read_note
 
-FOLDER_HELP = "the study's folder, or its name on the team's store"
-"""What the command line says of the argument that names it."""
 _NAME = re.compile(r"[a-z0-9-]{3,40}")
 
 
@@ -30,11 +27,13 @@ def open_study(name: str) -> StudyFolder:
     root = _folder_of(name, locations)
     note = read_note(root)
     if note is None:
-        return StudyFolder(root, locations, SystemTime())
-    require_extra()
-    from gistpoint.sessions.team.study_sharing import open_team_study
+        study = StudyFolder(root, locations, SystemTime())
+    else:
+        require_extra()
+        from gistpoint.sessions.team.study_sharing import open_team_study
 
-    study = open_team_study(root, note, locations, SystemTime())
+        study = open_team_study(root, note, locations, SystemTime())
+    study.named = name
     if study.store.away:
         _tell(f"{study.store.away} This is the study as it was when the store was last reached.")
     return study
@@ -78,18 +77,3 @@ def share_again(study: StudyFolder) -> bool:
 
     share(study, note.address)
     return True
-
-
-def require_unblinded(study: StudyFolder, name: str, *, unblind: bool) -> None:
-    """Refuse to tell outcomes of a study of people that is still open, unless that is asked for; then write it down.
-
-    `name` is the study's folder as it was typed. Raises `StudyError`.
-    """
-    if study.study.simulated or study.ledger.opened is None or study.ledger.closed:
-        return
-    if not unblind:
-        raise StudyError(
-            f"{study.study.id} is still open: outcomes are hidden until it is closed.",
-            hint=f"gistpoint study close {name}, or --unblind, which the log and the report will tell.",
-        )
-    study.record(ORGANISER, STUDY, StudyOperationKind.UNBLINDED)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from gistpoint.core.callgraph.graph import MODULE, FunctionNode
 from gistpoint.core.callgraph.sources import SourceFile, Sources
 from gistpoint.core.callgraph.values import AnalysisScope, Class, Function
+from gistpoint.core.code.bindings import bound_names
 
 TOO_DEEP = "its expressions or blocks are nested too deeply"
 
@@ -222,15 +223,13 @@ def _bind(node: ast.AST, scope: AnalysisScope) -> None:
 
 def _bind_captured(node: ast.AST, scope: AnalysisScope) -> None:
     """Note the names that handlers, patterns and assignment expressions bind."""
-    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-        scope.bound.add(node.name)
-    elif isinstance(node, ast.MatchMapping) and node.rest:
-        scope.bound.add(node.rest)
-    elif isinstance(node, ast.NamedExpr) and scope.kind == "comprehension":
+    if isinstance(node, ast.NamedExpr) and scope.kind == "comprehension":
         outer: AnalysisScope = scope
         while outer.kind == "comprehension" and outer.parent is not None:
             outer = outer.parent
         outer.bound.add(node.target.id)
+    else:
+        scope.bound.update(bound_names(node))
 
 
 def _bind_import(node: ast.Import | ast.ImportFrom, scope: AnalysisScope) -> None:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gistpoint.core.code.bindings import bound_names
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -60,23 +62,6 @@ def scoped(tree: ast.AST) -> list[tuple[ast.AST, NameScope]]:
         _bind(node, scope)
         stack.extend(reversed(list(_children(node, scope))))
     return found
-
-
-def bound_names(node: ast.AST) -> tuple[str, ...]:
-    """Return the names that a node itself binds, without those of its parts."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            return (name,)
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return (name,)
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            return tuple(item.asname or item.name.partition(".")[0] for item in names if item.name != "*")
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            return (name,)
-        case ast.MatchMapping(rest=str(name)) | ast.arg(arg=name):
-            return (name,)
-        case _:
-            return ()
 
 
 def _bind(node: ast.AST, scope: NameScope) -> None:

@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 from types import CodeType
 
+from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.parsing import CodeError, compile_module, parse, parse_expression
 from gistpoint.core.code.snippet import read_snippet
 from gistpoint.core.corruption.absence import unguarded
@@ -23,7 +24,7 @@ from gistpoint.core.corruption.flow import blocks_of, unbound_reads, unreachable
 from gistpoint.core.corruption.giveaways import heeded, is_empty_collection, oddities
 from gistpoint.core.corruption.liveness import dead_stores
 from gistpoint.core.corruption.naming import identifiers, words
-from gistpoint.core.corruption.subject import FunctionNode, bound_names
+from gistpoint.core.corruption.subject import FunctionNode
 
 _BRACKETED = re.compile(r"(?:\b(?:if|elif|while|return|and|or|not|in|is)|[=+\-*/%<>,(])\s*\(\s*[\w.]+\s*\)")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -90,7 +91,7 @@ class ScopeFacts:
     @cached_property
     def bound(self) -> frozenset[str]:
         """The names that the function binds, including itself and its parameters."""
-        return frozenset(bound_names([self.node]))
+        return frozenset(names_bound_in([self.node]))
 
     @cached_property
     def strings(self) -> frozenset[str | bytes]:

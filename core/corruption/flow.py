@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from gistpoint.core.corruption.subject import bound_names
+from gistpoint.core.code.bindings import names_bound_in
 
 Bound: TypeAlias = frozenset[str] | None
 """The names that are bound at a place on every path to it; None if it is unreachable."""
@@ -22,7 +22,7 @@ def unbound_reads(node: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str
     """Return the local names that may be read before they are bound, assuming that loops run once or not at all."""
     outer = {name for item in ast.walk(node) if isinstance(item, ast.Global | ast.Nonlocal) for name in item.names}
     parameters = frozenset(item.arg for item in ast.walk(node.args) if isinstance(item, ast.arg))
-    local = bound_names(node.body, into_functions=False) - outer
+    local = names_bound_in(node.body, into_definitions=False) - outer
     flow = _Flow(frozenset(local) - parameters)
     flow.block(node.body, parameters)
     return frozenset(flow.unbound)
@@ -51,18 +51,18 @@ class _Flow:
             return self.block(node.orelse, _joined([after, bound]) if endless else bound)
         if isinstance(node, ast.For | ast.AsyncFor):
             bound = self.read(node.iter, bound)
-            self.block(node.body, bound | bound_names([node.target]))
+            self.block(node.body, bound | names_bound_in([node.target]))
             return self.block(node.orelse, bound)
         if isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
                 bound = self.read(item.context_expr, bound)
-                bound = bound | (bound_names([item.optional_vars]) if item.optional_vars else frozenset())
+                bound = bound | (names_bound_in([item.optional_vars]) if item.optional_vars else frozenset())
             return self.block(node.body, bound)
         if isinstance(node, ast.Try | ast.TryStar):
             return self.attempt(node, bound)
         if isinstance(node, ast.Match):
             bound = self.read(node.subject, bound)
-            cases = [self.block(case.body, bound | bound_names([case.pattern])) for case in node.cases]
+            cases = [self.block(case.body, bound | names_bound_in([case.pattern])) for case in node.cases]
             return _joined([*cases, bound])
         bound = self.read(node, bound)
         return None if isinstance(node, LEAVING) else bound
@@ -81,13 +81,13 @@ class _Flow:
     def read(self, node: ast.AST, bound: frozenset[str]) -> frozenset[str]:
         """Note the names that straight-line code reads, and return the names bound after it."""
         self._note(node, bound)
-        return bound | bound_names([node], into_functions=False)
+        return bound | names_bound_in([node], into_definitions=False)
 
     def _note(self, node: ast.AST, bound: frozenset[str]) -> None:
         if isinstance(node, _SCOPES):
             return
         if isinstance(node, _COMPREHENSIONS):
-            bound = bound | bound_names([item.target for item in node.generators])
+            bound = bound | names_bound_in([item.target for item in node.generators])
         name = node.target if isinstance(node, ast.AugAssign) else node
         if isinstance(name, ast.Name) and (name is not node or not isinstance(name.ctx, ast.Store)):
             self.unbound |= ({name.id} & self.local) - bound

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.index import Definition, FileIndex, index_source
 from gistpoint.core.code.names import LOCALS
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_module, walk_definitions
@@ -345,41 +346,17 @@ def _names_of(index: FileIndex) -> FileNames:
         if isinstance(found.node, ast.ClassDef):
             classes.setdefault(found.qualname, _class_names(found.node))
             continue
-        locals_.setdefault(found.qualname, frozenset(bound_names([found.node])) - {found.node.name})
+        locals_.setdefault(found.qualname, frozenset(names_bound_in([found.node])) - {found.node.name})
         if found.parent < 0:
             functions.setdefault(found.qualname, _arity(found.node, method=False))
     return FileNames(
-        frozenset(bound_names(module.body, into_functions=False)),
+        frozenset(names_bound_in(module.body, into_definitions=False)),
         functions,
         classes,
         locals_,
         Counter(_WORD.findall(index.text)),
         max((len(line) for line in index.text.splitlines()), default=0),
     )
-
-
-def bound_names(body: Iterable[ast.AST], *, into_functions: bool = True) -> set[str]:
-    """Return the names that are bound in some code, by any statement, and the parameters of functions."""
-    names: set[str] = set()
-    waiting = list(body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            names.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(node.name)
-            if not into_functions:
-                continue
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            names.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            names.add(node.rest)
-        waiting.extend(ast.iter_child_nodes(node))
-    return names
 
 
 def _class_names(node: ast.ClassDef) -> ClassNames:
@@ -394,7 +371,7 @@ def _class_names(node: ast.ClassDef) -> ClassNames:
                 methods[item.name] = _arity(item, method=True)
             attributes |= set(_stored_on_self(item))
         elif isinstance(item, ast.Assign | ast.AnnAssign):
-            attributes |= bound_names([item])
+            attributes |= names_bound_in([item])
     bases = tuple(base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases)
     return ClassNames(methods, frozenset(attributes - set(methods)), bases)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from gistpoint.core.errors import UserError
-from gistpoint.core.metrics.bars import MetricBar, MetricEnd
+from gistpoint.core.errors import UserError, cause
+from gistpoint.core.metrics.bars import HARD, MetricBar, MetricEnd
 from gistpoint.core.metrics.conditions import read_condition
 from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, ColumnError
+from gistpoint.core.requests import LOCAL, Count, Request
 
 METRICS = (*COMPLEXITY, *CENTRALITY)
 PLANE = ("code_lines", "harmonic_out")
@@ -160,3 +162,98 @@ def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if wanted and (len(wanted) != len(sizes) or min(wanted) < 1):
         raise UserError(f"{text!r} must say 1 or more tasks of every size, or of none.", hint=_SIZES)
     return sizes, wanted
+
+
+# What a user asks for
+
+
+_DEFAULT_COUNT = 20
+_MOST_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChooseFunctions(Request):
+    """The functions of a library that a set is about."""
+
+    where: tuple[str, ...] = ()
+    functions: Annotated[str | None, LOCAL] = None
+    """The file with a list of them."""
+    hard: bool = False
+    hard_by: str | None = None
+    percentile: float | None = None
+    spread: str | None = None
+    bins: Count | None = None
+    quadrants: bool = False
+
+    @property
+    def only_hard(self) -> bool:
+        """Whether only functions at one end of some metrics are wanted."""
+        return bool(self.hard or self.hard_by)
+
+    def choice(self) -> Choice:
+        """Return the choice; the list of functions is read. Raises `UserError`."""
+        for name in ("functions", "hard_by", "spread"):
+            _require_not_empty(name, getattr(self, name))
+        if self.bins is not None and self.quadrants:
+            raise UserError("--quadrants has two quantiles of each metric.", hint="Leave --bins or --quadrants out.")
+        if self.bins is not None and not self.spread:
+            raise UserError("--bins divides the plane of --spread.", hint=f"Add --spread {','.join(PLANE)}.")
+        if self.percentile is not None and not self.only_hard:
+            raise UserError("--percentile is that of --hard or --hard-by.", hint="Add one of them.")
+        bars = read_bars(self.hard_by) if self.hard_by else HARD if self.percentile is not None else ()
+        plane = tuple(part.strip() for part in self.spread.split(",")) if self.spread else ()
+        return Choice(
+            functions=_listed(Path(self.functions)) if self.functions else {},
+            where=self.where,
+            bars=bars,
+            percentile=90.0 if self.percentile is None else self.percentile,
+            plane=plane or (PLANE if self.quadrants else ()),
+            bins=2 if self.quadrants else self.bins or 4,
+            equal=self.quadrants,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFunctions(Request):
+    """The functions that are corrupted together."""
+
+    size: str | None = None
+    chain: bool = False
+    distance: Count = REACH
+    tell_count: bool = False
+
+    def rules(self) -> GroupRules:
+        """Return the rules of groups. Raises `UserError`."""
+        _require_not_empty("size", self.size)
+        sizes, wanted = read_sizes(self.size) if self.size else ((), ())
+        return GroupRules(sizes, wanted, self.chain, self.distance, self.tell_count)
+
+
+def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
+    """Return how many tasks of each source are wanted; raises `UserError` if `count` does not go with the choice."""
+    if groups.wanted:
+        if count not in (None, sum(groups.wanted)):
+            raise UserError(f"--size asks for {sum(groups.wanted)} tasks, and --count for {count}.")
+        return sum(groups.wanted)
+    wanted = _DEFAULT_COUNT if count is None else count
+    cells = choice.bins**2 * max(1, len(groups.sizes))
+    if choice.equal and wanted % cells:
+        raise UserError(f"{wanted} tasks can't be divided among {cells} cells.", hint=f"Give a multiple of {cells}.")
+    return wanted
+
+
+def _require_not_empty(name: str, value: str | None) -> None:
+    """Refuse a value that says nothing, such as that of a shell variable that is not set."""
+    if value == "":
+        raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
+
+
+def _listed(path: Path) -> dict[str, int]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise UserError(f"{path} is larger than {_MOST_BYTES >> 20} MiB.")
+        return read_functions(path.read_text("utf-8-sig"), path.name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path} can't be read: {cause(error)}.", hint="--functions takes a list of functions."
+        ) from error

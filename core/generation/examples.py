@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,6 +34,33 @@ _KINDS = {
 
 TreeOf = Callable[[str], SourceTree]
 """Returns the files of a source, `name==version`. Raises `SourceError`."""
+
+OpenTrees = Callable[[], AbstractContextManager[TreeOf]]
+"""Opens what returns the files of sources; they are deleted when the context ends."""
+
+
+def hash_of_examples(file: str | None) -> str:
+    """Return the hash of a file of examples, empty without one. Raises `UserError` if it can't be read."""
+    return sha256_of_text(_text_of(file)) if file else ""
+
+
+def examples_for(file: str | None, library: str, open_trees: OpenTrees) -> str:
+    """Return the examples in a file to show for a library, empty without a file; their sources are fetched.
+
+    Raises `UserError`, `SourceError` and `CorruptionReplayError`.
+    """
+    if not file:
+        return ""
+    judged = read_judged(_text_of(file), Path(file).name)
+    with open_trees() as tree_of:
+        return examples_text(judged, library, tree_of)
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} can't be read: {error}.", hint="--examples takes a JSON lines file.") from error
 
 
 class _Reading(msgspec.Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
 from gistpoint.core.metrics.bars import HARD, MetricBar
+from gistpoint.core.requests import Positive, Request
 from gistpoint.core.tasks.fields import Count, Duration, Fields
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
@@ -144,6 +146,35 @@ class SourceSpec:
     """None if unknown: the source is kept, and marked."""
     max_suite_seconds: Duration = MAX_SUITE_SECONDS
     """Seconds above which a run of its suite is too slow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteNeeds(Request):
+    """What the suite of a source needs, as a user says it."""
+
+    extra: tuple[str, ...] = ()
+    """Requirements of the suite alone."""
+    pytest_args: str = ""
+    build_steps: tuple[str, ...] = ()
+    exclude_newer: str | None = None
+    max_suite_seconds: Positive = MAX_SUITE_SECONDS
+
+    def of(self, source: str) -> SourceSpec:
+        """Return a source with these needs. Raises `UserError` for arguments that can't be split into words."""
+        try:
+            pytest_args = tuple(shlex.split(self.pytest_args))
+        except ValueError as error:
+            raise UserError(
+                f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted."
+            ) from error
+        return SourceSpec(
+            source,
+            pytest_args,
+            self.extra,
+            self.exclude_newer,
+            self.build_steps,
+            max_suite_seconds=self.max_suite_seconds,
+        )
 
 
 SOURCE_KEYS = frozenset(SourceSpec.__slots__)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import msgspec
 
+from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.chat import Usage
 from gistpoint.core.errors import EndpointError
+from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
@@ -68,6 +71,18 @@ class SpentBySet:
     last: Usage = field(default_factory=Usage)
     """Of the request that was answered last."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the cost as a JSON value."""
+        usage = self.usage
+        return {
+            "requests": self.requests,
+            "tokens": usage.tokens,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cost_usd": usage.cost_usd,
+            "estimated": usage.estimated,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class SetSpending:
@@ -76,6 +91,22 @@ class SetSpending:
     path: Path
     max_tokens: int | None = None
     max_cost_usd: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        campaigns: Path,
+        settings: CampaignSettings,
+        sources: Sequence[SourceSpec],
+        max_tokens: int | None,
+        max_cost_usd: float | None,
+    ) -> SetSpending:
+        """Return the spending of the set that these settings make of these sources, in the folder `campaigns`.
+
+        It is counted by both, so that the same command with other caps or counts goes on.
+        """
+        key = sha256_of_json([settings.to_json(), sorted(spec.source for spec in sources)])[:16]
+        return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
 
     def begin(self) -> None:
         """Say that a command begins: faults of earlier ones no longer stop it. What was spent counts on."""

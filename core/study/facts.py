@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from statistics import median
 
 from gistpoint import __version__
@@ -11,7 +12,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import Amended, StudyOperationKind
-from gistpoint.core.study.prose import Facts, FactValue
+from gistpoint.core.study.prose import Facts, FactValue, Passage, markdown, written
 from gistpoint.core.study.rows import AttemptRow
 
 TASKS_OWN = "as the task says"
@@ -197,3 +198,40 @@ def _solver_facts(data: StudyData) -> dict[str, FactValue]:
             f"solvers/{_key(solver.name)}/cutoff": solver.cutoff or "not stated",
         }
     return facts
+
+
+# The text of a report's methods, from one template: all of its numbers are facts of the study
+
+
+_METHODS = "methods-1.md"
+
+
+def methods_template() -> str:
+    """Return the template."""
+    return (files("gistpoint.core.study") / _METHODS).read_text(encoding="utf-8")
+
+
+def methods_text(facts: Facts) -> tuple[Passage, ...]:
+    """Return the methods of a study from its facts."""
+    return written(methods_template(), facts)
+
+
+# The sections of a pre-registration, as the OSF's form has them (Bowman et al. 2016), from a study's declaration
+
+
+_PREREGISTRATION = "prereg-1.md"
+
+
+def prereg_template() -> str:
+    """Return the template."""
+    return (files("gistpoint.core.study") / _PREREGISTRATION).read_text(encoding="utf-8")
+
+
+def preregistration(study: Study, tasks: Mapping[str, StudyTask]) -> tuple[Passage, ...]:
+    """Return the sections; what the declaration leaves open begins with TO BE FILLED IN."""
+    return written(prereg_template(), declared_facts(study, tasks))
+
+
+def preregistration_markdown(study: Study, tasks: Mapping[str, StudyTask]) -> str:
+    """Return the sections as Markdown."""
+    return markdown(f"Pre-registration of {study.title or study.id}", preregistration(study, tasks))

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from gistpoint.core.code.scopes import NameScope, bound_names, scoped
+from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.scopes import NameScope, scoped
 from gistpoint.core.suspicion.folding import Folding
 from gistpoint.core.suspicion.names import INNER, ROOTS, SAME, TRACEBACK
 

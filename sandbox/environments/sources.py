@@ -30,7 +30,7 @@ from gistpoint.sandbox.environments.resolver import UvResolver
 from gistpoint.sandbox.environments.sdists import download, locate, unpack
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
-from gistpoint.sandbox.workspaces import lay_out
+from gistpoint.sandbox.layout import lay_out
 
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")

@@ -16,12 +16,12 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import RunContext
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, MountPaths, Stop
-from gistpoint.sandbox.control import building, fill_control, reporting_environment, roots_in
 from gistpoint.sandbox.equivalence.varying import Encoded
+from gistpoint.sandbox.layout import building, fill_control, lay_out, reporting_environment, roots_in
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import ResultSeal, SealError, handed_over
 from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_control, tools_of
-from gistpoint.sandbox.workspaces import lay_out, run_folder
+from gistpoint.sandbox.workspaces import run_folder
 
 _SHARED = {"gistpoint_results.py": "results_plugin.py", "gistpoint_values.py": "call_values.py"}
 _RECORDER = "gistpoint_call_recorder.py"

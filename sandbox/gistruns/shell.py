@@ -11,7 +11,7 @@ import os
 import shlex
 
 from gistpoint.sandbox.backends.base import Invocation, MountPaths
-from gistpoint.sandbox.control import plain_environment
+from gistpoint.sandbox.layout import plain_environment
 
 READING = frozenset({
     "basename", "cat", "cd", "cmp", "comm", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "false", "fgrep",

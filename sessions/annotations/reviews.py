@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec import Meta
 
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import SettingsError, UserError
 from gistpoint.core.operations import Operation, Text, standing
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, keys_since_it_began
 from gistpoint.sessions.annotations.side_files import Book, Codec, CommentData
@@ -260,3 +262,59 @@ def _verdict(operation: ReviewOperation) -> RunVerdictGiven | None:
 
 def _plausible(value: float | None) -> float | None:
     return value if value is not None and abs(value) < 1e12 else None
+
+
+# Verdicts on a run that one key gives: those of the program, or a user's own from `review.toml`
+
+
+_WORDS_FILE = "review.toml"
+_MEND = "Correct it, or move it away."
+
+
+class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A verdict in a reviewer's words, and the character that gives it."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=1)]
+    words: Annotated[str, Meta(min_length=1, max_length=60)]
+    means: RunVerdict
+    reasons: tuple[ExcludeReason, ...] = ()
+
+
+DEFAULT_WORDS = (
+    VerdictWord("Y", "accept", RunVerdict.ACCEPT),
+    VerdictWord("W", "wrong way: met without a repair", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,)),
+    VerdictWord("K", "knew the answer", RunVerdict.EXCLUDE, (ExcludeReason.EXPOSURE,)),
+    VerdictWord("H", "had help that is not allowed", RunVerdict.EXCLUDE, (ExcludeReason.AID,)),
+    VerdictWord("J", "junk: the environment failed", RunVerdict.EXCLUDE, (ExcludeReason.ENVIRONMENT,)),
+    VerdictWord("I", "idle: not tried in earnest", RunVerdict.EXCLUDE, (ExcludeReason.NOT_SERIOUS,)),
+    VerdictWord("Q", "question: needs a second reviewer", RunVerdict.NEEDS_SECOND_REVIEWER),
+)
+
+
+class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    verdict: tuple[VerdictWord, ...] = DEFAULT_WORDS
+
+
+def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWord, ...]:
+    """Return the verdicts of `review.toml` in a folder, or the default ones if there is no such file.
+
+    The file holds `[[verdict]]` tables with `key`, `words`, `means` (a name of `RunVerdict`) and, for exclusions,
+    `reasons`. `taken` are characters that mean something else. Raises `SettingsError` for anything else.
+    """
+    path = config / _WORDS_FILE
+    try:
+        found = msgspec.toml.decode(path.read_bytes(), type=_Words).verdict
+    except FileNotFoundError:
+        return DEFAULT_WORDS
+    except (OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, ValueError) as error:
+        raise SettingsError(f"{path} can't be used: {error}.", hint=_MEND) from error
+    keys: set[str] = set()
+    for word in found:
+        if word.key in keys or word.key in taken or not word.key.isprintable() or word.key.isspace():
+            raise SettingsError(f"{path}: the key {word.key!r} of {word.words!r} is taken.", hint="Choose another one.")
+        keys.add(word.key)
+        if word.means is RunVerdict.ACCEPT_CORRECTED_TIME:
+            raise SettingsError(f"{path}: {word.words!r} needs a time, which no key gives.", hint="V asks for it.")
+        if (word.means is RunVerdict.EXCLUDE) != bool(word.reasons):
+            raise SettingsError(f"{path}: {word.words!r}: exclusions, and they alone, have reasons.", hint=_MEND)
+    return found

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.sessions.replay.recorded import recorded_calls
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall, ReplayedVerdict, Sameness, recorded_verdict
@@ -140,3 +145,97 @@ def fault_in_report(report: ReplayReport, document: RunDocument, *, name: str, t
     if report.then != VerdictRow.of(recorded_verdict(document)):
         return "its report has another recorded verdict than the run"
     return ""
+
+
+_SCHEMA = "gistpoint.replay/1"
+_REPORTS = LogKind("gistpoint.replay")
+
+
+@dataclass
+class ReplayBatch:
+    """Runs to replay, what became of them so far, and the file that keeps it."""
+
+    names: list[str]
+    output: Path | None
+    print_line: Callable[[str], None]
+    tell: Callable[[str], None] = lambda sentence: None
+    """Is told why a run can't be replayed."""
+    reports: dict[str, ReplayReport] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kept = _kept(self.output) if self.output is not None else {}
+        self.reports = {name: kept[name] for name in self.names if name in kept}
+
+    @property
+    def left(self) -> list[str]:
+        """The runs of which nothing is known yet."""
+        return [name for name in self.names if name not in self.reports and name not in self.problems]
+
+    def take(self, name: str, report: ReplayReport) -> None:
+        """Keep the report on a run, and print its line. Raises `UserError` if the file can't be written."""
+        if self.output is not None:
+            line = json.dumps({"schema": _SCHEMA, **report.as_json()}, ensure_ascii=True) + "\n"
+            try:
+                self.output.touch()  # others may read it, unlike what gistpoint keeps for itself
+                with AppendLog(self.output, _REPORTS, wait_for(self.output)) as log:
+                    log.append(line.encode("ascii"))
+            except OSError as error:
+                raise UserError(f"{self.output} can't be written: {error.strerror}.") from error
+        self.reports[name] = report
+        self.print_line(_line(name, report))
+
+    def fail(self, name: str, problem: str) -> None:
+        """Note why a run can't be replayed."""
+        self.problems[name] = problem
+        self.tell(f"{name}: {problem}")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        runs = [self.reports[name].as_json() for name in self.names if name in self.reports]
+        return {"runs": runs, "problems": [{"run": name, "problem": told} for name, told in self.problems.items()]}
+
+
+def replay_each(
+    batch: ReplayBatch, replay: Callable[[str], Replay], begin: Callable[[str], None], run: RunContext
+) -> None:
+    """Replay the runs that are left, one after the other; `replay` makes a replay of a run by its name.
+
+    `begin` gets each name. Raises `CancelledError`. A run that fails is noted, and the next one follows.
+    """
+    for name in batch.left:
+        begin(name)
+        try:
+            report = report_of(replay(name), name, run=run.quiet)
+        except CancelledError:
+            raise
+        except UserError as error:
+            batch.fail(name, str(error))
+        else:
+            batch.take(name, report)
+
+
+def _line(name: str, report: ReplayReport) -> str:
+    """Return what became of a run in a line."""
+    verdict = "" if report.same_verdict else f"; verdict then {_verdict(report.then)}, now {_verdict(report.now)}"
+    return f"{name}  {'same' if report.same else 'NOT the same'}  {report.words}{verdict}"
+
+
+def _verdict(verdict: VerdictRow) -> str:
+    score = "" if verdict.score is None else f", score {verdict.score:.3f}"
+    return f"{verdict.result or 'not recorded'}{score}"
+
+
+def _kept(path: Path) -> dict[str, ReplayReport]:
+    """Return the reports in a file, by run. Raises `UserError`."""
+    try:
+        found = [msgspec.json.decode(line, type=ReplayReport) for line in read_log(path, _REPORTS).lines]
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {error.strerror}.") from error
+    except msgspec.MsgspecError as error:
+        raise UserError(
+            f"{path} has lines that are no reports on replays: {error}.", hint="Name another file with -o."
+        ) from error
+    return {report.run: report for report in found}

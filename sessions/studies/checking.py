@@ -23,6 +23,7 @@ from gistpoint.sessions.studies.exposures import other_studies
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help, wants_help, write_help
 from gistpoint.sessions.studies.metrics import complete_metrics, with_metrics
+from gistpoint.sessions.studies.people import stratum_in_turn
 
 PEOPLE = 100
 """How many enrolments are tried."""
@@ -77,12 +78,10 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
     operations: list[StudyOperation] = []
     given: list[Assignment] = []
     lengths: list[int] = []
-    strata = study.participants.strata or ("",)
     for number in range(people):
         code = f"try-{number:03}"
-        operations.append(
-            _said(number, code, StudyOperationKind.ENROLLED, Enrolled(stratum=strata[number % len(strata)]))
-        )
+        enrolled = Enrolled(stratum=stratum_in_turn(study, number))
+        operations.append(_said(number, code, StudyOperationKind.ENROLLED, enrolled))
         plan = plan_tasks(study, tasks, Ledger(operations), code)
         operations.append(_said(number, code, StudyOperationKind.PLANNED, planned_data(plan, basis={}, protocol="")))
         given += plan

@@ -67,6 +67,8 @@ class StudyFolder:
         `shared` returns the store of which the folder is a copy, if it is one.
         """
         self.root = root.absolute()
+        self.named = str(root)
+        """What the user calls it, for the commands that a message recommends."""
         self._locations = locations
         self.study: Study = read_study(self.root)
         self.files = FolderStore(self.root, machine_of(locations.data), clock)

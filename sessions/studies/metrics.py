@@ -102,7 +102,7 @@ def candidates(tasks: Mapping[str, StudyTask], measured: StudyMetrics) -> dict[s
 
 
 def _measured(task: Task) -> dict[str, dict[str, float]]:
-    from gistpoint.core.study.restoring import original_metrics  # loads networkx
+    from gistpoint.core.metrics.table import original_metrics  # loads networkx
 
     answer = read_answer(task)
     values = original_metrics(SourceTree.open(task.tree_path), answer.targets, task.suite.test_files)
@@ -110,7 +110,7 @@ def _measured(task: Task) -> dict[str, dict[str, float]]:
 
 
 def _of_targets(library: Mapping[str, Mapping[str, float]], task: StudyTask) -> dict[str, float]:
-    from gistpoint.core.study.restoring import mean_metrics
+    from gistpoint.core.metrics.table import mean_metrics
 
     return mean_metrics(library, task.targets)
 

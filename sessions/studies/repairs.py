@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gistpoint.core.analysis.running import missing_extra
 from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import blank_state
-from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.requests import Request
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.data import MergeDecision, MergeReading, RepairEquivalence
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import ORGANISER, ReadBlind, RepairCompared, StudyOperationKind, attempt, repair
@@ -90,6 +92,42 @@ def compare_attempt(
     return report
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRepairs(Request):
+    """Which passing repairs are compared with the originals."""
+
+    again: bool = False
+    """Whether also those that were compared before."""
+
+
+def compare_repairs(
+    folder: StudyFolder,
+    passing: Sequence[PassingAttempt],
+    wanted: CompareRepairs,
+    make_tester: Callable[[], EquivalenceTester],
+    run: RunContext,
+) -> tuple[RepairEquivalence, ...]:
+    """Compare what was not compared yet, and return the results of all; a repair that can't be compared is noted.
+
+    Raises `StudyError` without the extra, and `UserError` when cancelled.
+    """
+    known = {found.attempt for found in equivalences(folder.ledger, passing)}
+    left = [one for one in passing if wanted.again or one.id not in known]
+    tester = make_tester() if left else None
+    for number, one in enumerate(left):
+        assert tester is not None
+        run.progress(RunProgress(one.id, number, len(left)))
+        try:
+            compare_attempt(folder, one, tester, run=RunContext(run.cancel))
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) from error
+        except UserError as error:
+            if run.cancel.cancelled:
+                raise
+            run.note(f"{one.id}: {error}")
+    return equivalences(folder.ledger, passing)
+
+
 def equivalences(ledger: Ledger, passing: Iterable[PassingAttempt]) -> tuple[RepairEquivalence, ...]:
     """Return the comparisons that the log has of passing attempts."""
     found = []
@@ -122,6 +160,19 @@ def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader
     seed = folder.study.seed
     order = sorted(repairs, key=lambda key: sha256_of_text(f"{seed}\x1f{reader}\x1f{key}"))
     return [ReadingItem(tasks[repairs[key].task], repairs[key]) for key in order]
+
+
+def decided_before(
+    folder: StudyFolder, items: Iterable[ReadingItem], reader: str
+) -> dict[int, tuple[MergeDecision, str]]:
+    """Return what a reader decided of changes before, and why, by their places in the queue."""
+    readings = folder.ledger.readings()
+    said = ((place, readings.get(item.repair.key, {}).get(reader)) for place, item in enumerate(items))
+    return {
+        place: (MergeDecision(last.decision), last.why)
+        for place, last in said
+        if last is not None and last.decision in set(MergeDecision)
+    }
 
 
 def record_reading(folder: StudyFolder, reader: str, item: ReadingItem, decision: MergeDecision, why: str) -> None:

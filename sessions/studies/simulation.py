@@ -5,24 +5,39 @@ Everything is written as in a study of people, by the same code; only the clock 
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
+from gistpoint import __version__
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import SIMULATED, Enrolment, Role
-from gistpoint.core.draws import uniform
+from gistpoint.core.demo.tasks import PACKAGE
+from gistpoint.core.draws import normal, uniform
+from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.simulation import Scene, SimulatedTime
+from gistpoint.core.locations import Locations
+from gistpoint.core.requests import Count, Request
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.acting import Performance, scene_of
 from gistpoint.core.study.conditions import budgets_under, under
 from gistpoint.core.study.declaration import Condition, DeclaredSolver
-from gistpoint.core.study.operations import ORGANISER, STUDY, Enrolled, StudyError, StudyOpened, StudyOperationKind
-from gistpoint.core.study.operations import person as person_of
+from gistpoint.core.study.operations import ERASE, KEEP, StudyError
+from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.simulated_answers import AnswersOf
-from gistpoint.core.study.simulating import Allowance, AttemptCourse, Crowd, ModelBehaviour
+from gistpoint.core.study.simulating import (
+    Allowance,
+    AttemptCourse,
+    Behaviour,
+    Crowd,
+    ModelBehaviour,
+    difficulties,
+)
 from gistpoint.core.study.steps import (
     AttemptStep,
     BetweenStep,
@@ -39,9 +54,11 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.studies.course import record_opening
 from gistpoint.sessions.studies.drafts import FormDrafts
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.sessions.studies.taking import ERASE, KEEP, Participation, TakenAttempt
+from gistpoint.sessions.studies.people import admit, stratum_in_turn
+from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 
 FIRST_MS = 1_767_600_000_000
 """5 January 2026, 8 o'clock UTC: when a simulated study begins, unless its log is later."""
@@ -49,6 +66,12 @@ _DAY_MS = 86_400_000
 _SECONDS = {ConsentStep: 90, RulesStep: 60, FormStep: 75, BetweenStep: 120, ReadyStep: 10}
 """How long people look at a step."""
 _MOST_STEPS = 100_000
+DEMO_PEOPLE = 12
+DEMO_FUNCTIONS = 60
+DEMO_SKILLS = {"strong-model": 1.2, "weak-model": -0.5}
+"""The skills of the demo's simulated models, in logits."""
+_MEMORY = Path("/dev/shm")
+_USUAL = Behaviour()
 
 
 @dataclass
@@ -80,17 +103,14 @@ class StudySimulation:
     def open(self) -> None:
         """Open the study, unless it is open."""
         if self.folder.ledger.opened is None:
-            tasks = tuple(sorted(self.folder.tasks))
-            rules = self.folder.study.quality.exclude_on
-            opened = StudyOpened(protocol=self.folder.protocol, tasks=tasks, version=self._version, exclude_on=rules)
-            self.folder.record(ORGANISER, STUDY, StudyOperationKind.OPENED, opened)
+            record_opening(self.folder, self._version)
 
     def people(self, codes: Iterable[str], run: RunContext = UNATTENDED) -> None:
         """Let people take part, one after the other. Raises `CancelledError` when cancelled."""
         codes = list(codes)
         for number, code in enumerate(codes):
             run.progress(RunProgress("simulating people", number, len(codes), step="people"))
-            self._person(code, self._stratum(number), run)
+            self._person(code, stratum_in_turn(self.folder.study, number), run)
             self._next_day()
 
     def models(self, models: Iterable[tuple[DeclaredSolver, ModelBehaviour]], run: RunContext = UNATTENDED) -> None:
@@ -112,12 +132,8 @@ class StudySimulation:
 
     # People
 
-    def _stratum(self, number: int) -> str:
-        strata = self.folder.study.participants.strata
-        return strata[number % len(strata)] if strata else ""
-
     def _person(self, code: str, stratum: str, run: RunContext) -> None:
-        self.folder.record(code, person_of(code), StudyOperationKind.ENROLLED, Enrolled(stratum=stratum))
+        admit(self.folder, code, stratum)
         drafts = FormDrafts(self.scratch, self.folder.study.id, code)
         taking = Participation(self.folder, code, self._attempts, self._judge_for, drafts, actor=SIMULATED)
         leaves_at = self.crowd.leaves_at(code, self.folder.study.design.tasks_per_person)
@@ -248,3 +264,111 @@ def _place_of(root: Path, solver: DeclaredSolver) -> Path | None:
         if path.name == "*" and plain and not path.is_absolute() and ".." not in path.parts:
             return root / path.parent
     return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateStudy(Request):
+    """How many people are simulated, and how they behave; see `Behaviour`."""
+
+    people: Count = DEMO_PEOPLE
+    seed: int | None = None
+    """None for the study's own."""
+    ability: float = _USUAL.ability
+    task: float = _USUAL.task
+    sigma: float = _USUAL.sigma
+    give_up: float = _USUAL.give_up
+    assist_ratio: float = _USUAL.assist_ratio
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """The behaviour of the people. Raises `StudyError` for values that can't be."""
+        return Behaviour(
+            ability=self.ability,
+            task=self.task,
+            sigma=self.sigma,
+            give_up=self.give_up,
+            assist_ratio=self.assist_ratio,
+        )
+
+
+def simulate_study(study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext) -> SimulationCount:
+    """Fill a simulated study that is empty. Raises `StudyError` for another."""
+    behaviour = wanted.behaviour
+    study.require_simulated()
+    if study.ledger.people or next(study.attempts(), None) is not None:
+        raise StudyError(
+            f"{study.study.id} has participants already: nobody is added to them.",
+            hint=f"Delete log, attempts and runs in {study.named}, or simulate in another folder.",
+        )
+    if not study.tasks:
+        raise StudyError(
+            f"{study.study.id} has no tasks.", hint=f"Put task folders into {study.named}/{study.study.tasks}."
+        )
+    seed = study.study.seed if wanted.seed is None else wanted.seed
+    return fill(study.root, locations, behaviour, wanted.people, seed, run=run)
+
+
+def fill(
+    root: Path,
+    locations: Locations,
+    behaviour: Behaviour,
+    people: int,
+    seed: int,
+    *,
+    skills: Mapping[str, float] | None = None,
+    run: RunContext = UNATTENDED,
+) -> SimulationCount:
+    """Let simulated people and models work in the study in `root`; `skills` are those of models, by name."""
+    clock = SimulatedTime(FIRST_MS, "simulated")
+    study = StudyFolder(root, locations, clock)
+    latest = max((operation.utc_ms for operation in study.ledger.operations), default=0)
+    clock.advance(max(0, latest + 60_000 - FIRST_MS))
+    hard = difficulties(list(study.tasks.values()), behaviour, seed)
+    crowd = Crowd(behaviour, study.study.id, seed, hard)
+    width = max(2, len(str(people)))
+    # Journals are written in memory, if there is some, before they are published.
+    below = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="gistpoint-", dir=below) as scratch:
+        simulation = StudySimulation(study, clock, crowd, Path(scratch), __version__)
+        simulation.open()
+        simulation.people([f"P{number:0{width}}" for number in range(1, people + 1)], run)
+        models = [
+            (solver, ModelBehaviour(name=solver.name, skill=(skills or {}).get(solver.name, normal(seed, solver.name))))
+            for solver in study.study.solver
+        ]
+        simulation.models(models, run)
+    return simulation.count
+
+
+def write_demo_study(root: Path, named: str, locations: Locations, run: RunContext) -> SimulationCount:
+    """Write the demo's study into a folder that is new or empty; it appears when it is complete.
+
+    `named` is what the user calls the folder. Raises `StudyError` if there is something in it.
+    """
+    from gistpoint.core.demo.functions import write_simulated_tasks
+
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise StudyError(
+            f"{root.name} is there already, and not an empty folder.",
+            hint=f"`gistpoint study report {named}` reports it if it is the demo's; else name another folder.",
+        )
+    part = root.with_name(f".{root.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        try:
+            part.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{part} can't be made: {error.strerror}.", hint="Name another one.") from error
+        text = files(PACKAGE).joinpath("study.toml").read_text(encoding="utf-8")
+        (part / STUDY_FILE).write_text(text, encoding="utf-8")
+        total = DEMO_FUNCTIONS + len(DEMO_SKILLS)
+        for number, _ in enumerate(write_simulated_tasks(part / "tasks", locations.demo, DEMO_FUNCTIONS)):
+            run.progress(RunProgress("writing tasks", number, total, step="tasks"))
+        seed = StudyFolder(part, locations, SimulatedTime(FIRST_MS, "simulated")).study.seed
+        count = fill(part, locations, _USUAL, DEMO_PEOPLE, seed, skills=DEMO_SKILLS, run=run)
+        if root.is_dir():
+            root.rmdir()
+        part.rename(root)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return count

@@ -24,6 +24,8 @@ from gistpoint.core.study.conditions import budgets_under, enrolment_under, unde
 from gistpoint.core.study.declaration import GistHelp
 from gistpoint.core.study.ledger import Person
 from gistpoint.core.study.operations import (
+    ERASE,
+    KEEP,
     Answers,
     Begun,
     Consented,
@@ -59,9 +61,6 @@ from gistpoint.sessions.studies.drafts import FormDrafts
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help
-
-ERASE, KEEP = "erase", "keep"
-"""What becomes of the data of who withdraws."""
 
 
 @dataclass(frozen=True, slots=True)

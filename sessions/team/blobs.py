@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.team.address import TeamStoreError
+from gistpoint.sessions.team.schema import PIECE, blobs, public_blobs
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def put_blob(connection: Connection, file: Path, *, secret: bool) -> str:
-    """Keep a file's content unless it is kept already, and return its sha256; readers never see a `secret` one."""
-    from sqlalchemy.dialects.postgresql import insert
+def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) -> list[str]:
+    """Keep the contents of files that are not kept already, and return their sha256; readers see no `secret` one."""
+    names: list[str] = []
+    rows: list[dict[str, object]] = []
+    size = 0
+    for file in files:
+        names.append(sha256_of(file))
+        for number, data in enumerate(_pieces(file)):
+            if rows and size + len(data) > PIECE:
+                connection.execute(insert(blobs).values(rows).on_conflict_do_nothing())
+                rows, size = [], 0
+            rows.append({"sha256": names[-1], "piece": number, "secret": secret, "data": data})
+            size += len(data)
+    if rows:
+        connection.execute(insert(blobs).values(rows).on_conflict_do_nothing())
+    return names
 
-    from gistpoint.sessions.team.schema import blobs
 
-    name = _sha256(_pieces(file))
-    for number, data in enumerate(_pieces(file)):
-        row = {"sha256": name, "piece": number, "secret": secret, "data": data}
-        connection.execute(insert(blobs).values(row).on_conflict_do_nothing())
-    return name
-
-
-def get_blob(connection: Connection, sha256: str, into: Path, *, public: bool = False) -> None:
-    """Write a blob into a file; a reader can get a `public` one alone.
-
-    Raises `TeamStoreError` if it is not kept, or damaged.
-    """
-    from sqlalchemy import select
-
-    from gistpoint.sessions.team.schema import blobs, public_blobs
-
+def blob_sizes(connection: Connection, names: Collection[str], *, public: bool = False) -> dict[str, int]:
+    """Return the bytes of the blobs that are kept; a reader can ask for `public` ones alone."""
     kept = public_blobs if public else blobs
-    rows = select(kept.c.data).where(kept.c.sha256 == sha256).order_by(kept.c.piece)
-    found = hashlib.sha256()
-    with into.open("wb") as out, connection.execution_options(stream_results=True).execute(rows) as pieces:
-        for (data,) in pieces:
-            found.update(data)
+    asked = select(kept.c.sha256, func.sum(func.octet_length(kept.c.data))).group_by(kept.c.sha256)
+    return {name: int(size) for name, size in connection.execute(asked.where(kept.c.sha256.in_(names)))}
+
+
+def get_blobs(
+    connection: Connection, wanted: Mapping[str, Path], *, public: bool = False, streamed: bool = False
+) -> None:
+    """Write blobs into files, which are not there where none is kept; a reader can get `public` ones alone.
+
+    What does not fit into memory is `streamed`, with more round trips. `require_whole` compares the files.
+    """
+    kept = public_blobs if public else blobs
+    asked = select(kept.c.sha256, kept.c.data).where(kept.c.sha256.in_(wanted)).order_by(kept.c.sha256, kept.c.piece)
+    for name, data in connection.execute(asked.execution_options(yield_per=2) if streamed else asked):
+        with wanted[name].open("ab") as out:
             out.write(data)
-    if found.hexdigest() != sha256:
+
+
+def require_whole(file: Path, sha256: str) -> None:
+    """Raise `TeamStoreError` if a blob was not kept, or is damaged."""
+    if not file.exists() or sha256_of(file) != sha256:
         raise TeamStoreError(
             f"What the store keeps as {sha256[:12]} is missing or damaged.",
             hint="`gistpoint store check` names all that is; who has the files can share them again.",
@@ -50,15 +66,6 @@ def get_blob(connection: Connection, sha256: str, into: Path, *, public: bool = 
 
 
 def _pieces(file: Path) -> Iterator[bytes]:
-    from gistpoint.sessions.team.schema import PIECE
-
     with file.open("rb") as content:
         while data := content.read(PIECE):
             yield data
-
-
-def _sha256(pieces: Iterator[bytes]) -> str:
-    found = hashlib.sha256()
-    for data in pieces:
-        found.update(data)
-    return found.hexdigest()

@@ -16,6 +16,7 @@ from gistpoint.sessions.journal import JOURNAL, is_open
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, operation_differences
+from gistpoint.sessions.team.attempts import local_attempts
 from gistpoint.sessions.team.connecting import reaching
 from gistpoint.sessions.team.lines import (
     BrokenChainError,
@@ -27,7 +28,6 @@ from gistpoint.sessions.team.lines import (
     is_of,
     safe_lines,
 )
-from gistpoint.sessions.team.mirror import local_attempts
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.study_sharing import damaged_declarations, fetched_studies
 from gistpoint.sessions.team.tasks import task_differences
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 50
 _COUNTED = text("SELECT id, seq, head, task, actor, participant, started_utc_ms FROM attempts ORDER BY id")
 _LINES = text(
-    "SELECT attempt, seq, line, sha256, encode(sha256(line), 'hex') AS found FROM events "
-    "WHERE attempt = ANY(:ids) ORDER BY attempt, seq"
+    "SELECT writer, number, line, sha256, encode(sha256(line), 'hex') AS found FROM lines "
+    "WHERE file = 'attempts' AND writer = ANY(:ids) ORDER BY writer, number"
 )
 _ARCHIVES = text(
     "SELECT id, archive_sha256 FROM studies WHERE archive_sha256 <> '' AND archive_sha256 IS DISTINCT FROM ("
@@ -81,9 +81,9 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         for kind, alarm in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, alarm))
         found += _attempts(connection, locations.attempts, store.machine, run)
-        for folder, each in annotation_stores(locations, clock).items():
-            run.check()
-            found += [StoreDifference(kind, alarm) for kind, alarm in operation_differences(connection, folder, each)]
+        run.check()
+        stores = annotation_stores(locations, clock)
+        found += [StoreDifference(kind, alarm) for kind, alarm in operation_differences(connection, stores)]
         damaged = {row.id: row.archive_sha256 for row in connection.execute(_ARCHIVES)}
         for name, words in damaged_declarations(connection, store.address):
             run.check()
@@ -113,7 +113,7 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
         some = names[start : start + _AT_ONCE]
         there: dict[str, list[_OnStore]] = {name: [] for name in some}
         for row in connection.execute(_LINES, {"ids": some}):
-            there[row.attempt].append(_OnStore(row.seq, bytes(row.line), row.sha256, row.found))
+            there[row.writer].append(_OnStore(row.number, bytes(row.line), row.sha256, row.found))
         for name in some:
             counted = (rows[name].seq, rows[name].head) if name in rows else None
             yield from _attempt(name, mine.get(name), there[name], counted, machine)

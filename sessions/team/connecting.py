@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import extra_hint
-from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
+from gistpoint.sessions.team.address import EmptyStoreError, StoreAddress, TeamStoreError, UnreachableError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-REVISION = "0001"
+REVISION = "0002"
 """The schema's revision that this program reads and writes."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -88,6 +88,19 @@ def revision_of(connection: Connection) -> str:
     from alembic.runtime.migration import MigrationContext
 
     return MigrationContext.configure(connection).get_current_revision() or ""
+
+
+def require_schema(revision: str) -> None:
+    """Raise `TeamStoreError` unless a schema is of this program's revision."""
+    if revision == REVISION:
+        return
+    init = "Its owner runs `gistpoint store init`."
+    if not revision:
+        raise EmptyStoreError("The database has no tables of gistpoint yet.", hint=init)
+    raise TeamStoreError(
+        f"The store's schema has the revision {revision[:20]}, and this gistpoint uses {REVISION}.",
+        hint=init if revision < REVISION else "Install the newer gistpoint that made it.",
+    )
 
 
 def upgrade(connection: Connection) -> str:

@@ -20,6 +20,7 @@ from gistpoint.sessions.team.pusher import pause_s
 if TYPE_CHECKING:
     from gistpoint.sessions.team.annotations import Annotations
     from gistpoint.sessions.team.opened import TeamStore
+    from gistpoint.sessions.team.replication import Source
 
 EVERY_S = 4.0
 _LAST_S = 2.0
@@ -52,8 +53,8 @@ class LiveAnnotations:
         self._annotations: Annotations | None = None
         self._sent: set[str] = set()
         """Operations that the store has."""
-        self._number = 0
-        """The last arrival on the store that was seen."""
+        self._numbers: dict[Source, int] = {}
+        """How many operations of each person and machine were seen on the store."""
         self._sizes: dict[str, int] = {}
         """Those of the files, when they were read."""
 
@@ -86,6 +87,7 @@ class LiveAnnotations:
                 failures = 0
             except Exception as error:  # what a person does never ends because of the store
                 failures += 1
+                self._annotations = None  # the store may have been restored: everything is compared again
                 words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
                 self.state = LiveState({}, self.state.fetched, words)
             if last:
@@ -95,7 +97,7 @@ class LiveAnnotations:
             self._store.close()
 
     def _round(self) -> None:
-        from gistpoint.sessions.team.annotations import annotation_stores, exchange, fetch_new, last_arrival, send
+        from gistpoint.sessions.team.annotations import annotation_stores, exchange, fetch_new, last_numbers, send
         from gistpoint.sessions.team.connecting import reaching, require_extra
         from gistpoint.sessions.team.opened import open_store
         from gistpoint.sessions.team.presence import readers, tell
@@ -107,23 +109,23 @@ class LiveAnnotations:
                 store.close()
                 raise TeamStoreError("Your rights on the store are a reader's: annotations stay here.")
             self._store = store
-        engine, machine = self._store.engine, self._store.machine
-        with reaching(self._store.address):
-            with engine.begin() as connection:
-                tell(connection, self._folder, self._reviewer, machine, self._subject)
-                others = readers(connection, self._folder, self._reviewer, machine)
+        machine = self._store.machine
+        with reaching(self._store.address), self._store.engine.begin() as connection:
+            tell(connection, self._folder, self._reviewer, machine, self._subject)
+            others = readers(connection, self._folder, self._reviewer, machine)
             if self._annotations is None:
                 annotations = annotation_stores(self._locations, self._clock)[self._folder]
-                number = last_arrival(engine, self._folder)
-                fetched = exchange(engine, self._folder, annotations).fetched
-                self._annotations, self._number, self._sizes = annotations, number, _sizes(annotations)
+                stores = {self._folder: annotations}
+                self._numbers = last_numbers(connection, stores)
+                fetched = exchange(connection, stores, machine).fetched
+                self._annotations, self._sizes = annotations, _sizes(annotations)
                 self._sent = {operation.op for operation in annotations.book.operations}
             else:
+                stores = {self._folder: self._annotations}
                 mine = self._unsent(self._annotations)
-                send(engine, self._folder, self._annotations, mine)
+                send(connection, stores, machine, ((self._folder, operation) for operation in mine))
                 self._sent.update(operation.op for operation in mine)
-                found = fetch_new(engine, self._folder, self._annotations, self._number)
-                fetched, self._number = found.fetched, found.number
+                fetched = fetch_new(connection, stores, self._numbers)
                 if fetched:
                     self._sent.update(operation.op for operation in self._annotations.book.operations)
         self.state = LiveState(others, self.state.fetched + fetched)

@@ -13,8 +13,8 @@ from gistpoint import __version__
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.machine import machine_of
-from gistpoint.sessions.team.address import EmptyStoreError, StoreAddress, TeamStoreError, chosen_address
-from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, revision_of
+from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, chosen_address
+from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
 from gistpoint.sessions.team.rights import Rights, rights_of
 from gistpoint.sessions.team.schema import machines
 
@@ -80,16 +80,3 @@ def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = 
                 insert(machines).values(id=machine, **seen).on_conflict_do_update(index_elements=["id"], set_=seen)
             )
     return TeamStore(address, engine, machine, rights, skew)
-
-
-def require_schema(revision: str) -> None:
-    """Raise `TeamStoreError` unless a schema is of this program's revision."""
-    if revision == REVISION:
-        return
-    init = "Its owner runs `gistpoint store init`."
-    if not revision:
-        raise EmptyStoreError("The database has no tables of gistpoint yet.", hint=init)
-    raise TeamStoreError(
-        f"The store's schema has the revision {revision[:20]}, and this gistpoint uses {REVISION}.",
-        hint=init if revision < REVISION else "Install the newer gistpoint that made it.",
-    )

@@ -27,12 +27,12 @@ from gistpoint.sessions.team.lines import end_of
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from gistpoint.sessions.team.mirror import Pushed
+    from gistpoint.sessions.team.attempts import Pushed
 
 TO_SEND = "to-send"
 """The folder, in the data folder, of the names of attempts with lines that may not be on the store."""
 RENEW_S = 20.0
-"""How often a lease is renewed, of which `leases.LEASE_S` tells how long it holds."""
+"""How often a lease is renewed, of which `attempts.LEASE_S` tells how long it holds."""
 _GATHER_S = 0.05
 """Lines that are written so close to one another are sent together."""
 _SOON_S = 1.0
@@ -147,8 +147,8 @@ class Pusher:
         except Exception as error:  # the attempt goes on whatever is wrong with the store
             self._failed(error)
             return
+        from gistpoint.sessions.team.attempts import AttemptElsewhereError, take_over
         from gistpoint.sessions.team.connecting import reaching
-        from gistpoint.sessions.team.mirror import AttemptElsewhereError, take_over
 
         try:
             with reaching(str(self._address)):
@@ -220,19 +220,19 @@ class Pusher:
     def _round(self) -> None:
         """Send what every open attempt has, and renew the leases that are due."""
         engine = self._reached()
+        from gistpoint.sessions.team.attempts import ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
-        from gistpoint.sessions.team.mirror import push_attempt
 
-        due = [(name, each) for name, each in [*self._open.items()] if each.due]
+        due = [(name, each, each.closed, each.waiting) for name, each in [*self._open.items()] if each.due]
         if not due and self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
             with reaching(str(self._address)), engine.connect():
                 pass
-        for name, each in due:
-            if self._phase is not MirrorPhase.AWAY:
-                self._phase = MirrorPhase.SENDING
-            closed, waiting = each.closed, each.waiting
-            with reaching(str(self._address)):
-                pushed = push_attempt(engine, each.folder, self._machine, each.pushed, hold=not closed)
+        if due and self._phase is not MirrorPhase.AWAY:
+            self._phase = MirrorPhase.SENDING
+        with reaching(str(self._address)):
+            wanted = [ToPush(each.folder, not closed, each.pushed) for _, each, closed, _ in due]
+            found = push_attempts(engine, self._machine, wanted)
+        for (name, each, closed, waiting), pushed in zip(due, found, strict=True):
             each.pushed, each.renewed = pushed, monotonic()
             end = end_of(each.folder / JOURNAL)
             left = 0 if end is None or pushed.alarm is not None else max(0, end.seq - pushed.position.seq)
@@ -249,17 +249,17 @@ class Pusher:
 
     def _send_left_over(self) -> None:
         """Send what programs before this one could not."""
+        from gistpoint.sessions.team.attempts import ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
-        from gistpoint.sessions.team.mirror import push_attempt
 
-        for marker in sorted((self._locations.data / TO_SEND).iterdir()):
-            folder = self._locations.attempts / marker.name
-            if marker.name in self._open or is_open(folder):
-                continue
-            if (folder / JOURNAL).is_file():
-                with reaching(str(self._address)):
-                    self._tell(push_attempt(self._reached(), folder, self._machine))
-            marker.unlink(missing_ok=True)
+        folders = [self._locations.attempts / marker.name for marker in (self._locations.data / TO_SEND).iterdir()]
+        left = [folder for folder in sorted(folders) if folder.name not in self._open and not is_open(folder)]
+        with reaching(str(self._address)):
+            there = [ToPush(folder) for folder in left if (folder / JOURNAL).is_file()]
+            for pushed in push_attempts(self._reached(), self._machine, there):
+                self._tell(pushed)
+        for folder in left:
+            self._marker(folder).unlink(missing_ok=True)
 
     def _tell(self, pushed: Pushed) -> None:
         if pushed.alarm is not None:

@@ -1,7 +1,8 @@
 """Who may do what in a team's store: the roles of its database, and the rights of whoever asks.
 
 A reader never sees an answer. So a reader sees no secret blob and no baseline; no line of a journal, which holds the
-solver's repairs; no line of an annotation, which may quote either; and nothing of a study but its id.
+solver's repairs; no line of an annotation, which may quote either; and nothing of a study but its id. Lines of studies
+alone may be deleted, since people are erased from them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 WORKER, READER = "gistpoint_worker", "gistpoint_reader"
 
 _FOR_READERS = "alembic_version, machines, tasks, attempts, reading, studies, public_blobs, public_operations"
-_ONLY_ADDED_TO = "blobs, tasks, baselines, events, operations"
-_VIEWS = "public_blobs, public_operations"
+_ONLY_ADDED_TO = "blobs, tasks, baselines, lines, lines_of_attempts, lines_of_annotations"
+_VIEWS = "public_blobs, public_operations, events"
 _GRANTS = {
     WORKER: (
         f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {WORKER}",
@@ -54,7 +55,7 @@ def rights_of(connection: Connection) -> Rights:
         text(
             "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'INSERT'), "
             "has_table_privilege(c.oid, 'SELECT'), has_table_privilege(t.oid, 'SELECT') "
-            "FROM pg_class c, pg_class t WHERE c.oid = to_regclass('public.events') "
+            "FROM pg_class c, pg_class t WHERE c.oid = to_regclass('public.attempts') "
             "AND t.oid = to_regclass('public.tasks')"
         )
     ).first()

@@ -12,12 +12,12 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.annotations import annotation_stores
+from gistpoint.sessions.team.attempts import ends_there, leases_held, local_attempts, to_push
 from gistpoint.sessions.team.connecting import REVISION, reaching
-from gistpoint.sessions.team.leases import leases_held
 from gistpoint.sessions.team.lines import branch_of, end_of
-from gistpoint.sessions.team.mirror import ends_there, local_attempts, to_push
 from gistpoint.sessions.team.opened import TeamStore
-from gistpoint.sessions.team.schema import operations, tasks
+from gistpoint.sessions.team.replication import uuids
+from gistpoint.sessions.team.schema import tasks
 from gistpoint.sessions.team.tasks import has_answer, local_tasks
 
 if TYPE_CHECKING:
@@ -120,11 +120,10 @@ def _waiting(
         end = end_of(locations.attempts / name / JOURNAL)
         if end is None or end.seq < seq:
             behind.append(seq - (0 if end is None else end.seq))
-    new = wanted = 0
-    for folder, annotated in annotation_stores(locations, clock).items():
-        here = {operation.op for operation in annotated.book.operations}
-        kept = set(connection.scalars(select(operations.c.op).where(operations.c.folder == folder)))
-        new, wanted = new + len(here - kept), wanted + len(kept - here)
+    stores = annotation_stores(locations, clock)
+    here = {(file, one.op) for file, annotated in stores.items() for one in annotated.book.operations}
+    kept = uuids(connection, stores).keys()
+    new, wanted = len(here - kept), len(kept - here)
     return (
         Waiting(len(whole - theirs), len(unsent), sum(unsent.values()), new),
         Waiting(len(theirs - whole), len(behind), sum(behind), wanted),

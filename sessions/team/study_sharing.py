@@ -21,14 +21,14 @@ from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
-from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
-from gistpoint.sessions.team.blobs import get_blob, put_blob
-from gistpoint.sessions.team.connecting import REVISION, engine_of, reaching, revision_of
+from gistpoint.sessions.team.address import StoreAddress, UnreachableError
+from gistpoint.sessions.team.blobs import get_blobs, put_blobs, require_whole
+from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
 from gistpoint.sessions.team.schema import studies
 from gistpoint.sessions.team.study_archive import files_of, files_sha256, pack, unpack
+from gistpoint.sessions.team.study_exchange import opened_in
 from gistpoint.sessions.team.study_note import STUDIES, TeamNote, read_note, write_note
 from gistpoint.sessions.team.study_store import TeamStudyStore
-from gistpoint.sessions.team.study_tables import StudyTables
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -104,18 +104,18 @@ def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
         row = connection.execute(select(studies).where(studies.c.id == study.study.id).with_for_update()).one_or_none()
         if row is not None:
             known = row.files_sha256 == found
-            there = StudyTables(connection, study.study.id).opened()
+            there = opened_in(connection, study.study.id)
             here = {fact.op for fact in study.ledger.study.all(StudyOpened)}
             copied = known and not (there and here and there.isdisjoint(here))
             _require_same(study, note, address, known=known, copied=copied)
         if row is None or row.files_sha256 != found:
-            values = {"files_sha256": found, "archive_sha256": put_blob(connection, archive, secret=True)}
+            values = {"files_sha256": found, "archive_sha256": put_blobs(connection, [archive], secret=True)[0]}
             if row is None:
                 connection.execute(studies.insert().values(id=study.study.id, **values))
             else:
                 connection.execute(studies.update().where(studies.c.id == row.id).values(**values))
         elif sha256_of(archive) == row.archive_sha256:
-            put_blob(connection, archive, secret=True)  # pieces that the store has lost
+            put_blobs(connection, [archive], secret=True)  # pieces that the store has lost
     write_note(study.root, TeamNote(study=study.study.id, store=address.url, files_sha256=found))
     return SharedStudy(address, len(files), row is None, row is not None and row.files_sha256 != found)
 
@@ -177,7 +177,8 @@ def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: 
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=beside) as scratch:
         archive, folder = Path(scratch) / "study.tar.zst", Path(scratch) / "study"
-        get_blob(connection, row.archive_sha256, archive)
+        get_blobs(connection, {row.archive_sha256: archive}, streamed=True)
+        require_whole(archive, row.archive_sha256)
         folder.mkdir()
         if files_sha256(unpack(archive, folder)) != row.files_sha256 or read_study(folder).id != name:
             raise StudyError(
@@ -193,13 +194,7 @@ def _connected(address: StoreAddress) -> Iterator[Connection]:
     engine = engine_of(address)
     try:
         with reaching(address), engine.begin() as connection:
-            revision = revision_of(connection)
-            if revision != REVISION:
-                has = f"the revision {revision}" if revision else "no tables"
-                raise TeamStoreError(
-                    f"The store {address} has {has}, and this gistpoint uses the revision {REVISION}.",
-                    hint="`gistpoint store init` makes them, or brings them up to date.",
-                )
+            require_schema(revision_of(connection))
             yield connection
     finally:
         engine.dispose()

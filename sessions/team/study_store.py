@@ -25,10 +25,8 @@ from gistpoint.core.study.operations import Fact, StudyOperation, StudyOperation
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
-from gistpoint.sessions.team.connecting import engine_of, reaching
-from gistpoint.sessions.team.study_journals import JournalExchange
-from gistpoint.sessions.team.study_lines import DOUBTS, LineExchange, doubt, doubted, locked
-from gistpoint.sessions.team.study_tables import StudyTables
+from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
+from gistpoint.sessions.team.study_exchange import DOUBTS, StudyExchange, doubt, doubted, locked
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -53,7 +51,7 @@ class _MadeAnewError(Exception):
 class _Held:
     """An exclusive transaction under way, with what was recorded in it."""
 
-    tables: StudyTables
+    exchange: StudyExchange
     thread: int
     recorded: list[StudyOperation] = field(default_factory=list)
     doubts: list[Path] = field(default_factory=list)
@@ -80,7 +78,7 @@ class TeamStudyStore:
         self._lock = Lock()
         self._sender: Thread | None = None
         self._wanted: set[str] = set()
-        self._fetched_journals = False
+        self._fetched_journals = self._checked = False
 
     # Connections
 
@@ -97,21 +95,22 @@ class TeamStudyStore:
             return self._made
 
     @contextmanager
-    def _tables(self) -> Iterator[StudyTables]:
+    def _exchange(self) -> Iterator[StudyExchange]:
         """Reach the store for one transaction, which is committed at the end."""
         try:
             with reaching(self.address), self._engine.begin() as connection:
-                yield StudyTables(connection, self.study)
+                yield self._of(connection)
         except UnreachableError as error:
             self._unreached = error.message
             raise
         self._unreached = ""
 
-    def _lines(self, tables: StudyTables) -> LineExchange:
-        return LineExchange(self.files, tables)
-
-    def _journals(self, tables: StudyTables) -> JournalExchange:
-        return JournalExchange(self.files, tables)
+    def _of(self, connection: Connection) -> StudyExchange:
+        """Return the exchange of a transaction. Raises `TeamStoreError` for a store of another revision."""
+        if not self._checked:
+            require_schema(revision_of(connection))
+            self._checked = True
+        return StudyExchange(self.files, connection, self.study)
 
     def _sweep_here(self) -> None:
         """Delete what is here of people who were erased elsewhere."""
@@ -136,11 +135,11 @@ class TeamStudyStore:
             return
         self._fetched_journals = False
         try:
-            with self._tables() as tables:
-                self._lines(tables).fetch()
+            with self._exchange() as exchange:
+                exchange.fetch_log()
             if any(doubted(self.files.root)):
-                with self.files.alone(writing=False), self._tables() as tables:
-                    self._lines(tables).take_back()
+                with self.files.alone(writing=False), self._exchange() as exchange:
+                    exchange.take_back()
         except UnreachableError:
             self.files.reload()
         except UserError as error:  # another line under a number: nothing is planned or begun until it is settled
@@ -197,7 +196,7 @@ class TeamStudyStore:
         held.doubts.append(doubt(self.files.root, operation))
         self.files.append([operation])
         held.recorded.append(operation)
-        self._lines(held.tables).send(first=True)
+        held.exchange.send_log(first=True)
         return operation
 
     def publish(self, folder: Path) -> Publication:
@@ -221,13 +220,12 @@ class TeamStudyStore:
 
     def send(self) -> None:
         """Send all that the store lacks, and fetch the journals that are not here. Raises `UserError`."""
-        with self.files.alone(writing=False), self._tables() as tables:
-            self._lines(tables).send()
-        with self._tables() as tables:
-            journals = self._journals(tables)
-            journals.fetch()
-            journals.send()
-            journals.exchange_reviews()
+        with self.files.alone(writing=False), self._exchange() as exchange:
+            exchange.send_log()
+        with self._exchange() as exchange:
+            exchange.fetch_journals()
+            exchange.send_journals()
+            exchange.exchange_reviews()
         self._fetched_journals = True
 
     def send_soon(self) -> None:
@@ -252,10 +250,10 @@ class TeamStudyStore:
         while wanted:
             failed = wanted
             try:
-                with self.files.alone(writing=False), self._tables() as tables:
-                    self._lines(tables).send()
+                with self.files.alone(writing=False), self._exchange() as exchange:
+                    exchange.send_log()
                     if "journals" in wanted:
-                        self._journals(tables).send()
+                        exchange.send_journals()
                 failed = set()
             except UserError:
                 pass  # the next call that has somebody to tell meets it again
@@ -301,7 +299,7 @@ class TeamStudyStore:
                 connection.commit()
                 try:
                     connection.execution_options(isolation_level="SERIALIZABLE")
-                    return self._transaction(connection, StudyTables(connection, self.study), act)
+                    return self._transaction(connection, self._of(connection), act)
                 finally:
                     if not connection.invalidated:
                         connection.rollback()
@@ -311,15 +309,14 @@ class TeamStudyStore:
             self._unreached = error.message
             raise UnreachableError(error.message, hint=_AWAY) from error
 
-    def _transaction(self, connection: Connection, tables: StudyTables, act: Callable[[], T]) -> T:
-        held = _Held(tables, get_ident())
+    def _transaction(self, connection: Connection, exchange: StudyExchange, act: Callable[[], T]) -> T:
+        held = _Held(exchange, get_ident())
         try:
-            lines = self._lines(tables)
-            lines.fetch()
-            lines.take_back()
+            exchange.fetch_log()
+            exchange.take_back()
             self.files.reload()
             self._sweep_here()
-            lines.send()
+            exchange.send_log()
             self._held = held
             result = act()
         except BaseException as error:
@@ -366,9 +363,8 @@ class TeamStudyStore:
         except UserError as error:
             yield error.message
         try:
-            with self._tables() as tables:
-                yield from self._lines(tables).differences()
-                yield from self._journals(tables).differences()
+            with self._exchange() as exchange:
+                yield from exchange.differences()
         except UnreachableError:
             return
 

@@ -12,8 +12,15 @@ from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, exchange
+from gistpoint.sessions.team.attempts import (
+    ToPush,
+    local_attempts,
+    miscounted,
+    pull_attempts,
+    push_attempts,
+    to_push,
+)
 from gistpoint.sessions.team.connecting import reaching
-from gistpoint.sessions.team.mirror import local_attempts, miscounted, pull_attempts, push_attempt, to_push
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.rights import Rights
 from gistpoint.sessions.team.study_sharing import fetched_studies
@@ -77,9 +84,7 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         lost = miscounted(connection, mine)
         folders = [folder for folder in to_push(connection, mine) if folder.name not in lost]
     alarms += lost.values()
-    for number, folder in enumerate(folders):
-        told(number, len(folders), folder.name)
-        pushed = push_attempt(engine, folder, machine)
+    for pushed in push_attempts(engine, machine, [ToPush(folder) for folder in folders], told):
         sent, lines = sent + bool(pushed.added), lines + pushed.added
         if pushed.alarm is not None:
             alarms.append(pushed.alarm)
@@ -92,11 +97,10 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         for _ in unpack_demo(locations.demo):  # its attempts are fetched, and its tasks come with the program
             run.check()
 
-    exchanged = []
-    for name, annotated in annotation_stores(locations, clock).items():
-        run.check()
-        exchanged.append(exchange(engine, name, annotated))
-        alarms += exchanged[-1].alarms
+    run.check()
+    with engine.begin() as connection:
+        exchanged = exchange(connection, annotation_stores(locations, clock), machine)
+    alarms += exchanged.alarms.values()
     for study in fetched_studies(store.address, locations, clock):
         run.check()
         study.reload()
@@ -111,8 +115,8 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         fetched,
         lines,
         lines_fetched,
-        sum(one.sent for one in exchanged),
-        sum(one.fetched for one in exchanged),
+        exchanged.sent,
+        exchanged.fetched,
         tuple(branches),
         tuple(dict.fromkeys(alarms)),
     )

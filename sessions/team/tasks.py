@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, text
+from sqlalchemy import select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from gistpoint.core.errors import UserError
@@ -22,8 +22,9 @@ from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.alarms import Alarm
-from gistpoint.sessions.team.blobs import get_blob, put_blob
-from gistpoint.sessions.team.schema import baselines, tasks
+from gistpoint.sessions.team.blobs import blob_sizes, get_blobs, put_blobs, require_whole
+from gistpoint.sessions.team.replication import portions
+from gistpoint.sessions.team.schema import PIECE, baselines, tasks
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 _LEVEL = 10
 """Of the archives' compression: the highest takes minutes for a large repository."""
 _BASELINES = "answer/baselines"
+_TOGETHER = 2 * PIECE
+"""Most bytes of the tasks of one transaction, of which each counts as more than its files by a share."""
+_SHARE = _TOGETHER // 100
+_BASELINES_AT_ONCE = 500
+_BASELINE = tuple_(baselines.c.task, baselines.c.name)
 _BLOB = text(
     "SELECT encode(sha256(string_agg(data, ''::bytea ORDER BY piece)), 'hex') FROM blobs WHERE sha256 = :sha256"
 )
@@ -72,29 +78,30 @@ def share_tasks(
     found.left = len(left)
     missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
     wanted = sorted(id for id in there.keys() - left if id not in mine or (sends and not has_answer(mine[id])))
-    for number, task in enumerate(missing):
-        told(number, len(missing) + len(wanted), task.short_id)
-        try:
-            read_task(task.folder)
-            with engine.begin() as connection:
-                _send(connection, task, machine)
-        except UserError as error:
-            found.alarms.append(Alarm(f"task {task.short_id}", words=f"it was not sent. {error}"))
-        else:
-            found.sent += 1
+    total = len(missing) + len(wanted)
+    for some in portions(missing, lambda task: _SHARE + task.tree_path.stat().st_size, _TOGETHER):
+        _send(engine, some, machine, found, lambda done, task: told(done, total, task.short_id))
     for id in there.keys() & mine.keys() if sends else ():
         found.alarms += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
-    for number, id in enumerate(wanted):
-        told(len(missing) + number, len(missing) + len(wanted), id[:12])
-        row = there[id]
-        try:
+    asked = {id: (there[id].public_blob, there[id].answer_blob if sends else "") for id in wanted}
+    with engine.begin() as connection:
+        kept = blob_sizes(connection, {name for names in asked.values() for name in names}, public=not sends)
+    sizes = {id: sum(kept.get(name, 0) for name in names) for id, names in asked.items()}
+    for some_ids in portions(wanted, lambda id: _SHARE + sizes[id], _TOGETHER):
+        with tempfile.TemporaryDirectory(prefix=".fetching-") as scratch:
+            archives = {name: Path(scratch) / f"{name}.tar.zst" for id in some_ids for name in asked[id] if name}
             with engine.begin() as connection:
-                _fetch(connection, id, row.public_blob, row.answer_blob if sends else "", root)
-        except UserError as error:
-            found.alarms.append(Alarm(f"task {id[:12]}", words=f"it was not fetched. {error}"))
-        else:
-            store.forget_deleted(id)
-            found.fetched += 1
+                streamed = sum(sizes[id] for id in some_ids) > _TOGETHER
+                get_blobs(connection, archives, public=not sends, streamed=streamed)
+            for id in some_ids:
+                told(len(missing) + found.fetched, total, id[:12])
+                try:
+                    _fetch(id, {name: archives[name] for name in asked[id] if name}, root)
+                except UserError as error:
+                    found.alarms.append(Alarm(f"task {id[:12]}", words=f"it was not fetched. {error}"))
+                else:
+                    store.forget_deleted(id)
+                    found.fetched += 1
     if sends:
         found.alarms += _share_baselines(engine, local_tasks(store))
     return found
@@ -129,53 +136,54 @@ def _answer_files(folder: Path) -> list[str]:
     return [name for name in (ANSWER_FILE, ENTERED_FILE) if (folder / name).is_file()]
 
 
-def _send(connection: Connection, task: Task, machine: str) -> None:
-    public_sha256, answer_sha256 = fingerprints(task)
-    names = [*_answer_files(task.folder), *(f"{_BASELINES}/{name}" for name in _baselines_here(task))]
-    public, answer = _put(connection, task, PUBLIC_FILES, secret=False), _put(connection, task, names, secret=True)
-    connection.execute(
-        insert(tasks)
-        .values(
-            id=task.id,
-            mode=str(task.mode),
-            source=task.source.name,
-            public_sha256=public_sha256,
-            public_blob=public,
-            answer_sha256=answer_sha256,
-            answer_blob=answer,
-            machine=machine,
-        )
-        .on_conflict_do_nothing()
-    )
-
-
-def _put(connection: Connection, task: Task, names: Sequence[str], *, secret: bool) -> str:
-    """Keep an archive of files of a task and return its sha256; empty if there is none."""
-    if not names:
-        return ""
+def _send(
+    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, told: Callable[[int, Task], None]
+) -> None:
+    """Send tasks in one transaction; one that can't be read is told and does not keep the others back."""
+    rows: list[dict[str, str]] = []
+    halves: dict[str, list[Path]] = {"public_blob": [], "answer_blob": []}
     with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as scratch:
-        archive = Path(scratch) / "half.tar.zst"
-        pack_files(task.folder, names, archive, level=_LEVEL)
-        return put_blob(connection, archive, secret=secret)
+        for task in some:
+            told(found.sent + len(rows), task)
+            place = Path(scratch) / task.id
+            try:
+                read_task(task.folder)
+                public_sha256, answer_sha256 = fingerprints(task)
+                names = [*_answer_files(task.folder), *(f"{_BASELINES}/{name}" for name in _baselines_here(task))]
+                for half, members in (("public_blob", PUBLIC_FILES), ("answer_blob", names)):
+                    pack_files(task.folder, members, place.with_name(f"{task.id}.{half}"), level=_LEVEL)
+            except UserError as error:
+                found.alarms.append(Alarm(f"task {task.short_id}", words=f"it was not sent. {error}"))
+                continue
+            for half, files in halves.items():
+                files.append(place.with_name(f"{task.id}.{half}"))
+            about = {"id": task.id, "mode": str(task.mode), "source": task.source.name, "machine": machine}
+            rows.append({**about, "public_sha256": public_sha256, "answer_sha256": answer_sha256})
+        if not rows:
+            return
+        with engine.begin() as connection:
+            for half, files in halves.items():
+                for row, name in zip(rows, put_blobs(connection, files, secret=half == "answer_blob"), strict=True):
+                    row[half] = name
+            connection.execute(insert(tasks).values(rows).on_conflict_do_nothing())
+    found.sent += len(rows)
 
 
-def _fetch(connection: Connection, id: str, public: str, answer: str, root: Path) -> None:
-    """Unpack a task, verified, into a folder of its id. Raises `UserError`."""
-    if (root / id).exists() and not (answer and (root / id / TASK_FILE).is_file()):
+def _fetch(id: str, archives: Mapping[str, Path], root: Path) -> None:
+    """Unpack a task, verified, from its public half and its answer, if any, into a folder. Raises `UserError`."""
+    if (root / id).exists() and not (len(archives) > 1 and (root / id / TASK_FILE).is_file()):
         raise TeamStoreError("A folder of its id is here and can't be read.", hint="Delete it, and sync again.")
-    with tempfile.TemporaryDirectory(prefix=".fetching-") as scratch:
-        archives = []
-        for sha256 in filter(None, (public, answer)):
-            archives.append(Path(scratch) / f"{sha256}.tar.zst")
-            get_blob(connection, sha256, archives[-1], public=sha256 == public)
-        with tempfile.TemporaryDirectory(prefix=".fetching-", dir=_made(root)) as place:
-            task = unpack_task(archives[0], Path(place), *archives[1:])
-            if task.id != id:
-                raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
-            if (root / id).exists():  # its public half is here
-                (task.folder / "answer").rename(root / id / "answer")
-            else:
-                task.folder.rename(root / id)
+    for sha256, archive in archives.items():
+        require_whole(archive, sha256)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=_made(root)) as place:
+        public, *answer = archives.values()
+        task = unpack_task(public, Path(place), *answer)
+        if task.id != id:
+            raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
+        if (root / id).exists():  # its public half is here
+            (task.folder / "answer").rename(root / id / "answer")
+        else:
+            task.folder.rename(root / id)
 
 
 def _made(folder: Path) -> Path:
@@ -210,26 +218,29 @@ def _baselines_here(task: Task) -> dict[str, Path]:
 
 def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Alarm]:
     """Copy baselines to the side that lacks them; a baseline that differs is left as it is on both sides."""
-    alarms = []
+    alarms: list[Alarm] = []
+    rows: list[dict[str, Any]] = []
+    wanted: list[tuple[str, str]] = []
     with engine.begin() as connection:
         there = _baselines_there(connection)
-    for id, theirs in there.items():
-        if (task := mine.get(id)) is None:
-            continue
-        here = _baselines_here(task)
-        for name, path in here.items():
-            data = path.read_bytes()
-            sha256 = hashlib.sha256(data).hexdigest()
-            if name not in theirs:
-                with engine.begin() as connection:
-                    values = {"task": id, "name": name, "data": data}
-                    connection.execute(insert(baselines).values(values).on_conflict_do_nothing())
-            elif theirs[name] != sha256:
-                alarms.append(Alarm(f"task {task.short_id}, {_BASELINES}/{name}", 0, sha256, theirs[name]))
-        for name in sorted(theirs.keys() - here.keys()) if has_answer(task) else ():
-            with engine.begin() as connection:
-                asked = select(baselines.c.data).where(baselines.c.task == id, baselines.c.name == name)
-                alarms += _add_baseline(task, name, bytes(connection.scalar(asked) or b""))
+        for id, theirs in there.items():
+            if (task := mine.get(id)) is None:
+                continue
+            here = _baselines_here(task)
+            for name, path in here.items():
+                data = path.read_bytes()
+                sha256 = hashlib.sha256(data).hexdigest()
+                if name not in theirs:
+                    rows.append({"task": id, "name": name, "data": data})
+                elif theirs[name] != sha256:
+                    alarms.append(Alarm(f"task {task.short_id}, {_BASELINES}/{name}", 0, sha256, theirs[name]))
+            if has_answer(task):
+                wanted += [(id, name) for name in sorted(theirs.keys() - here.keys())]
+        for some in portions(rows, lambda row: len(row["data"]) + PIECE // _BASELINES_AT_ONCE, PIECE):
+            connection.execute(insert(baselines).values(some).on_conflict_do_nothing())
+        for names in portions(wanted, lambda _: 1, _BASELINES_AT_ONCE):
+            for id, name, data in connection.execute(select(baselines).where(_BASELINE.in_(names))):
+                alarms += _add_baseline(mine[id], name, bytes(data))
     return alarms
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import ast
 import json
 import os
+import pickle
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import networkx
 import pytest
 from project_files import ROOT, module_name, source_files
 
+from gistpoint.object_graph import build_worker_services
+from gistpoint.sessions.agentruns.cluster_work import attempted, replayed
 from gistpoint.sessions.team.address import choose
 
 HEAVY = [
@@ -49,7 +53,7 @@ ALLOWED = {
     "core": {"core"},
     "sandbox": {"core", "sandbox"},
     "sessions": {"core", "sessions"},
-    "tui": {"core", "sandbox", "sessions", "tui"},
+    "tui": {"core", "object_graph", "sandbox", "sessions", "tui"},
 }
 RUNS_INSIDE = {"sandbox/payload/enter.py"}
 """Executed in the sandbox's own interpreter, without gistpoint: imported here they would act."""
@@ -140,6 +144,33 @@ def test_every_module_loads_only_what_its_folder_may() -> None:
             assert not {name.partition(".")[0] for name in loaded} & {"textual", "rich"}, path
 
 
+WORKING = """
+import msgspec, pickle
+from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.demo.tasks import demo_task
+from gistpoint.core.locations import Locations
+from gistpoint.core.orders import WorkerIntroduction, WorkOrder, WorkReply, WorkStatus
+from gistpoint.sessions.agentruns.elsewhere import AttemptOrder
+from gistpoint.sessions.agentruns.store import RunSettings, job_of
+settings = RunSettings(model="builtin:searcher", host="", agent=AgentSettings())
+job = job_of(demo_task("remove", Locations.of_user().demo).id, settings, 1)
+order = AttemptOrder(run="r", created_utc_ms=1, settings=settings, job=job, attempt="20300101-000000-000001")
+about = msgspec.Raw(msgspec.json.encode({"tools": {"consented": True}, "order": order}))
+sent = WorkOrder(start="s", job=job.key, sender=WorkerIntroduction(), about=about)
+reply = msgspec.json.decode(pickle.loads(%r)(msgspec.json.encode(sent), b""), type=WorkReply)
+assert reply.kind is WorkStatus.DONE, reply
+"""
+
+
+def test_a_worker_of_a_cluster_loads_no_face(tmp_path: Path) -> None:
+    """It gets functions by their names, and has made an attempt when its modules are looked at."""
+    work = pickle.dumps(partial(attempted, build=build_worker_services))
+    loaded = loaded_by(f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}\n" + WORKING % work)
+    assert {"gistpoint.object_graph", "gistpoint.sandbox", "gistpoint.sessions"} <= loaded
+    assert not {name for name in loaded if name.startswith(("gistpoint.tui", "textual", "rich"))}
+    pickle.loads(pickle.dumps(partial(replayed, build=build_worker_services)))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -203,7 +234,7 @@ def test_a_store_that_is_chosen_is_loaded_by_the_thread_that_reaches_it(tmp_path
     loaded = loaded_by(
         f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}\n"
         "from gistpoint.core.requests import IsolationChoice\n"
-        "from gistpoint.tui.object_graph import build_services\n"
+        "from gistpoint.object_graph import build_services\n"
         "assert build_services(IsolationChoice()).mirror is not None"
     )
     assert not loaded & OF_EXTRAS

@@ -91,7 +91,7 @@ def main() -> None:
 
 
 def _plain(base: Path, tree: SourceTree, case: Case) -> float:
-    from gistpoint.sandbox.workspaces import lay_out
+    from gistpoint.sandbox.layout import lay_out
 
     with tempfile.TemporaryDirectory(dir=base) as folder:
         lay_out(tree, Path(folder) / "tree")

@@ -165,10 +165,10 @@ class Blocks:
 async def opened(home: Path) -> dict[str, float]:
     """Open a home, press keys in it, and return what took how long, in milliseconds."""
     from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.services import Services
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.app import GistpointApp
     from gistpoint.tui.screens.home import HomeScreen
-    from gistpoint.tui.services import Services
 
     places, clock, found, blocks = locations_of(home), FakeClock(), dict[str, float](), Blocks()
     clock.advance(FIRST_MS)

@@ -13,8 +13,7 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.reference_judge import reference_of
-from gistpoint.core.kinds.gist.references import ReferenceMaker
+from gistpoint.core.kinds.gist.references import ReferenceMaker, reference_of
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository

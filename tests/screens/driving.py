@@ -19,9 +19,9 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.journal import JOURNAL, read_journal
+from gistpoint.sessions.services import Services
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.services import Services
 
 SMALL, LARGE = (80, 24), (160, 48)
 

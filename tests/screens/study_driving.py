@@ -16,10 +16,10 @@ from study_folders import Machine
 from textual.pilot import Pilot
 
 from gistpoint.core.ports import ChatModel
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.studies.taking import Participation
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.services import Services
 from gistpoint.tui.study_app import StudyApp
 
 COMMAND = "gistpoint study join DIR --code P07"

@@ -16,10 +16,10 @@ from textual.pilot import Pilot
 
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.participant import services_of
 from gistpoint.tui.participant_app import ParticipantApp
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.services import Services
 
 
 class Lab:

@@ -8,9 +8,9 @@ from screens.settling import text_of, until
 from gistpoint.core.diffs import compute
 from gistpoint.core.locations import Locations
 from gistpoint.core.study.data import MergeDecision
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.dialogs.ask import TextDialog
 from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
-from gistpoint.tui.study_reading_app import BlindReadingApp
 
 
 def change(number: int) -> ShownChange:
@@ -23,8 +23,11 @@ def change(number: int) -> ShownChange:
 async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, int]) -> None:
     kept: list[tuple[int, Said]] = []
     changes = [change(n) for n in range(3)]
-    app = BlindReadingApp(
-        Locations.of_user(), changes, {0: Said(MergeDecision.MERGE)}, lambda place, said: kept.append((place, said))
+    said = {0: Said(MergeDecision.MERGE)}
+    app = OneScreenApp(
+        Locations.of_user(),
+        "screens/study/reading.tcss",
+        lambda: BlindReadingScreen(changes, said, lambda place, said: kept.append((place, said))),
     )
     async with app.run_test(size=size) as pilot:
         screen = app.screen

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import FakeClock
@@ -16,7 +18,7 @@ from gistpoint.core.corruption.glance import GlanceVerdict
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Target
 from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore
-from gistpoint.tui.glance_app import GlanceApp
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.dialogs.ask import MessageDialog, TextDialog
 from gistpoint.tui.screens.glance.reading import GlanceScreen
 from gistpoint.tui.screens.glance.verdicts import VerdictScreen
@@ -46,11 +48,16 @@ def at_work(tmp_path: Path, limit_s: float = 0.0) -> GlanceReader:
     return GlanceReader(GlanceStore(tmp_path / "glances", FakeClock()), "ada", limit_s=limit_s)
 
 
+def glance_app(functions: Sequence[BlindItem], reader: GlanceReader, **settings: Any) -> OneScreenApp:
+    styles = "screens/glance/glance.tcss"
+    return OneScreenApp(Locations.of_user(), styles, lambda: GlanceScreen(functions, reader, **settings))
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, int]) -> None:
     reader, (bad, good, second) = at_work(tmp_path), items("coc")
     told: list[int] = []
-    app = GlanceApp(Locations.of_user(), [bad, good, second], reader, told=lambda: told.append(1))
+    app = glance_app([bad, good, second], reader, told=lambda: told.append(1))
     async with app.run_test(size=size, notifications=True) as pilot:
         screen = app.screen
         assert isinstance(screen, GlanceScreen)
@@ -115,7 +122,7 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, size: tuple[int, int]) -> None:
     reader, (bad, good) = at_work(tmp_path, LONG_S), items("co")
-    app = GlanceApp(Locations.of_user(), [bad, good], reader)
+    app = glance_app([bad, good], reader)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "Press Enter to see the next function. It is shown for 600 seconds." in text_of(app))
         await pilot.press("1", "m")  # nothing to say of what was not seen
@@ -153,7 +160,7 @@ async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, s
 
 async def test_a_go_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp_path: Path) -> None:
     reader, chosen = at_work(tmp_path), items("coc")
-    app = GlanceApp(Locations.of_user(), chosen, reader, at_once=True)
+    app = glance_app(chosen, reader, at_once=True)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await until(pilot, lambda: "Function 1 of 3" in text_of(app))
         await pilot.press("3")
@@ -165,7 +172,7 @@ async def test_a_go_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp
         await pilot.press("backspace")
         await until(pilot, lambda: "There is no answer" in text_of(app))
         await pilot.press("q")
-    resumed = GlanceApp(Locations.of_user(), chosen, at_work(tmp_path), at_once=True)
+    resumed = glance_app(chosen, at_work(tmp_path), at_once=True)
     async with resumed.run_test(size=(80, 24), notifications=True) as pilot:
         await until(pilot, lambda: "Function 3 of 3" in text_of(resumed))
         await pilot.press("3")
@@ -181,7 +188,7 @@ async def test_a_go_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp
 
 async def test_what_can_not_be_kept_is_told_and_asked_again(tmp_path: Path) -> None:
     (tmp_path / "glances").write_text("no folder")
-    app = GlanceApp(Locations.of_user(), items("c"), at_work(tmp_path))
+    app = glance_app(items("c"), at_work(tmp_path))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "a = x - 1" in text_of(app))
         await pilot.press("3")

@@ -18,11 +18,11 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.settling import reject_attempt
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.team.address import choose
 from gistpoint.sessions.team.pusher import Pusher
 from gistpoint.tui.home_rows import ATTEMPT_COLUMNS, TASK_COLUMNS, load_rows
 from gistpoint.tui.screens.home import HomeScreen
-from gistpoint.tui.services import Services
 from gistpoint.tui.tables import Column, arranged, parse_query
 from gistpoint.tui.titles import title_of
 

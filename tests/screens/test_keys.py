@@ -26,9 +26,16 @@ from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.jump import JumpScreen, places
 from gistpoint.tui.screens.palette import CommandRows, Palette
 from gistpoint.tui.screens.review.compare import CompareScreen
+from gistpoint.tui.screens.review.navigation import Navigation
+from gistpoint.tui.screens.review.open_run import OpenRun
+from gistpoint.tui.screens.review.other_runs import OtherRuns
 from gistpoint.tui.screens.review.profiles import ProfilesScreen
+from gistpoint.tui.screens.review.replay_job import ReplayJob
+from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
+from gistpoint.tui.screens.review.search import Search
+from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.solve.console import Console
 from gistpoint.tui.screens.solve.kind import EditorPane
 from gistpoint.tui.screens.solve.reading import CodePane, FilesPane
@@ -93,10 +100,27 @@ def test_no_key_means_two_things_in_one_place(scope: KeyScope) -> None:
     assert len(keys) == len(set(keys))
 
 
+PARTS: dict[str, type] = {
+    "run": OpenRun,
+    "run.navigation": Navigation,
+    "run.replay": ReplayJob,
+    "search": Search,
+    "others": OtherRuns,
+    "steps": StepList,
+    "pages": RunPages,
+}
+"""The parts of the review screen that actions name."""
+
+
 @pytest.mark.parametrize("key", [key for key in KEYS if key.scope in OWNERS], ids=lambda key: key.id)
 def test_every_binding_has_its_action(key: object) -> None:
     binding = key_named(key.id)  # type: ignore[attr-defined]
-    assert callable(getattr(OWNERS[binding.scope], f"action_{binding.action.partition('(')[0]}", None))
+    part, _, name = binding.action.partition("(")[0].rpartition(".")
+    if part:
+        assert binding.scope is KeyScope.REVIEW
+        assert callable(getattr(PARTS[part], name, None))
+    else:
+        assert callable(getattr(OWNERS[binding.scope], f"action_{name}", None))
 
 
 def test_the_table_holds_the_keys_of_all_classes() -> None:

@@ -23,11 +23,11 @@ from gistpoint.core.study.progress import StudyProgress, study_progress
 from gistpoint.core.study.steps import FormStep, ReadyStep, Step
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.loading import rows_of_people
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.pages import ConsentPage
 from gistpoint.tui.screens.study.progress import CoverageTable, ProgressScreen
 from gistpoint.tui.screens.summary import SummaryScreen
-from gistpoint.tui.study_progress_app import StudyProgressApp
 from gistpoint.tui.widgets.writing_area import WritingLine
 
 
@@ -116,7 +116,7 @@ async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> Non
     items = tuple(f"[required] Item {number}: {'I take part of my own free will. ' * 3}" for number in range(9))
     texts = Texts(welcome="Welcome.", consent="A line of it.\n" * 60, consent_items=items, rules="None.")
     page = ConsentPage("Study", CODE, texts, "", again=False)
-    app = StudyProgressApp(machine.locations, lambda: page)  # type: ignore[arg-type,return-value]
+    app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: page)  # type: ignore[arg-type,return-value]
     async with app.run_test(size=(80, 24)) as pilot:
         await settling.until(pilot, lambda: "lines more below" in text_of(app) and "Item 0" in text_of(app))
         await pilot.press("tab")
@@ -343,7 +343,11 @@ async def test_the_progress_is_read_again_and_lists_attempts_without_their_outco
         rows, _ = rows_of_people(folder)
         return study_progress(folder.study, folder.tasks, folder.ledger, rows), "state"
 
-    app = StudyProgressApp(machine.locations, lambda: ProgressScreen(folder.study, read, str(root), hidden=True))
+    app = OneScreenApp(
+        machine.locations,
+        "screens/study/study.tcss",
+        lambda: ProgressScreen(folder.study, read, str(root), hidden=True),
+    )
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settling.until(pilot, lambda: re.search(r"consented +0", text_of(app)))
         take_part(participation(machine, root))

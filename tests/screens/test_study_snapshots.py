@@ -28,6 +28,7 @@ from gistpoint.core.study.steps import BetweenStep, FormStep, ReadyStep, Sitting
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.help_gists import write_help
 from gistpoint.tui import study_words as words
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.pages import (
     BetweenPage,
@@ -40,7 +41,6 @@ from gistpoint.tui.screens.study.pages import (
 )
 from gistpoint.tui.screens.study.progress import ProgressScreen
 from gistpoint.tui.screens.study.reading import BlindReadingScreen, Said, ShownChange
-from gistpoint.tui.study_progress_app import StudyProgressApp
 
 Compare = Callable[..., bool]
 TEXTS = Texts(
@@ -171,7 +171,7 @@ def test_page(tmp_path: Path, snap_compare: Compare, name: str) -> None:
         await pilot.press(*keys)
         await drawn(pilot)
 
-    app = StudyProgressApp(machine.locations, lambda: make(machine, tmp_path / "study"))
+    app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: make(machine, tmp_path / "study"))
     assert snap_compare(app, terminal_size=SMALL, run_before=ready)
 
 

@@ -23,13 +23,13 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.agentruns.control import CONTROL, ask_for, asker_of
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.store import AgentRun, JobHalted
+from gistpoint.sessions.services import Services
 from gistpoint.tui.agent_watch_app import AgentWatchApp
 from gistpoint.tui.app import GistpointApp
 from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
 from gistpoint.tui.screens.agents.run import RunWatchScreen
 from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, TextDialog
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.services import Services
 
 
 class Held:

@@ -8,7 +8,6 @@ attempt did not end, or ended otherwise than an undisturbed one.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import resource
@@ -26,12 +25,13 @@ from scripted_endpoint import Answer, endpoint
 
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.demo.tasks import demo_task
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.object_graph import build_services, endpoint_solver
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
+from gistpoint.sessions.agentruns.beginning import agent_ports
 from gistpoint.sessions.agentruns.figures import FiguresOfRun, figures_of
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.store import AgentRunStore, RunSettings, job_of
-from gistpoint.tui.agent_running import AgentSolver, agent_ports
-from gistpoint.tui.object_graph import build_services
 
 LIMITED, FAILED = 0.05, 0.02
 LATENCY_S = 0.2
@@ -56,13 +56,13 @@ def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
     return answer, statuses
 
 
-def carried_out(options: argparse.Namespace, name: str, repeats: int, at_once: int) -> tuple[FiguresOfRun, float]:
+def carried_out(options: IsolationChoice, name: str, repeats: int, at_once: int) -> tuple[FiguresOfRun, float]:
     """Carry out one run; return its figures and its seconds."""
     services = build_services(options)
     tasks = [demo_task(mode, services.locations.demo) for mode in ("remove", "discovery")]
     step, statuses = crowded([task.folder for task in tasks], seed=at_once)
     with endpoint(step) as served:
-        solver = AgentSolver("scripted", EndpointSettings("scripted", served.url, ApiKey("")))
+        solver = endpoint_solver(EndpointSettings("scripted", served.url, ApiKey("")))
         settings = RunSettings(model="scripted", host=solver.host, agent=AgentSettings())
         run = AgentRunStore(services.locations.runs).open_or_create(name, settings, services.clock.utc_ms(), "crowd")
         jobs = [job_of(task.id, settings, repeat) for task in tasks for repeat in range(1, repeats + 1)]
@@ -79,7 +79,7 @@ def main() -> int:
     attempts = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     at_once = int(sys.argv[2]) if len(sys.argv) > 2 else 8
     sandbox = sys.argv[3] if len(sys.argv) > 3 else None
-    options = argparse.Namespace(sandbox=sandbox, allow_unsandboxed=sandbox == "plain", role=None, participant="")
+    options = IsolationChoice(sandbox=sandbox, allow_unsandboxed=sandbox == "plain")
     with tempfile.TemporaryDirectory(prefix="gistpoint-agent-crowd-") as home:
         os.environ["GISTPOINT_HOME"] = home
         found, crowd_s = carried_out(options, f"{at_once}-at-once", attempts // 2, at_once)

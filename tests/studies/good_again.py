@@ -32,7 +32,7 @@ from typing import Any
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.workspaces import lay_out
+from gistpoint.sandbox.layout import lay_out
 
 Rows = dict[tuple[str, str], list[dict[str, Any]]]
 

@@ -41,11 +41,11 @@ from gistpoint.core.kinds.gist.answer import GistAnswer  # noqa: E402
 from gistpoint.core.kinds.gist.model import GistTask  # noqa: E402
 from gistpoint.core.requests import IsolationChoice  # noqa: E402
 from gistpoint.core.tasks.model import Mode, Task  # noqa: E402
+from gistpoint.object_graph import build_services  # noqa: E402
+from gistpoint.sessions.services import Services  # noqa: E402
 from gistpoint.tui.app import GistpointApp  # noqa: E402
-from gistpoint.tui.object_graph import build_services  # noqa: E402
 from gistpoint.tui.screens.solve.screen import SolveScreen  # noqa: E402
 from gistpoint.tui.screens.summary import SummaryScreen  # noqa: E402
-from gistpoint.tui.services import Services  # noqa: E402
 from gistpoint.tui.titles import title_of  # noqa: E402
 from gistpoint.tui.widgets.function_editor import FunctionEditor  # noqa: E402
 from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree  # noqa: E402

@@ -27,7 +27,7 @@ async def check(name: str) -> int:
     async with reviewing(name, size=(160, 60)) as driver:
         await run_of(driver)
         compared = await check_steps(driver)
-        document = driver.review.loader.document
+        document = driver.review.run.loader.document
         steps = document.step_count if document is not None else 0
         print(f"{Path(name).name}: {steps} steps, {compared} texts as they are", flush=True)
         return compared

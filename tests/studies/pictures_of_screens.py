@@ -45,9 +45,8 @@ from gistpoint.sessions.agentruns.runner import AgentRunner  # noqa: E402
 from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore  # noqa: E402
 from gistpoint.tui.agent_watch_app import AgentWatchApp  # noqa: E402
 from gistpoint.tui.app import GistpointApp  # noqa: E402
-from gistpoint.tui.base_app import BaseApp  # noqa: E402
-from gistpoint.tui.glance_app import GlanceApp  # noqa: E402
-from gistpoint.tui.study_progress_app import StudyProgressApp  # noqa: E402
+from gistpoint.tui.base_app import BaseApp, OneScreenApp  # noqa: E402
+from gistpoint.tui.screens.glance.reading import GlanceScreen  # noqa: E402
 from gistpoint.tui.themes import OWN  # noqa: E402
 
 LETTERS = re.compile(r"[^\W_]")
@@ -206,7 +205,11 @@ async def study(camera: ThemesCamera) -> None:
     for name, (make, pressed) in PAGES.items():
         with tempfile.TemporaryDirectory() as root:
             machine = Machine.at(Path(root) / "home")
-            app = StudyProgressApp(machine.locations, lambda: make(machine, Path(root) / "study"))  # noqa: B023
+            app = OneScreenApp(
+                machine.locations,
+                "screens/study/study.tcss",
+                lambda: make(machine, Path(root) / "study"),  # noqa: B023
+            )
             await _pictured(camera, app, f"study-{name}", *pressed)
 
 
@@ -249,7 +252,7 @@ async def glance(camera: ThemesCamera) -> None:
     ]
     with tempfile.TemporaryDirectory() as root:
         reader = GlanceReader(GlanceStore(Path(root), services.clock), "ada")
-        app = GlanceApp(services.locations, items, reader)
+        app = OneScreenApp(services.locations, "screens/glance/glance.tcss", lambda: GlanceScreen(items, reader))
         async with app.run_test(size=camera.size, notifications=True) as pilot:
             await keys(pilot, "down", "m")
             await camera.take(pilot, "glance")

@@ -27,8 +27,7 @@ from typing import Any
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.reference_judge import reference_of
-from gistpoint.core.kinds.gist.references import ReferenceMaker
+from gistpoint.core.kinds.gist.references import ReferenceMaker, reference_of
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.ladder import choose

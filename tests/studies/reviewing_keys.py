@@ -65,14 +65,14 @@ class Counted:
 async def review_one(counted: Counted, number: int) -> None:
     """Review the run in sight, and check what is seen of it."""
     driver, screen = counted.driver, counted.driver.review
-    await counted.until(lambda: screen.step is not None and screen.step.index == 3 + number % 3)
+    await counted.until(lambda: screen.run.step is not None and screen.run.step.index == 3 + number % 3)
     if screen.pages.current != "step":
         await counted.press("read the last error", "f2")
     await counted.until(lambda: f"of run {number}" in screen.step_page.text)
     await counted.press("see the final diff", "dollar_sign", "D")
     await counted.until(lambda: f"answer = {number}" in driver.text() and screen.pages.current == "so-far")
     await counted.press("give a verdict", "Y")
-    await counted.until(lambda: screen.review is not None and screen.review.verdict is not None)
+    await counted.until(lambda: screen.run.review is not None and screen.run.review.verdict is not None)
 
 
 async def go_through(folder: Path, count: int, size: tuple[int, int]) -> tuple[Counter[str], list[float]]:
@@ -82,13 +82,13 @@ async def go_through(folder: Path, count: int, size: tuple[int, int]) -> tuple[C
         await counted.until(lambda: driver.on(RunsScreen).table.count == count)
         await counted.press("open", "enter")
         await counted.until(lambda: isinstance(driver.app.screen, ReviewScreen))
-        await counted.until(lambda: driver.review.step is not None)
+        await counted.until(lambda: driver.review.run.step is not None)
         await counted.press("once: open at the last error", "at", "at")
         await review_one(counted, 0)
         for number in range(1, count):
-            asked, before = time.monotonic(), driver.review.step
+            asked, before = time.monotonic(), driver.review.run.step
             await counted.press("next", "right_parenthesis")
-            await counted.until(lambda before=before: driver.review.step not in (None, before))  # type: ignore[misc]
+            await counted.until(lambda before=before: driver.review.run.step not in (None, before))  # type: ignore[misc]
             seconds.append(time.monotonic() - asked)
             await review_one(counted, number)
         return counted.keys, seconds

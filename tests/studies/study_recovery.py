@@ -245,7 +245,7 @@ def through_the_engine(behaviour: Behaviour) -> None:
     from gistpoint.core.demo.functions import write_simulated_tasks
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.studies.loading import load_study
-    from gistpoint.tui.commands.study_simulation import fill
+    from gistpoint.sessions.studies.simulation import fill
     from gistpoint.tui.study_opening import open_study
 
     with tempfile.TemporaryDirectory() as name:
@@ -255,7 +255,7 @@ def through_the_engine(behaviour: Behaviour) -> None:
             (Path(__file__).parents[2] / "core" / "demo" / "study.toml").read_text("utf-8").partition("[[solver]]")[0]
         )
         (root / "study.toml").write_text(text, "utf-8")
-        count = fill(root, behaviour, 40, 1)
+        count = fill(root, Locations.of_user(), behaviour, 40, 1)
         data = load_study(open_study(str(root))).data
         print(f"through the engine: {count.attempts} attempts of {count.people} people, {len(data.rows)} rows")
         numbers = {**time_ratios(data).numbers, **solve_rates(data).numbers}

@@ -217,11 +217,12 @@ class Growth:
                 for name, task, person, pattern, began, lines in kept:
                     row = (name, task, pattern.actor, person, began, True, len(lines), lines[-1][1], MACHINE)
                     copy.write_row((*row, "2020-01-01", 1))
-            with cursor.copy("COPY events (attempt, seq, line, sha256, machine) FROM STDIN (FORMAT BINARY)") as copy:
-                copy.set_types(("text", "int4", "bytea", "text", "text"))
+            columns = "file, writer, number, line, sha256, machine"
+            with cursor.copy(f"COPY lines ({columns}) FROM STDIN (FORMAT BINARY)") as copy:
+                copy.set_types(("text", "text", "int4", "bytea", "text", "text"))
                 for name, *_, lines in kept:
                     for seq, (line, sha256) in enumerate(lines, start=1):
-                        copy.write_row((name, seq, line, sha256, MACHINE))
+                        copy.write_row(("attempts", name, seq, line, sha256, MACHINE))
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
@@ -234,10 +235,11 @@ class Growth:
             connection.autocommit = True
             connection.execute("VACUUM ANALYZE")
             asked = {"database": "pg_database_size('team')"}
-            asked |= {name: f"pg_total_relation_size('{name}')" for name in ("events", "attempts", "tasks", "blobs")}
-            asked["index of events"] = "pg_indexes_size('events')"
+            tables = ("lines_of_attempts", "attempts", "tasks", "blobs")
+            asked |= {name: f"pg_total_relation_size('{name}')" for name in tables}
+            asked["index of lines"] = "pg_indexes_size('lines_of_attempts')"
             sizes = {name: connection.execute(f"SELECT {what}".encode()).fetchone() for name, what in asked.items()}
-            counted = connection.execute("SELECT count(*), sum(length(line)) FROM events").fetchone()
+            counted = connection.execute("SELECT count(*), sum(length(line)) FROM lines_of_attempts").fetchone()
         assert counted is not None
         files = sum(path.stat().st_size for path in self.machine.locations.attempts.rglob("*") if path.is_file())
         rows = {name: row[0] / 1e6 for name, row in sizes.items() if row is not None}
@@ -290,10 +292,10 @@ async def open_home(home: Path) -> None:
     from gistpoint import __version__
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.services import Services
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.app import GistpointApp
     from gistpoint.tui.screens.home import HomeScreen
-    from gistpoint.tui.services import Services
 
     places, clock = Locations(home / "data", home / "config", home / "cache"), SystemTime()
     services = Services(
@@ -318,14 +320,14 @@ async def open_home(home: Path) -> None:
 
 def study(root: Path, people: list[int]) -> None:
     """Simulate studies of so many people, and measure their reports."""
+    from gistpoint.sessions.studies import simulation
     from gistpoint.tui import cli
-    from gistpoint.tui.commands import study_simulation
 
     for count in people:
         place = root / f"study-{count}"
         try:
             os.environ["GISTPOINT_HOME"] = str(place / "home")
-            study_simulation.DEMO_PEOPLE = count
+            simulation.DEMO_PEOPLE = count
             assert cli.main(["study", "demo", str(place / "study")]) == 0
             attempts = sum(1 for _ in place.rglob(JOURNAL))
             words = ["study", "report", str(place / "study"), "-o", str(place / "report" / "report.html")]

@@ -14,12 +14,19 @@ def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool =
     """Return the keys to the next step of a kind, and with Shift to the one before."""
     return (
         Key(
-            f"go.next_{id}", key, f"go('{action}', 1)", f"Next {name}", f"Go on to the next {words}", "Going", _RV, show
+            f"go.next_{id}",
+            key,
+            f"run.go('{action}', 1)",
+            f"Next {name}",
+            f"Go on to the next {words}",
+            "Going",
+            _RV,
+            show,
         ),
         Key(
             f"go.previous_{id}",
             key.upper(),
-            f"go('{action}', -1)",
+            f"run.go('{action}', -1)",
             f"Previous {name}",
             f"Go back to the {words} before",
             "Going",
@@ -65,15 +72,15 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key("runs.leave", "q", "leave", "Leave", "Close the list", "Runs", _RL),
     Key("hits.search", "slash", "search", "Search", "Search for other words", "Runs", _RH, True),
     Key("hits.leave", "escape,q", "leave", "Leave", "Back to the list of runs", "Runs", _RH, True),
-    Key("go.next", "right_square_bracket", "step(1)", "Next step", "One step on", "Going", _RV, True),
-    Key("go.previous", "left_square_bracket", "step(-1)", "Step before", "One step back", "Going", _RV),
-    Key("go.next_turn", "semicolon", "go('turn', 1)", "Next turn", "To the solver's next step", "Going", _RV),
-    Key("go.previous_turn", "comma", "go('turn', -1)", "Turn before", "To the solver's step before", "Going", _RV),
-    Key("go.first", "circumflex_accent", "edge(-1)", "First step", "To the first step", "Going", _RV),
-    Key("go.last", "dollar_sign", "edge(1)", "Last step", "To the last step", "Going", _RV),
-    Key("go.hit", "n", "hit(1)", "Next hit", "To the next hit of the search", "Going", _RV),
-    Key("go.hit_before", "N", "hit(-1)", "Hit before", "To the hit before", "Going", _RV),
-    Key("go.number", "number_sign", "number", "Go to", "To a step by its number", "Going", _RV),
+    Key("go.next", "right_square_bracket", "steps.action_move(1)", "Next step", "One step on", "Going", _RV, True),
+    Key("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "One step back", "Going", _RV),
+    Key("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "To the solver's next step", "Going", _RV),
+    Key("go.previous_turn", "comma", "run.go('turn', -1)", "Turn before", "To the solver's step before", "Going", _RV),
+    Key("go.first", "circumflex_accent", "run.navigation.edge(-1)", "First step", "To the first step", "Going", _RV),
+    Key("go.last", "dollar_sign", "run.navigation.edge(1)", "Last step", "To the last step", "Going", _RV),
+    Key("go.hit", "n", "search.step(1)", "Next hit", "To the next hit of the search", "Going", _RV),
+    Key("go.hit_before", "N", "search.step(-1)", "Hit before", "To the hit before", "Going", _RV),
+    Key("go.number", "number_sign", "run.navigation.ask_number", "Go to", "To a step by its number", "Going", _RV),
     *_pair("submission", "p", "submission", "submission", "submission"),
     *_pair("error", "x", "error", "error", "step that failed"),
     *_pair("edit", "e", "edit", "edit", "edit"),
@@ -86,26 +93,42 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key(
         "go.opens_at",
         "at",
-        "opens_at",
+        "run.navigation.open_at_next",
         "Open at",
         "Open each run of the list at its first edit, last error, submission, end, or where you stopped",
         "Going",
         _RV,
     ),
-    Key("play.toggle", "asterisk", "play", "Play", "Play the run at its own pace, or pause", "Playing", _RV),
-    Key("play.faster", "plus", "speed(1)", "Faster", "Play twice as fast", "Playing", _RV),
-    Key("play.slower", "minus", "speed(-1)", "Slower", "Play half as fast", "Playing", _RV),
-    Key("play.follow", "ctrl+f", "follow", "Follow", "Stay at the end of a run that is being written", "Playing", _RV),
+    Key(
+        "play.toggle",
+        "asterisk",
+        "run.navigation.play",
+        "Play",
+        "Play the run at its own pace, or pause",
+        "Playing",
+        _RV,
+    ),
+    Key("play.faster", "plus", "run.navigation.faster(1)", "Faster", "Play twice as fast", "Playing", _RV),
+    Key("play.slower", "minus", "run.navigation.faster(-1)", "Slower", "Play half as fast", "Playing", _RV),
+    Key(
+        "play.follow",
+        "ctrl+f",
+        "run.navigation.follow",
+        "Follow",
+        "Stay at the end of a run that is being written",
+        "Playing",
+        _RV,
+    ),
     *(
         Key(page.id, page.keys, f"page('{page.name}')", page.title, page.words, "Pages", _RV, page.in_footer)
         for page in PAGES
     ),
     Key("review.score", "alt+s", "score", "Score", "Score the gist in a sandbox, or stop doing so", "Review", _RV),
-    Key("review.search", "slash", "search", "Search", "Search in this run, or in all", "Review", _RV, True),
+    Key("review.search", "slash", "search.open", "Search", "Search in this run, or in all", "Review", _RV, True),
     Key(
         "review.label",
         "L",
-        "annotate('label')",
+        "run.annotate('label')",
         "Label",
         "Choose a label; digits set the first nine at once",
         "Review",
@@ -115,7 +138,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key(
         "review.comment",
         "c",
-        "annotate('comment')",
+        "run.annotate('comment')",
         "Comment",
         "Write a comment on the step, or what is selected",
         "Review",
@@ -124,7 +147,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key(
         "review.undo",
         "backspace",
-        "annotate('removal')",
+        "run.annotate('removal')",
         "Remove",
         "Take back a label or comment of this step",
         "Review",
@@ -133,7 +156,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key(
         "review.verdict",
         "V",
-        "annotate('verdict')",
+        "run.annotate('verdict')",
         "Verdict",
         "Judge the run; Y accepts it at once",
         "Review",
@@ -143,17 +166,33 @@ REVIEW_KEYS: tuple[Key, ...] = (
     Key(
         "review.blind",
         "ctrl+b",
-        "annotate('blind')",
+        "run.annotate('blind')",
         "Blind",
         "Hide model and outcome until the verdict",
         "Review",
         _RV,
     ),
-    Key("review.compare", "C", "compare", "Compare", "Set another run of the list beside this one", "Review", _RV),
     Key(
-        "review.replay", "a", "replay", "Replay calls", "Make the recorded calls again, or stop doing so", "Review", _RV
+        "review.compare", "C", "others.compare", "Compare", "Set another run of the list beside this one", "Review", _RV
     ),
-    Key("review.wrap", "w", "wrap", "Wrap", "Wrap the lines of the page, wherever the focus is", "Review", _RV),
+    Key(
+        "review.replay",
+        "a",
+        "run.replay.toggle",
+        "Replay calls",
+        "Make the recorded calls again, or stop doing so",
+        "Review",
+        _RV,
+    ),
+    Key(
+        "review.wrap",
+        "w",
+        "pages.toggle_wrap",
+        "Wrap",
+        "Wrap the lines of the page, wherever the focus is",
+        "Review",
+        _RV,
+    ),
     *(
         Key(
             f"hide.{family}",
@@ -172,7 +211,9 @@ REVIEW_KEYS: tuple[Key, ...] = (
             ("patches", "alt+p", "edits and submissions"),
         )
     ),
-    Key("review.link", "enter", "link", "Open link", "Open the run that this step started", "Review", _RV),
+    Key(
+        "review.link", "enter", "others.follow_link", "Open link", "Open the run that this step started", "Review", _RV
+    ),
     Key(
         "review.back",
         "escape",

@@ -6,18 +6,14 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SourceError, UserError, did_you_mean
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
-from gistpoint.tui.commands.options import Word, Words, add_words, number, option, request_of, whole
-
-if TYPE_CHECKING:
-    from gistpoint.core.generation.settings import SourceSpec
-
+from gistpoint.tui.commands.options import Word, Words, add_words, argument, number, option, request_of, whole
 
 TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
+TASK = argument("TASK", TASK_HELP)
 
 
 def backend_name(text: str) -> str:
@@ -89,28 +85,20 @@ def heed_read_as(options: argparse.Namespace) -> None:
     read_as(options.read_as)
 
 
-def add_suite(
-    parser: argparse.ArgumentParser,
-    *,
-    pytest_args: str = "such as 'tests -o addopts='",
-    build_step: str = "before every test run",
-    longest: str = "above which a run of the suite is too slow",
-) -> None:
-    """Add the options that a library's suite needs; callers may replace the help of three of them."""
-    from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
-
-    parser.add_argument(
-        "--with", dest="extra", action="append", default=[], metavar="REQUIREMENT", help="for the suite"
-    )
-    parser.add_argument("--pytest-args", default="", metavar="ARGS", help=pytest_args)
-    parser.add_argument(
-        "--build-step", dest="build_steps", action="append", default=[], metavar="COMMAND", help=build_step
-    )
-    parser.add_argument("--exclude-newer", metavar="DATE", help="take no package that is newer")
-    parser.add_argument(
-        "--max-suite-seconds", type=positive, default=MAX_SUITE_SECONDS, metavar="S",
-        help=f"{longest} (default: {MAX_SUITE_SECONDS:g})",
-    )  # fmt: skip
+SUITE = Words(
+    {
+        "extra": option("--with", metavar="REQUIREMENT", help="for the suite"),
+        "pytest_args": option("--pytest-args", metavar="ARGS", help="such as 'tests -o addopts='"),
+        "build_steps": option("--build-step", metavar="COMMAND", help="before every test run"),
+        "exclude_newer": option("--exclude-newer", metavar="DATE", help="take no package that is newer"),
+        "max_suite_seconds": option(
+            "--max-suite-seconds",
+            metavar="S",
+            help="above which a run of the suite is too slow (default: {default})",
+        ),
+    }
+)
+"""The words of what a library's suite needs."""
 
 
 def counted(text: str) -> int:
@@ -191,21 +179,3 @@ def settled_source(source: str, called: Sequence[str]) -> str:
             return newest
     words = [newest if word == source else word for word in called]
     raise SourceError(f"{source} needs a version; the newest is {newest}.", hint=shlex.join(["gistpoint", *words]))
-
-
-def spec_of(options: argparse.Namespace, source: str) -> SourceSpec:
-    """Return a source with the options for its suite; raises `UserError` for arguments that can't be split."""
-    from gistpoint.core.generation.settings import SourceSpec
-
-    try:
-        pytest_args = tuple(shlex.split(options.pytest_args))
-    except ValueError as error:
-        raise UserError(f"--pytest-args can't be split into words: {error}.", hint="Close what is quoted.") from error
-    return SourceSpec(
-        source,
-        pytest_args,
-        tuple(options.extra),
-        options.exclude_newer,
-        tuple(options.build_steps),
-        max_suite_seconds=options.max_suite_seconds,
-    )

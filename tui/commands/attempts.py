@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-import argparse
-import csv
-import getpass
-import io
 import json
 import sys
-import tarfile
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import ClockActivity, SystemTime
-from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
+from gistpoint.core.attempts.state import Submission, solved_words
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
+from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.keys import attempt_key
-from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdictGiven
-from gistpoint.sessions.annotations.settling import accept_attempt, reject_attempt, verdicts
+from gistpoint.sessions.annotations.settling import verdicts
+from gistpoint.sessions.attempt_outcomes import (
+    ATTEMPT_WRITERS,
+    AcceptPass,
+    RejectPass,
+    accept_pass,
+    attempt_row,
+    attempt_rows,
+    outcome,
+    reject_pass,
+)
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
-from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
@@ -43,16 +47,17 @@ def attempt_store() -> AttemptStore:
     return AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
 
 
-def list_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint attempt list`."""
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return listing
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListAttempts(Request):
+    """How the attempts are listed."""
+
+    json: bool = False
 
 
-def listing(options: argparse.Namespace) -> int:
+def listing(wanted: ListAttempts) -> int:
     """Print the attempts, the newest first."""
     store = attempt_store()
-    if options.json:
+    if wanted.json:
         print_json("gistpoint.attempts/1", attempt_rows(list(store.summaries())))
         return DONE
     summaries = list(store.outlines())
@@ -64,19 +69,20 @@ def listing(options: argparse.Namespace) -> int:
     return DONE
 
 
-def show_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint attempt show`."""
-    parser.add_argument("attempt", metavar="ATTEMPT", help="id or its beginning")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return show
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowAttempt(Request):
+    """An attempt to print."""
+
+    attempt: str
+    json: bool = False
 
 
-def show(options: argparse.Namespace) -> int:
+def show(wanted: ShowAttempt) -> int:
     """Print one attempt; return 1 if its journal is damaged."""
-    summary = attempt_store().summary(options.attempt)
+    summary = attempt_store().summary(wanted.attempt)
     state = summary.state
     reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
-    if options.json:
+    if wanted.json:
         calls = [
             {"call_id": c.call_id, "tool": c.tool, "arguments": dict(c.arguments), "refused": c.refused, "text": c.text}
             for c in state.calls
@@ -142,56 +148,17 @@ def _score(submission: Submission | None) -> str:
     return "–" if submission is None else f"{submission.score or 0:.3f}"
 
 
-def accept_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint attempt accept`."""
-    parser.description = "Writes a review: the attempt's pass was read and was earned."
-    _add_settling(parser, why_needed=False)
-    return accept
-
-
-def reject_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint attempt reject`."""
-    parser.description = "Writes a review: the attempt's pass was read and does not count as solved."
-    _add_settling(parser, why_needed=True)
-    return reject
-
-
-def _add_settling(parser: argparse.ArgumentParser, *, why_needed: bool) -> None:
-    parser.add_argument("attempt", metavar="ATTEMPT", help="id or its beginning")
-    parser.add_argument("--why", required=why_needed, default="", metavar="TEXT", help="what was seen in it")
-    parser.add_argument("--reviewer", default="", metavar="NAME", help="who read it (default: the login)")
-
-
-def accept(options: argparse.Namespace) -> int:
+def accept(wanted: AcceptPass) -> int:
     """Count a pass that is suspicious, or that a reviewer has rejected."""
-    summary = _passed(options.attempt)
-    if not summary.state.suspicious and not verdicts(_reviews().book, attempt_key(summary.attempt_id)):
-        raise UserError(
-            f"There is nothing to settle: {summary.attempt_id} is solved, and its pass is not suspicious.",
-            hint="`gistpoint attempt reject` says that it was not earned; nothing was written.",
-        )
-    accept_attempt(_reviewer(options), summary.attempt_id, options.why)
-    return _settled(summary.attempt_id)
+    return _print_settled(accept_pass(attempt_store(), _reviews(), wanted))
 
 
-def reject(options: argparse.Namespace) -> int:
+def reject(wanted: RejectPass) -> int:
     """Record that a pass was not earned."""
-    if not options.why.strip():
-        raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
-    summary = _passed(options.attempt)
-    reject_attempt(_reviewer(options), summary.attempt_id, options.why)
-    return _settled(summary.attempt_id)
+    return _print_settled(reject_pass(attempt_store(), _reviews(), wanted))
 
 
-def _passed(attempt_id: str) -> AttemptSummary:
-    summary = attempt_store().summary(attempt_id)
-    if summary.problem or not summary.state.solved:
-        raise UserError(f"{summary.attempt_id} has no pass to settle; its outcome is: {outcome(summary)}.")
-    return summary
-
-
-def _settled(attempt_id: str) -> int:
-    summary = attempt_store().summary(attempt_id)
+def _print_settled(summary: AttemptSummary) -> int:
     others = " Reviewers do not agree." if summary.accepted is None else ""
     print(f"{summary.attempt_id}: {outcome(summary)}.{others}")
     return DONE
@@ -201,83 +168,9 @@ def _reviews() -> ReviewStore:
     return ReviewStore(Locations.of_user().reviews, SystemTime())
 
 
-def _reviewer(options: argparse.Namespace) -> Reviewer:
-    return Reviewer(_reviews(), options.reviewer or getpass.getuser())
-
-
 def _verdict_words(given: RunVerdictGiven) -> str:
     reasons = f" ({', '.join(given.reasons)})" if given.reasons else ""
     return f"{given.verdict.value.replace('_', ' ')}{reasons}{': ' + given.note if given.note else ''}"
-
-
-def outcome(summary: AttemptSummary) -> str:
-    """Return how an attempt ended, or that it has not ended; a pass that does not count is marked."""
-    ending = summary.state.ending
-    if summary.problem:
-        return "damaged"
-    if ending is None:
-        return "open in another window or process" if summary.open else "unfinished"
-    if summary.state.solved and summary.result is not AttemptResult.SOLVED:
-        return summary.result.value if summary.result.passes else "solved, rejected"
-    return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
-
-
-def _ended(summary: AttemptSummary, reason: str) -> str:
-    """Return why an attempt ended; a pass that does not count is not called solved."""
-    unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
-    return outcome(summary) if unearned else reason
-
-
-def _started(summary: AttemptSummary) -> str:
-    return datetime.fromtimestamp(summary.started_utc_ms / 1000, UTC).isoformat(timespec="seconds")
-
-
-def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
-    """Return attempts as lists and exports have them, and the numbers of those solved and of those to be read."""
-    results = Counter(summary.result for summary in summaries)
-    return {
-        "attempts": [attempt_row(summary) for summary in summaries],
-        "solved": results[AttemptResult.SOLVED],
-        "solved_to_be_read": results[AttemptResult.TO_BE_READ],
-    }
-
-
-def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
-    """Return an attempt as lists and exports have it; its keys are stable."""
-    state = summary.state
-    last, best = state.last, state.best
-    return {
-        "attempt_id": summary.attempt_id,
-        "task_id": summary.task_id,
-        "mode": summary.mode,
-        "actor": summary.actor,
-        "role": summary.role,
-        "participant": summary.participant,
-        "started": _started(summary),
-        "ended": None if state.ending is None else _ended(summary, state.ending.reason),
-        "solved": summary.result is AttemptResult.SOLVED,
-        "result": summary.result.value,
-        "suspicious": list(state.suspicious),
-        "score": None if last is None else last.score,
-        "best_score": None if best is None else best.score,
-        "milliseconds": {activity.value: state.clock.of(activity) for activity in ClockActivity},
-        "active_ms": state.clock.active,
-        "asleep_ms": state.clock.asleep,
-        "budgets": asdict(state.budgets),
-        "tool_uses_left": state.remaining.tool_uses,
-        "submissions_left": state.remaining.submissions,
-        "calls": len(state.calls),
-        "submissions": len(state.submissions),
-        "gist_settings": state.header.extra.get("gist_settings"),
-        "comforts": dict(state.affordances),
-        "problem": summary.problem,
-        "events": state.events,
-        "head": summary.head,
-        "head_kept": summary.witnessed,
-        "drivers": list(state.drivers),
-        "mixed": state.mixed,
-        "branch": summary.branch,
-    }
 
 
 def _actor(summary: AttemptSummary) -> str:
@@ -325,91 +218,71 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
     )
 
 
-def export_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint attempt export`."""
-    parser.description = (
-        "Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is "
-        "written all the same."
-    )
-    parser.add_argument("attempts", nargs="*", metavar="ATTEMPT", help="ids or their beginnings (default: all)")
-    parser.add_argument(
-        "--to", required=True, metavar="FORMAT", help=f"{', '.join(_WRITERS)}; of one also {', '.join(NAMES)}"
-    )
-    parser.add_argument("-o", "--output", metavar="PATH", help="the file to write")
-    return export
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportAttempts(Request):
+    """Attempts to write; none for all."""
+
+    attempts: tuple[str, ...] = ()
+    to: str
+    output: str | None = None
 
 
-def export(options: argparse.Namespace) -> int:
+def export(wanted: ExportAttempts) -> int:
     """Write attempts, all of them if none is named; return 1 if one is damaged, which is still written."""
     store = attempt_store()
-    chosen = [store.summary(name) for name in dict.fromkeys(options.attempts)] or list(store.summaries())
+    chosen = [store.summary(name) for name in dict.fromkeys(wanted.attempts)] or list(store.summaries())
     if not chosen:
         raise UserError("There are no attempts yet.")
-    if (write := _WRITERS.get(options.to)) is None:
-        return _as_run(options, chosen)
+    if (write := ATTEMPT_WRITERS.get(wanted.to)) is None:
+        return _as_run(wanted, chosen)
     data = write(store, chosen)
-    if options.output is not None:
-        write_whole(Path(options.output), [data])
+    if wanted.output is not None:
+        write_whole(Path(wanted.output), [data])
         for summary in chosen:
             problem = f"  {summary.problem}" if summary.problem else ""
             print(f"{summary.attempt_id}  {summary.state.events} events  head {summary.head}{problem}")
-    elif options.to == "archive":
+    elif wanted.to == "archive":
         raise UserError("An archive can't be printed on a terminal.", hint="Name a file with -o PATH.")
     else:
         sys.stdout.write(data.decode("utf-8"))
     return NEGATIVE if any(summary.problem for summary in chosen) else DONE
 
 
-def _as_run(options: argparse.Namespace, chosen: Sequence[AttemptSummary]) -> int:
-    from gistpoint.tui.commands.runs import convert
+def _as_run(wanted: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
+    from gistpoint.tui.commands.runs import ConvertRun, convert
 
-    if options.to in NAMES and len(chosen) > 1:
-        raise UserError(f"{options.to} holds one attempt, and these are {len(chosen)}.", hint="Name one of them.")
-    exporter(options.to)
-    return convert(argparse.Namespace(recorded=chosen[0].attempt_id, to=options.to, output=options.output, read_as=""))
-
-
-def _table(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    rows = [dict(_flat(attempt_row(summary))) for summary in chosen]
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    if wanted.to in NAMES and len(chosen) > 1:
+        raise UserError(f"{wanted.to} holds one attempt, and these are {len(chosen)}.", hint="Name one of them.")
+    exporter(wanted.to)
+    return convert(ConvertRun(recorded=chosen[0].attempt_id, to=wanted.to, output=wanted.output))
 
 
-def _flat(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
-    for name, value in row.items():
-        if name == "milliseconds":
-            found += [(f"{activity}_ms", ms) for activity, ms in value.items()]
-        else:
-            found.append((name, json.dumps(value) if isinstance(value, dict | list) else value))
-    return found
-
-
-def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    document = {"schema": "gistpoint.attempts/1", **attempt_rows(chosen)}
-    return (json.dumps(document, indent=1) + "\n").encode("ascii")
-
-
-def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    """Pack the journals reproducibly, whole lines only; heads prove something only on this machine and are left out."""
-    import zstandard
-
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
-        for summary in sorted(chosen, key=lambda summary: summary.attempt_id):
-            data = (store.folder(summary.attempt_id) / JOURNAL).read_bytes()
-            info = tarfile.TarInfo(f"{summary.attempt_id}/{JOURNAL}")
-            data = data[: data.rfind(b"\n") + 1]
-            info.size, info.mode = len(data), 0o644
-            tar.addfile(info, io.BytesIO(data))
-    return zstandard.ZstdCompressor(level=10).compress(buffer.getvalue())
-
-
-_WRITERS: Mapping[str, Callable[[AttemptStore, Sequence[AttemptSummary]], bytes]] = {
-    "csv": _table,
-    "json": _json,
-    "archive": _archive,
-}
+_ATTEMPT = argument("ATTEMPT", "id or its beginning")
+_SETTLED = Words(
+    {
+        "attempt": _ATTEMPT,
+        "why": option("--why", metavar="TEXT", help="what was seen in it"),
+        "reviewer": option("--reviewer", metavar="NAME", help="who read it (default: the login)"),
+    }
+)
+LIST = Face(ListAttempts, listing, Words({"json": JSON}))
+SHOW = Face(ShowAttempt, show, Words({"attempt": _ATTEMPT, "json": JSON}))
+ACCEPT = Face(AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned.")
+REJECT = Face(
+    RejectPass, reject, _SETTLED, about="Writes a review: the attempt's pass was read and does not count as solved."
+)
+EXPORT = Face(
+    ExportAttempts,
+    export,
+    Words(
+        {
+            "attempts": argument("ATTEMPT", "ids or their beginnings (default: all)"),
+            "to": option(
+                "--to", metavar="FORMAT", help=f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}"
+            ),
+            "output": option("-o", "--output", metavar="PATH", help="the file to write"),
+        }
+    ),
+    about="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is written all "
+    "the same.",
+)

@@ -12,15 +12,15 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.readable import duration
 from gistpoint.core.text import plural
+from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import add_isolation, add_lines, isolation_of, positive
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import interactive, print_table, print_text
-from gistpoint.tui.object_graph import ProbedBackends, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
     from gistpoint.core.tasks.model import Task
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
 
 _ANSWER_LINES = 12
 

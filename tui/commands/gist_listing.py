@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,11 +15,13 @@ from gistpoint.core.kinds.gist.model import gist_task, is_gist
 from gistpoint.core.kinds.gist.overrides import CONDITIONS, overrides_data, toml_lines
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.bars import TOP, hard_subset
+from gistpoint.core.requests import Count, Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP, counted
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.arguments import JSON, TASK
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_records, write_whole
 from gistpoint.tui.tables import Column
 
@@ -72,21 +73,16 @@ COLUMNS: tuple[Column[_Row], ...] = (
 """The columns of `gistpoint gist list`."""
 
 
-def list_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint gist list`."""
-    parser.description = (
-        "Calls, functions, files, depth and lines of each gist task, what came of its reference gist, and the hard "
-        "subset: the tasks with the most calls and those that touch the most files, ranked over all that are here."
-    )
-    parser.add_argument(
-        "--hard", type=counted, nargs="?", const=TOP, default=0, metavar="N",
-        help=f"only the hard subset: the first N by calls and the first N by files (default: {TOP})",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return listing
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGists(Request):
+    """Which gist tasks are listed, and how."""
+
+    hard: Count = 0
+    """As many of each axis of the hard subset; 0 for all tasks."""
+    json: bool = False
 
 
-def listing(options: argparse.Namespace) -> int:
+def listing(wanted: ListGists) -> int:
     """Print the gist tasks with their difficulty."""
     locations = Locations.of_user()
     stored = TaskStore(locations.tasks, demo=locations.demo).tasks()
@@ -95,7 +91,7 @@ def listing(options: argparse.Namespace) -> int:
     by_calls, by_files = hard_subset(
         {id: float(figures.difficulty.calls) for id, figures in known.items()},
         {id: float(figures.difficulty.files) for id, figures in known.items()},
-        options.hard or TOP,
+        wanted.hard or TOP,
     )
     axes = {"calls": by_calls, "files": by_files}
     rows = [
@@ -103,8 +99,8 @@ def listing(options: argparse.Namespace) -> int:
         for task in tasks
         if task.id in known
     ]
-    shown = [row for row in rows if row.hard or not options.hard]
-    if options.json:
+    shown = [row for row in rows if row.hard or not wanted.hard]
+    if wanted.json:
         subset = {"of": len(rows), "calls": len(by_calls), "files": len(by_files), "both": len(by_calls & by_files)}
         print_json("gistpoint.gist-list/1", {"gists": [_record(row) for row in shown], "hard_subset": subset})
         return DONE
@@ -112,7 +108,7 @@ def listing(options: argparse.Namespace) -> int:
         print("There are no gist tasks with an answer yet. `gistpoint gist new SOURCE --sample 10` makes some.")
         return DONE
     print_records(COLUMNS, shown)
-    if options.hard:
+    if wanted.hard:
         print(
             f"{len(shown)} of {plural(len(rows), 'task')}; {len(by_calls & by_files)} are hard by calls and by files."
         )
@@ -129,24 +125,26 @@ def _record(row: _Row) -> dict[str, Any]:
     }
 
 
-def conditions_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint gist conditions`."""
-    parser.description = (
-        "Writes a file of settings for each condition that Gistify compares (table 3), for "
-        "`gistpoint solve TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home."
-    )
-    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="the folder to write")
-    return conditions
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteConditions(Request):
+    """The task, and the folder that gets a file for each condition."""
+
+    task: str
+    output: Path
 
 
-def conditions(options: argparse.Namespace) -> int:
-    """Write the settings of the paper's conditions for a task, a file for each."""
+def find_gist(name: str) -> Task:
+    """Return the gist task of that name. Raises `TaskError`, and `UserError` for a task of another kind."""
     locations = Locations.of_user()
-    task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
+    task = TaskStore(locations.tasks, demo=locations.demo).find(name)
     if not is_gist(task):
         raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are.")
-    folder: Path = options.output
+    return task
+
+
+def conditions(wanted: WriteConditions) -> int:
+    """Write the settings of the paper's conditions for a task, a file for each."""
+    task, folder = find_gist(wanted.task), wanted.output
     make_folder(folder)
     texts: dict[Path, bytes] = {}
     for name, condition in CONDITIONS.items():
@@ -159,3 +157,29 @@ def conditions(options: argparse.Namespace) -> int:
         write_whole(path, [text])
         print(f"gistpoint solve {task.short_id} --gist-settings {path}")
     return DONE
+
+
+LIST = Face(
+    ListGists,
+    listing,
+    Words(
+        {
+            "hard": option(
+                "--hard",
+                metavar="N",
+                bare=TOP,
+                help=f"only the hard subset: the first N by calls and the first N by files (default: {TOP})",
+            ),
+            "json": JSON,
+        }
+    ),
+    about="Calls, functions, files, depth and lines of each gist task, what came of its reference gist, and the hard "
+    "subset: the tasks with the most calls and those that touch the most files, ranked over all that are here.",
+)
+WRITE_CONDITIONS = Face(
+    WriteConditions,
+    conditions,
+    Words({"task": TASK, "output": option("-o", "--output", metavar="FOLDER", help="the folder to write")}),
+    about="Writes a file of settings for each condition that Gistify compares (table 3), for "
+    "`gistpoint solve TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home.",
+)

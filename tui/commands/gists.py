@@ -1,26 +1,19 @@
-"""`gistpoint gist new`, `reference` and `score`."""
+"""`gistpoint gist reference` and `score`."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.folder import read_answer, write_task
+from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.lines import physical_lines
-from gistpoint.core.kinds.gist.model import (
-    is_gist,
-)
+from gistpoint.core.kinds.gist.making import store_reference
 from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
-from gistpoint.core.kinds.gist.reference_judge import reference_of
-from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.kinds.gist.score import (
     GistJudgement,
     GistScore,
@@ -30,107 +23,98 @@ from gistpoint.core.kinds.gist.score import (
     score_record,
 )
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice, Positive, Request
 from gistpoint.core.running import RunContext
-from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.model import Answer
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.tasks import TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of, positive
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.object_graph import build_entrypoint_runner
+from gistpoint.sessions.services import is_our_demo
+from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.gist_listing import find_gist, reference_record
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import build_entrypoint_runner
-from gistpoint.tui.services import is_our_demo
-
-if TYPE_CHECKING:
-    pass
 
 
-def reference_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint gist reference`."""
-    parser.description = (
-        "Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
-        "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it."
-    )
-    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
-    parser.add_argument("--seconds", type=positive, default=120.0, metavar="S", help="for reducing it (default: 120)")
-    parser.add_argument("--print", dest="show", action="store_true", help="print the gist")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    add_isolation(parser)
-    return reference
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceRequest(Request):
+    """The task whose reference gist is made, for how long it is reduced, and how it is printed."""
+
+    task: str
+    seconds: Positive = 120.0
+    show: bool = False
+    json: bool = False
+    isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def reference(options: argparse.Namespace) -> int:
+def reference(wanted: ReferenceRequest) -> int:
     """Make the reference gist of a task and write it into the answer."""
-    task, answer, judge = _judge(options)
-    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
+    answer, judge = _opened(wanted.task, wanted.isolation)
+    with long_work(quiet=wanted.json, kept="Nothing was written.") as work:
         runs = 0
 
-        def tell(query: int, lines: int) -> None:
+        def on_query(query: int, lines: int) -> None:
             nonlocal runs
             runs = query
             work.progress.detail(f"run {query}: {lines} lines")
 
-        work.progress.stage(f"reference gist of {task.short_id}")
-        found = reference_of(
-            judge, lambda given: ReferenceMaker(given, time.monotonic, options.seconds, tell, work.cancel)
-        )
-    write_task(task, replace(answer, of_kind=replace(judge.answer, reference=found)))
-    values = {key: value for key, value in asdict(found).items() if key != "text"}
-    if options.json:
-        text = {"text": found.text} if options.show else {}
-        print_json("gistpoint.gist-reference/1", {"id": task.id, "runs": runs, **values, **text})
+        work.progress.stage(f"reference gist of {judge.task.short_id}")
+        found = store_reference(judge, answer, wanted.seconds, on_query, work.run)
+    if wanted.json:
+        values = {"id": judge.task.id, "runs": runs, **(reference_record(found) or {})}
+        print_json("gistpoint.gist-reference/1", {**values, **({"text": found.text} if wanted.show else {})})
     else:
-        if options.show:
+        if wanted.show:
             sys.stdout.writelines(for_output(found.text.splitlines(keepends=True)))
         rates = f"execution {found.line_execution or 0:.1f}, existence {found.line_existence or 0:.1f}"
-        told = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
-        summary = f"{task.short_id}: {told} ({runs} runs, {found.seconds:.0f} s)"
-        print(visible_line(summary), file=sys.stderr if options.show else sys.stdout)
+        outcome = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
+        summary = f"{judge.task.short_id}: {outcome} ({runs} runs, {found.seconds:.0f} s)"
+        print(visible_line(summary), file=sys.stderr if wanted.show else sys.stdout)
     return DONE if found.faithful else NEGATIVE
 
 
-def score_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint gist score`."""
-    parser.description = "Every figure with what speaks for it. Exit code 1 if the gist is not faithful."
-    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
-    parser.add_argument("file", metavar="FILE", help="the gist")
-    parser.add_argument("--lines", action="store_true", help="the evidence for every line")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    add_isolation(parser)
-    return score
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreGist(Request):
+    """The file that is scored as a gist of a task, and how the score is printed."""
+
+    task: str
+    file: str
+    lines: bool = False
+    json: bool = False
+    isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def score(options: argparse.Namespace) -> int:
+def score(wanted: ScoreGist) -> int:
     """Score a gist and print every figure with its evidence."""
-    task, _, judge = _judge(options)
+    _, judge = _opened(wanted.task, wanted.isolation)
     try:
-        gist = Path(options.file).read_text("utf-8")
+        gist = Path(wanted.file).read_text("utf-8")
     except OSError as error:
-        raise UserError(f"{options.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
+        raise UserError(f"{wanted.file} can't be read: {error.strerror}.", hint="Name the file of a gist.") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"{options.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8.") from error
-    with long_work(quiet=getattr(options, "json", False), kept="Nothing was scored.") as work:
+        raise UserError(f"{wanted.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8.") from error
+    with long_work(quiet=wanted.json, kept="Nothing was scored.") as work:
         judgement = judge.judge(gist, run=RunContext(work.cancel, lambda at: work.progress.stage(at.phase)))
     lines = line_evidence(judgement.score, judgement.spliced)
-    if options.json:
+    if wanted.json:
         record = {**score_record(judgement.score), "flips": judgement.flips, "lines": evidence_rows(lines)}
-        print_json("gistpoint.gist-score/1", {"id": task.id, "backend": judge.runner.backend.name, **record})
+        print_json("gistpoint.gist-score/1", {"id": judge.task.id, "backend": judge.runner.backend.name, **record})
     else:
         print_score(judgement)
-        if options.lines:
+        if wanted.lines:
             print_evidence(lines, gist)
     return DONE if judgement.score.execution_fidelity else NEGATIVE
 
 
-def _judge(options: argparse.Namespace) -> tuple[Task, Answer, GistJudge]:
+def _opened(name: str, isolation: IsolationChoice) -> tuple[Answer, GistJudge]:
+    """Return the answer of a gist task and its judge, which holds the task."""
     locations = Locations.of_user()
-    task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
-    if not is_gist(task):
-        raise UserError(f"The task {task.short_id} is not a gist.", hint="`gistpoint gist list` shows which are.")
+    task = find_gist(name)
     answer = read_answer(task)
     imaged = task.environment.image is not None
-    runner = build_entrypoint_runner(isolation_of(options), demo=is_our_demo(task, locations), image=imaged)
-    return task, answer, GistJudge(task, gist_answer(answer), runner)
+    runner = build_entrypoint_runner(isolation, demo=is_our_demo(task, locations), image=imaged)
+    return answer, GistJudge(task, gist_answer(answer), runner)
 
 
 _MOST = 20
@@ -224,3 +208,34 @@ def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
         original = f"{one.original.path}:{one.original.line}" if one.original else ""
         rows.append([str(one.first), ran, one.existence.name.lower(), original, text[one.first - 1].strip()[:60]])
     print_table(["line", "execution", "existence", "original", "text"], rows)
+
+
+REFERENCE = Face(
+    ReferenceRequest,
+    reference,
+    Words(
+        {
+            "task": TASK,
+            "seconds": option("--seconds", metavar="S", help="for reducing it (default: {default})"),
+            "show": option("--print", help="print the gist"),
+            "json": JSON,
+            "isolation": ISOLATION,
+        }
+    ),
+    about="Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
+    "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
+)
+SCORE = Face(
+    ScoreGist,
+    score,
+    Words(
+        {
+            "task": TASK,
+            "file": argument("FILE", "the gist"),
+            "lines": option("--lines", help="the evidence for every line"),
+            "json": JSON,
+            "isolation": ISOLATION,
+        }
+    ),
+    about="Every figure with what speaks for it. Exit code 1 if the gist is not faithful.",
+)

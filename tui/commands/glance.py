@@ -102,7 +102,8 @@ def glance(options: argparse.Namespace) -> int:
     if options.judge_model:
         return _ask_model(options, chosen)
     require_terminal("reading", hint="gistpoint glance --table SET prints what readers saw.")
-    from gistpoint.tui.glance_app import GlanceApp
+    from gistpoint.tui.base_app import OneScreenApp
+    from gistpoint.tui.screens.glance.reading import GlanceScreen
 
     locations = Locations.of_user()
     store = _store(options, locations)
@@ -122,7 +123,10 @@ def glance(options: argparse.Namespace) -> int:
             if study.ledger.person(reader.name).enrolled:
                 record_exposures(study, reader.name)
 
-    return GlanceApp(locations, items, reader, at_once=options.reveal, told=told).run_to_exit_code()
+    def first() -> GlanceScreen:
+        return GlanceScreen(items, reader, at_once=options.reveal, told=told)
+
+    return OneScreenApp(locations, "screens/glance/glance.tcss", first).run_to_exit_code()
 
 
 def _times(text: str) -> int:

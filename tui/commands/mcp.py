@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError, extra_hint
+from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, Handler
-from gistpoint.tui.object_graph import build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.attempts import AttemptSummary
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.mcp.http import Place
     from gistpoint.tui.mcp.served import ServedAttempt
-    from gistpoint.tui.services import Services
 
 TOKEN = "GISTPOINT_MCP_TOKEN"
 _TOKEN_CHARACTERS = 32
@@ -171,7 +171,7 @@ def _budgets(text: str, services: Services, task: Task) -> Budgets:
 
 def _warn(services: Services, task: Task) -> None:
     """Say so if other users of this machine can read the answer."""
-    from gistpoint.tui.services import is_our_demo
+    from gistpoint.sessions.services import is_our_demo
 
     answer = task.folder / "answer"
     if is_our_demo(task, services.locations) or not answer.exists() or not answer.stat().st_mode & 0o044:

@@ -249,6 +249,11 @@ def _value(kind: _Type, given: Any) -> Any:
     return kind.base(given) if _is_enum(kind.base) else given
 
 
+def reader_of(hint: Any) -> Callable[[str], Any]:
+    """Return the function that reads a word as a field of this type would, such as `Count`."""
+    return _reader(_taken_apart(hint))
+
+
 def _reader(kind: _Type) -> Read:
     """Return the function that reads one word as a value of a type within its bounds."""
     if kind.base is int:

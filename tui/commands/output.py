@@ -104,11 +104,6 @@ def write_whole(target: Path, pieces: Iterable[bytes]) -> None:
         raise UserError(f"{target} can't be written: {error.strerror}.") from error
 
 
-def cause(error: OSError | ValueError) -> str:
-    """Return why a file could not be read, without its name, which the sentence has already."""
-    return getattr(error, "strerror", None) or str(error)
-
-
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, unless they are there. Raises `UserError`."""
     try:

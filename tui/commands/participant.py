@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import SandboxUnavailableError
-from gistpoint.tui.commands.arguments import add_sandbox, isolation_of
-from gistpoint.tui.commands.command import Handler
+from gistpoint.core.requests import IsolationChoice, Request
+from gistpoint.object_graph import build_services
+from gistpoint.tui.commands.arguments import sandbox_word
+from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import require_terminal
-from gistpoint.tui.object_graph import build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.ports import Runner
     from gistpoint.core.tasks.model import Task
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.base_app import BaseApp
-    from gistpoint.tui.services import Services
 
 Made = TypeVar("Made", "Runner", "EntrypointRunner")
 BY_LINK = "by the same link."
 
 
-def participant_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint participant`."""
-    parser.description = "The program of one participant; `gistpoint serve` starts it."
-    parser.add_argument("--code", required=True, metavar="C", help="the participant's code")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--task", dest="tasks", action="append", default=[], metavar="ID", help="an assigned task")
-    what.add_argument("--study", metavar="DIR", help="the study's folder")
-    add_sandbox(parser, "bwrap, docker or landlock")
-    return participant
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedParticipant(Request):
+    """Who is served, and what: tasks or a study."""
+
+    code: str
+    tasks: tuple[str, ...] = ()
+    study: str | None = None
+    sandbox: str | None = None
 
 
-def participant(options: argparse.Namespace) -> int:
+def participant(asked: ServedParticipant) -> int:
     """Show a participant their tasks, or their way through a study."""
     require_terminal("participant", hint="`gistpoint serve` starts it behind a browser's window.")
-    return _app(options).run_to_exit_code()
+    return _app(asked).run_to_exit_code()
 
 
-def _app(options: argparse.Namespace) -> BaseApp:
-    if options.study:
+def _app(asked: ServedParticipant) -> BaseApp:
+    if asked.study:
         from gistpoint.tui.commands.study_taking import app_of
 
-        return app_of(options.study, options.code, again=BY_LINK)
+        return app_of(asked.study, asked.code, again=BY_LINK)
     from gistpoint.tui.participant_app import ParticipantApp
 
-    return ParticipantApp(options.code, options.tasks, services_of(options.code, build_services(isolation_of(options))))
+    services = build_services(IsolationChoice(sandbox=asked.sandbox))
+    return ParticipantApp(asked.code, asked.tasks, services_of(asked.code, services))
 
 
 def services_of(code: str, services: Services) -> Services:
@@ -74,3 +74,20 @@ def services_of(code: str, services: Services) -> Services:
         entrypoints_for=only_isolated(services.entrypoints_for),
         enrolment=Enrolment(participant=code, comforts_off=("external_editor",)),
     )
+
+
+PARTICIPANT = Face(
+    ServedParticipant,
+    participant,
+    Words(
+        {
+            "code": option("--code", metavar="C", help="the participant's code"),
+            "tasks": option("--task", metavar="ID", help="an assigned task"),
+            "study": option("--study", metavar="DIR", help="the study's folder"),
+            "sandbox": sandbox_word("bwrap, docker or landlock"),
+        },
+        one_of=(("tasks", "study"),),
+        required=True,
+    ),
+    about="The program of one participant; `gistpoint serve` starts it.",
+)

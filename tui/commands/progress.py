@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.readable import duration
-from gistpoint.core.running import CancelToken, RunContext, RunProgress
+from gistpoint.core.running import CancelToken, RunContext, RunProgress, Stage
 from gistpoint.core.text import visible_line
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class ProgressLine:
         """`quiet` shows nothing: the output is for a program, which gets one document at the end."""
         self._quiet = quiet
         self._bar: ProgressBar | None = None
-        self._stage = ""
-        self._began = time.monotonic()
+        self._stage: Stage | None = None
         self._logged_at = float("-inf")
         self.stopping = False
         """Whether the work is being stopped: a stage that ends now is not done."""
@@ -78,10 +77,10 @@ class ProgressLine:
 
     def stage(self, name: str) -> None:
         """Begin a stage, unless it is the one that goes on; the one before it has ended."""
-        if name == self._stage:
+        if name == self._name:
             return
         self._end_stage()
-        self._stage, self._began = name, time.monotonic()
+        self._stage = Stage(name, time.monotonic())
         if self._bar is not None:
             self._bar.show(name, anew=True)
         else:
@@ -117,17 +116,22 @@ class ProgressLine:
         elif self._is_time_to_log():
             self.line("; ".join(parts))
 
+    @property
+    def _name(self) -> str:
+        return self._stage.name if self._stage is not None else ""
+
     def _titled(self, text: str) -> str:
-        return visible_line(": ".join(filter(None, (self._stage, text))))
+        return visible_line(": ".join(filter(None, (self._name, text))))
 
     def _end_stage(self) -> None:
         if self._stage and self._bar is not None and not self.stopping:
-            self.line(f"✔ {self._stage}  {duration(1000 * (time.monotonic() - self._began), rounded=True)}")
-        self._stage = ""
+            took = time.monotonic() - self._stage.began
+            self.line(f"✔ {self._stage.name}  {duration(1000 * took, rounded=True)}")
+        self._stage = None
 
     def _is_time_to_log(self) -> bool:
         now = time.monotonic()
-        if self._quiet or now - max(self._logged_at, self._began if self._stage else 0.0) < _LOGGED_S:
+        if self._quiet or now - max(self._logged_at, self._stage.began if self._stage else 0.0) < _LOGGED_S:
             return False
         self._logged_at = now
         return True

@@ -2,60 +2,61 @@
 
 from __future__ import annotations
 
-import argparse
+import sys
+from dataclasses import dataclass
 
+from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.locations import path_of
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext, RunProgress
-from gistpoint.core.text import bounded, plural
+from gistpoint.core.text import bounded, plural, visible_line
+from gistpoint.object_graph import build_services, build_worker_services
 from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
-from gistpoint.sessions.replay.reporting import NEARLY, ReplayedRow, ReplayReport, report_of
-from gistpoint.tui.commands.arguments import add_isolation, isolation_of
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.sessions.replay.reporting import NEARLY, ReplayBatch, ReplayedRow, ReplayReport, replay_each, report_of
+from gistpoint.sessions.services import Services
+from gistpoint.tui.commands.arguments import ISOLATION, JSON
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
-from gistpoint.tui.commands.progress import ProgressLine
+from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
 from gistpoint.tui.commands.runs import RUN_HELP, open_named
-from gistpoint.tui.object_graph import build_services
 
 _DIFF_CHARACTERS = 8_000
 _CALL_CHARACTERS = 160
 
 
-def replay_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint replay`."""
-    parser.description = (
-        "Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 if "
-        "a result or the verdict differs, or a call could not run."
-    )
-    parser.add_argument("recorded", metavar="RUN", nargs="*", help=RUN_HELP)
-    parser.add_argument("--all", action="store_true", help="all attempts here that a person or a model has ended")
-    parser.add_argument("--task", help="id or its beginning, a folder or a .tar.zst (default: the one it was made on)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="replay attempts on the Dask cluster with this scheduler")
-    parser.add_argument("-o", "--output", metavar="FILE", help="keep a line a run; runs that are in it are left out")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    add_isolation(parser)
-    return replay
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRuns(Request):
+    """Runs whose tool calls are made again."""
+
+    recorded: tuple[str, ...] = ()
+    all: bool = False
+    task: str | None = None
+    cluster: str | None = None
+    output: str | None = None
+    json: bool = False
+    isolation: IsolationChoice
 
 
-def replay(options: argparse.Namespace) -> int:
+def replay(wanted: ReplayRuns) -> int:
     """Print a line per call as it is made, and the verdicts, or a line per run; return 1 if anything differs."""
-    if options.all and options.recorded:
+    if wanted.all and wanted.recorded:
         raise UserError("--all are all attempts, and runs are named beside.", hint="Leave one of the two out.")
-    if not options.all and not options.recorded:
+    if not wanted.all and not wanted.recorded:
         raise UserError("No run is named.", hint="Name runs, or give --all.")
-    if options.task and (options.all or options.cluster):
+    if wanted.task and (wanted.all or wanted.cluster):
         raise UserError("--task names another task for runs that are named, on this machine alone.")
-    if options.all or options.cluster or options.output or len(options.recorded) > 1:
-        from gistpoint.tui.commands.replays import replay_many
-
-        return replay_many(options)
-    return _replay_one(options, options.recorded[0])
+    if wanted.all or wanted.cluster or wanted.output or len(wanted.recorded) > 1:
+        return _replay_many(wanted)
+    return _replay_one(wanted, wanted.recorded[0])
 
 
-def _replay_one(options: argparse.Namespace, name: str) -> int:
+def _replay_one(wanted: ReplayRuns, name: str) -> int:
     document = open_named(name)
-    replay = build_services(isolation_of(options)).replay_of(document, name, options.task or "")
-    with ProgressLine(quiet=options.json) as progress:
+    replay = build_services(wanted.isolation).replay_of(document, name, wanted.task or "")
+    with ProgressLine(quiet=wanted.json) as progress:
 
         def report(run: RunProgress) -> None:
             progress.count(run.done, run.total, run.phase) if run.total else progress.detail(run.phase)
@@ -66,10 +67,10 @@ def _replay_one(options: argparse.Namespace, name: str) -> int:
 
         for note in replay.notes:
             progress.line(note)
-        found = report_of(replay, name, run=RunContext(progress=report), on_call=None if options.json else show)
+        found = report_of(replay, name, run=RunContext(progress=report), on_call=None if wanted.json else show)
         for warning in document.warnings:
             progress.line(warning)
-    if options.json:
+    if wanted.json:
         print_json("gistpoint.replay/1", found.as_json())
     else:
         _print_verdicts(replay, found)
@@ -93,3 +94,94 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
     same = "the same" if report.same_verdict else "NOT the same"
     compared = "nothing to compare with" if then.passed is None else same
     print_text(f"verdict then: {then.words}; now, in {report.backend}: {replay.verdict_now().words}; {compared}")
+
+
+def _replay_many(wanted: ReplayRuns) -> int:
+    """Replay the named runs, or all ended attempts of the store; return 1 if one differs or could not be replayed."""
+    services = build_services(wanted.isolation)
+    names = _ended(services) if wanted.all else [*dict.fromkeys(wanted.recorded)]
+    output = path_of(wanted.output) if wanted.output else None
+    kept = f"The reports so far are in {output}: the same command goes on." if output else "-o FILE keeps reports."
+    with long_work(quiet=wanted.json, kept=kept) as work:
+
+        def print_line(line: str) -> None:
+            if not wanted.json:
+                work.progress.detail("")
+                print_text(line)
+
+        batch = ReplayBatch(names, output, print_line, _tell)
+        work.progress.stage(f"replaying {len(batch.left)} of {plural(len(names), 'run')}")
+        if wanted.cluster:
+            _on_cluster(wanted, wanted.cluster, services, batch, work)
+        else:
+            replay_each(
+                batch,
+                lambda name: services.replay_of(open_named(name), name, wanted.task or ""),
+                lambda name: work.progress.count(len(names) - len(batch.left), len(names), name),
+                work.run,
+            )
+    same = sum(report.same for report in batch.reports.values())
+    if wanted.json:
+        print_json("gistpoint.replays/1", batch.as_json())
+    else:
+        differ = len(batch.reports) - same
+        print_text(
+            f"{plural(len(names), 'run')}: {same} the same, {differ} not the same, {len(batch.problems)} not replayed"
+        )
+    return DONE if same == len(names) else NEGATIVE
+
+
+def _ended(services: Services) -> list[str]:
+    """Return the ids of all attempts that a solver has ended, the oldest first."""
+    found = [
+        summary.attempt_id
+        for summary in services.attempts.outlines()
+        if summary.actor in (PERSON, MODEL) and summary.state.ended and not summary.problem
+    ]
+    return found[::-1]
+
+
+def _on_cluster(wanted: ReplayRuns, address: str, services: Services, batch: ReplayBatch, work: LongWork) -> None:
+    from gistpoint.sandbox.cluster import crew_at
+    from gistpoint.sessions.agentruns.cluster_replays import ReplaysElsewhere
+    from gistpoint.sessions.agentruns.cluster_runs import work_tools
+
+    def tick() -> None:
+        work.progress.count(len(batch.names) - len(batch.left), len(batch.names))
+
+    with crew_at(address, _tell) as crew:
+        tools = work_tools(wanted.isolation)
+        replays = ReplaysElsewhere(services, tools, build_worker_services, batch.take, batch.fail)
+        replays.carry_out(crew, batch.left, tick)
+        if crew.interrupts:
+            work.cancel.cancel()
+            work.cancel.check()
+
+
+def _tell(sentence: str) -> None:
+    print(f"gistpoint: {visible_line(sentence)}", file=sys.stderr, flush=True)
+
+
+REPLAY = Face(
+    ReplayRuns,
+    replay,
+    Words(
+        {
+            "recorded": argument("RUN", RUN_HELP),
+            "all": option("--all", help="all attempts here that a person or a model has ended"),
+            "task": option(
+                "--task", help="id or its beginning, a folder or a .tar.zst (default: the one it was made on)"
+            ),
+            "cluster": option(
+                "--cluster", metavar="ADDRESS", help="replay attempts on the Dask cluster with this scheduler"
+            ),
+            "output": option(
+                "-o", "--output", metavar="FILE", help="keep a line a run; runs that are in it are left out"
+            ),
+            "json": JSON,
+            "isolation": ISOLATION,
+        }
+    ),
+    about="Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 if a result or the "
+    "verdict differs, or a call could not run.",
+)

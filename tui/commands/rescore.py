@@ -16,6 +16,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.trees import patched
 from gistpoint.core.text import plural, visible_line
 from gistpoint.core.trees import SourceTree
+from gistpoint.object_graph import build_services
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResult, ExternalResultStore
 from gistpoint.sessions.exports.tasks.returned import ReturnedResult, read_returned
 from gistpoint.sessions.tasks import read_set
@@ -23,11 +24,10 @@ from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.output import print_json, print_records
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import build_services
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
 
 
 _EQUAL = 1e-9

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.object_graph import live_annotations
 from gistpoint.tui.commands.arguments import add_isolation, add_read_as, heed_read_as, isolation_of
 from gistpoint.tui.commands.command import Handler
 from gistpoint.tui.commands.output import require_terminal
-from gistpoint.tui.object_graph import live_annotations
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.screens.review.settings import Judging
-    from gistpoint.tui.services import Services
 
 
 def review_options(parser: argparse.ArgumentParser) -> Handler:
@@ -91,7 +91,7 @@ def _require_there(name: str) -> None:
 
 def _services(options: argparse.Namespace) -> Services:
     """Build the services that run code; they never ask on the terminal while the screen uses it."""
-    from gistpoint.tui.object_graph import build_services
+    from gistpoint.object_graph import build_services
 
     services = build_services(isolation_of(options))
     services.consent.asker = lambda why_not: False

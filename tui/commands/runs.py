@@ -5,19 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.requests import Count, Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run, TextScope
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import Listed, doubt_of, list_runs, open_run, split_name
-from gistpoint.tui.commands.arguments import add_read_as, heed_read_as, step_number
-from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, Handler, readable
+from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
+from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
+from gistpoint.tui.commands.options import Face, Words, argument, option, reader_of
 from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
 from gistpoint.tui.tables import Column
 
@@ -66,46 +69,44 @@ def attempt_folder(name: str) -> Path | None:
         return None
 
 
-def list_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint runs`."""
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a folder or an archive")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument(
-        "--profile", action="store_true", help="what each did when, and where those of a task part ways"
-    )
-    orders = ("outcome", "steps", "cost")
-    parser.add_argument("--sort", choices=orders, default="outcome", help="with --profile, the order of a task's runs")
-    add_read_as(parser)
-    return listing
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRuns(Request):
+    """Files, folders and archives whose runs are listed."""
+
+    paths: tuple[str, ...]
+    json: bool = False
+    profile: bool = False
+    sort: Literal["outcome", "steps", "cost"] = "outcome"
+    read_as: str = ""
 
 
-def listing(options: argparse.Namespace) -> int:
+def listing(wanted: ListRuns) -> int:
     """Print the runs of files, folders and archives; each is read to its end, so that the row is complete."""
-    heed_read_as(options)
+    read_files_as(wanted.read_as)
     problems: list[Listed] = []
-    if options.profile:
+    if wanted.profile:
         from gistpoint.tui.commands.profiles import print_profiles, profiled
 
-        runs = [profiled(listed.name, document, run) for listed, document, run in _read(options.paths, problems)]
-        print_profiles(runs, [_problem(item) for item in problems], order=options.sort, as_json=options.json)
-        return _print_problems(problems, options.paths, NEGATIVE if problems and not runs else DONE)
+        runs = [profiled(listed.name, document, run) for listed, document, run in _read(wanted.paths, problems)]
+        print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
+        return _print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
     found: list[tuple[str, int, Run]] = []
     damaged: list[str] = []
-    for listed, document, run in _read(options.paths, problems):
+    for listed, document, run in _read(wanted.paths, problems):
         found.append((listed.name, listed.size, run))
         damaged += [f"{listed.name}: {warning}" for warning in document.warnings[:1]]
     not_read = len({item.name for item in problems} - {name for name, _, _ in found})
-    if options.json:
+    if wanted.json:
         rows = [_row(name, size, run) for name, size, run in found]
         told = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
         print_json("gistpoint.runs/1", {"runs": rows, **told})
     elif found:
         print_records(COLUMNS, found)
     elif not problems:
-        print(f"There is no recorded run in {visible_line(', '.join(options.paths))}.")
+        print(f"There is no recorded run in {visible_line(', '.join(wanted.paths))}.")
     for text in damaged:
         print(f"gistpoint: {readable(text)}", file=sys.stderr)
-    code = _print_problems(problems, options.paths, NEGATIVE if problems and not found else DONE)
+    code = _print_problems(problems, wanted.paths, NEGATIVE if problems and not found else DONE)
     if not_read > 1 or (not_read and found):
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
@@ -135,7 +136,7 @@ def _completed(early: Run, run: Run) -> Run:
     return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
 
 
-def _print_problems(problems: list[Listed], paths: list[str], code: int) -> int:
+def _print_problems(problems: list[Listed], paths: Sequence[str], code: int) -> int:
     """Print what could not be read, and return the exit code.
 
     A named path that can't be read is a user error; a file that is not, or hardly, a run is a negative verdict.
@@ -208,38 +209,39 @@ def _problem(listed: Listed) -> dict[str, Any]:
     return {"run": listed.name, "problem": listed.problem}
 
 
-def show_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint show`."""
-    parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
-    parser.add_argument("--step", type=step_number, metavar="N", help="all of the step N, counted from 1")
-    parser.add_argument("--json", action="store_true", help="the run, or the step, as ATIF; a profile as JSON")
-    parser.add_argument("--profile", action="store_true", help="what was done when, waste, test runs and context")
-    add_read_as(parser)
-    return show
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowRun(Request):
+    """A run, or a step of it, to print."""
+
+    recorded: str
+    step: int | None = None
+    json: bool = False
+    profile: bool = False
+    read_as: str = ""
 
 
-def show(options: argparse.Namespace) -> int:
+def show(wanted: ShowRun) -> int:
     """Print a run or a step of it, for people or as ATIF."""
-    heed_read_as(options)
-    if options.profile and options.step is not None:
+    read_files_as(wanted.read_as)
+    if wanted.profile and wanted.step is not None:
         raise UserError("--profile is about the whole run, and --step about one step.", hint="Give one of the two.")
-    document = open_named(options.recorded)
-    if options.step is None:
+    document = open_named(wanted.recorded)
+    if wanted.step is None:
         _settled(document)
-    if options.profile:
+    if wanted.profile:
         from gistpoint.tui.commands.profiles import print_profile
 
-        print_profile(document, as_json=options.json)
+        print_profile(document, as_json=wanted.json)
         return _doubted(document)
-    if options.step is not None and not document.ensure(options.step - 1):
+    if wanted.step is not None and not document.ensure(wanted.step - 1):
         count = document.step_count
-        raise UserError(f"{options.recorded} has {plural(count, 'step')}: there is no step {options.step}.")
-    if not options.json:
+        raise UserError(f"{wanted.recorded} has {plural(count, 'step')}: there is no step {wanted.step}.")
+    if not wanted.json:
         from gistpoint.sessions.runs.rendering import show as lines_of
 
-        for line in lines_of(document, options.step):
+        for line in lines_of(document, wanted.step):
             print_text(line)
-    elif options.step is None:
+    elif wanted.step is None:
         from gistpoint.sessions.exports.atif import atif_text
 
         sys.stdout.writelines(atif_text(document))
@@ -247,7 +249,7 @@ def show(options: argparse.Namespace) -> int:
         from gistpoint.sessions.exports.atif import atif_step
 
         document.build()
-        print(json.dumps(atif_step(document, options.step - 1), indent=2))
+        print(json.dumps(atif_step(document, wanted.step - 1), indent=2))
     return _doubted(document)
 
 
@@ -259,44 +261,34 @@ def _doubted(document: RunDocument) -> int:
     return NEGATIVE if doubt else DONE
 
 
-def search_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint search`."""
-    parser.description = (
-        "Prints every line with a match, with its run and step; as JSON every match. Case counts where the "
-        "pattern has an upper-case letter."
-    )
-    parser.add_argument("pattern", metavar="PATTERN", help="a text, or with --regex a regular expression")
-    places = "a file, a folder, an archive, FILE#ID or the id of an attempt"
-    parser.add_argument("paths", metavar="PATH", nargs="+", help=places)
-    parser.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
-    parser.add_argument(
-        "--scope",
-        action="append",
-        choices=[scope.value for scope in TextScope],
-        help="where to look, several times for several places (default: everywhere)",
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    add_read_as(parser)
-    return search
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRuns(Request):
+    """What is searched, and where."""
+
+    pattern: str
+    paths: tuple[str, ...]
+    regex: bool = False
+    scope: tuple[TextScope, ...] = ()
+    json: bool = False
+    read_as: str = ""
 
 
-def search(options: argparse.Namespace) -> int:
+def search(wanted: SearchRuns) -> int:
     """Print each line with matches once, or every match as JSON; return 1 if there is none."""
-    heed_read_as(options)
+    read_files_as(wanted.read_as)
     from gistpoint.sessions.runs.searching import Query, search_document
     from gistpoint.sessions.runs.searching_files import Sieve
 
-    scopes = [TextScope(name) for name in options.scope] if options.scope else list(TextScope)
-    query = Query(options.pattern, regex=options.regex, scopes=scopes)
+    query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scope or tuple(TextScope))
     problems: list[Listed] = []
     rows: list[dict[str, Any]] = []
     count = 0
-    paths = [str(attempt_folder(path) or path) for path in options.paths]
+    paths = [str(attempt_folder(path) or path) for path in wanted.paths]
     for document in _documents(paths, problems, Sieve(query).wants):
         shown: Hit | None = None
         for hit in search_document(document, query):
             count += 1
-            if options.json:
+            if wanted.json:
                 place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
                 step = None if hit.step is None else hit.step + 1
                 rows.append({"run": hit.run, "step": step, "scope": hit.scope.value, **place})
@@ -304,7 +296,7 @@ def search(options: argparse.Namespace) -> int:
                 shown = hit
                 at = "" if hit.step is None else f":{hit.step + 1}"
                 print(visible_line(f"{hit.run}{at}:{hit.scope.value}: {hit.line}"))
-    if options.json:
+    if wanted.json:
         print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
     return _print_problems(problems, paths, DONE if count else NEGATIVE)
 
@@ -326,32 +318,101 @@ def _documents(paths: Iterable[str], problems: list[Listed], wants: Wants) -> It
             problems.append(Listed(listed.name, listed.size, None, str(error)))
 
 
-def convert_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint convert`."""
-    parser.add_argument("recorded", metavar="RUN", help=RUN_HELP)
-    parser.add_argument("--to", required=True, metavar="FORMAT", help=f"{', '.join(NAMES[:-1])} or {NAMES[-1]}")
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
-    add_read_as(parser)
-    return convert
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertRun(Request):
+    """A run to write in another format."""
+
+    recorded: str
+    to: str
+    output: str | None = None
+    read_as: str = ""
 
 
-def convert(options: argparse.Namespace) -> int:
+def convert(wanted: ConvertRun) -> int:
     """Write a run in another format, to standard output or whole to a file."""
-    heed_read_as(options)
-    write = exporter(options.to)
-    document = _settled(open_named(options.recorded))
-    if options.to == "chat":
+    read_files_as(wanted.read_as)
+    write = exporter(wanted.to)
+    document = _settled(open_named(wanted.recorded))
+    if wanted.to == "chat":
         from gistpoint.sessions.exports.chat import left_out
 
         if missing := left_out(document):
             hint = "html, markdown and atif have them."
             print(f"gistpoint: The chat leaves out {visible_line(missing)}: {hint}", file=sys.stderr)
-    if options.output is None:
+    if wanted.output is None:
         sys.stdout.writelines(write(document))
         return _doubted(document)
-    target = Path(options.output)
-    source, _ = split_name(options.recorded)
+    target = Path(wanted.output)
+    source, _ = split_name(wanted.recorded)
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
     write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in write(document)))
     return _doubted(document)
+
+
+def _step_number(text: str) -> int:
+    """Return the number of a step of a run."""
+    try:
+        return _count(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a step: a step is given by its number, counted from 1, as `gistpoint show RUN` prints it"
+        ) from error
+
+
+_count: Callable[[str], int] = reader_of(Count)
+_RUN = argument("RUN", RUN_HELP)
+LIST = Face(
+    ListRuns,
+    listing,
+    Words(
+        {
+            "paths": argument("PATH", "a file, a folder or an archive"),
+            "json": JSON,
+            "profile": option("--profile", help="what each did when, and where those of a task part ways"),
+            "sort": option("--sort", help="with --profile, the order of a task's runs"),
+            "read_as": READ_AS,
+        }
+    ),
+)
+SHOW = Face(
+    ShowRun,
+    show,
+    Words(
+        {
+            "recorded": _RUN,
+            "step": option("--step", metavar="N", help="all of the step N, counted from 1", read=_step_number),
+            "json": option("--json", help="the run, or the step, as ATIF; a profile as JSON"),
+            "profile": option("--profile", help="what was done when, waste, test runs and context"),
+            "read_as": READ_AS,
+        }
+    ),
+)
+SEARCH = Face(
+    SearchRuns,
+    search,
+    Words(
+        {
+            "pattern": argument("PATTERN", "a text, or with --regex a regular expression"),
+            "paths": argument("PATH", "a file, a folder, an archive, FILE#ID or the id of an attempt"),
+            "regex": option("--regex", help="PATTERN is a regular expression"),
+            "scope": option("--scope", help="where to look, several times for several places (default: everywhere)"),
+            "json": JSON,
+            "read_as": READ_AS,
+        }
+    ),
+    about="Prints every line with a match, with its run and step; as JSON every match. Case counts where the pattern "
+    "has an upper-case letter.",
+)
+CONVERT = Face(
+    ConvertRun,
+    convert,
+    Words(
+        {
+            "recorded": _RUN,
+            "to": option("--to", metavar="FORMAT", help=f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"),
+            "output": option("-o", "--output", metavar="FILE", help="where to (default: standard output)"),
+            "read_as": READ_AS,
+        }
+    ),
+)

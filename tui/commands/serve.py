@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from gistpoint.core.errors import SandboxUnavailableError, UserError, extra_hint
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.requests import IsolationChoice
+from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import add_sandbox, counted, isolation_of, port
 from gistpoint.tui.commands.command import DONE, CommandParser, CommandRow, Handler, add_commands
 from gistpoint.tui.commands.output import print_json, print_table, print_text
-from gistpoint.tui.object_graph import build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import TimeSource

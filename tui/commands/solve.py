@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import add_isolation, add_lines, isolation_of
 from gistpoint.tui.commands.command import Handler
-from gistpoint.tui.object_graph import ProbedBackends, build_services
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
 
 
 def solve_options(parser: argparse.ArgumentParser) -> Handler:

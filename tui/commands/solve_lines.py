@@ -17,9 +17,9 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
 from gistpoint.sessions.attempts import OpenAttempt
+from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_text
-from gistpoint.tui.services import Services
 from gistpoint.tui.starting import go_on_collecting
 
 _HELP = frozenset({"help", "?"})

@@ -2,62 +2,40 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.analysis.findings import FindingsTable, Number
 from gistpoint.core.analysis.printing import NOTHING, number_words, shortfall_words, value_words
-from gistpoint.core.analysis.running import (
-    PRIMARY,
-    RanAnalysis,
-    chosen,
-    missing_extra,
-    run_analyses,
-)
+from gistpoint.core.analysis.running import RanAnalysis
 from gistpoint.core.errors import UserError
-from gistpoint.core.running import RunContext
-from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.prose import markdown
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
 from gistpoint.sessions.exports.study.report.results import SCHEMA, results
+from gistpoint.sessions.studies.analysing import AnalyseStudy, analyse_study, require_page, write_report
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.sessions.studies.loading import load_study
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.study_opening import FOLDER_HELP, open_study, require_unblinded
-
-_UNBLIND = "see outcomes though the study is still open; that is written into its log, and reports tell it"
-
-
-def analyse_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint study analyse`."""
-    parser.description = (
-        "Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 % over persons and "
-        "tasks. An analysis whose data are too thin says which number is short. Exit code 1 if one failed."
-    )
-    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="an analysis by its id, as `bp-2`; may be given several times (default: those of study.toml, else all)",
-    )
-    parser.add_argument("--unblind", action="store_true", help=_UNBLIND)
-    parser.add_argument("--json", action="store_true", help="as JSON, in full precision")
-    return analyse
+from gistpoint.tui.commands.studies import STUDY, StudyShown
+from gistpoint.tui.study_opening import open_study
 
 
-def analyse(options: argparse.Namespace) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyEstimates(StudyShown):
+    """Which analyses of which study run."""
+
+    analyses: AnalyseStudy
+
+
+def analyse(asked: StudyEstimates) -> int:
     """Run analyses and print them."""
-    report = _report(open_study(options.dir), options)
-    if options.json:
+    report = _analysed(open_study(asked.study), asked.analyses, quiet=asked.json)
+    if asked.json:
         print_json(SCHEMA, results(report))
     else:
         for problem in report.data.problems:
@@ -70,51 +48,33 @@ def analyse(options: argparse.Namespace) -> int:
     return _code(report.ran)
 
 
-def report_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint study report`."""
-    parser.description = (
-        "Writes one page with all tables and figures, the methods and the checklist; beside it every number by its key "
-        "(results.json) and the text of the methods (methods.md). The page needs no network and has no script. Exit "
-        "code 1 if an analysis failed; the page tells which."
-    )
-    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help=f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a simulated study)",
-    )
-    parser.add_argument("--open", action="store_true", help="open it in the browser, if there is a screen")
-    parser.add_argument("--unblind", action="store_true", help=_UNBLIND)
-    parser.add_argument("--json", action="store_true", help="print which files were written as JSON")
-    return report
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPage(StudyShown):
+    """Of which study a report is written, and into which file."""
+
+    output: str | None = None
+    open: bool = False
+    unblind: bool = False
 
 
-def report(options: argparse.Namespace) -> int:
+def report(asked: ReportPage) -> int:
     """Write the report of a study."""
-    study = open_study(options.dir)
-    if options.output and not (folder := Path(options.output).expanduser().parent).is_dir():
+    study = open_study(asked.study)
+    if asked.output and not (folder := Path(asked.output).expanduser().parent).is_dir():
         raise UserError(f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o.")
-    page_pieces = _page_writer()
-    made = _report(study, options)
-    target = page_name(study.root, options.output, simulated=made.simulated)
+    require_page()
+    made = _analysed(study, AnalyseStudy(unblind=asked.unblind), quiet=asked.json)
+    target = page_name(study.root, asked.output, simulated=made.simulated)
     beside = _beside(target)
-    heading = f"{SIMULATED}: methods" if made.simulated else "Methods"
-    page: list[bytes] = []
     # By the token: an interrupt that is raised while a figure is drawn may be lost in a callback.
-    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
-        work.progress.stage("drawing the figures")
-        numbers = json.dumps({"schema": SCHEMA, **results(made)}, indent=1).encode() + b"\n"
-        methods = markdown(heading, made.methods).encode("utf-8", "replace")
-        for piece in page_pieces(made):
-            page.append(piece.encode("utf-8", "replace"))
-            work.cancel.check()
-    write_whole(target, page)
-    write_whole(beside["results"], [numbers])
-    write_whole(beside["methods"], [methods])
+    with long_work(quiet=asked.json, kept="Nothing was written.") as work:
+        content = write_report(made, work.run)
+    write_whole(target, content.page)
+    write_whole(beside["results"], [content.results])
+    write_whole(beside["methods"], [content.methods])
     failed = [ran.analysis.id for ran in made.ran if ran.failed]
     still_open = sum(answer.open for answer in made.checklist)
-    if options.json:
+    if asked.json:
         files = {"report": str(target), **{name: str(path) for name, path in beside.items()}}
         print_json("gistpoint.study-report/1", {**files, "failed": failed, "checklist_open": still_open})
     else:
@@ -123,9 +83,14 @@ def report(options: argparse.Namespace) -> int:
         print_text(f"Items of the checklist without an answer: {still_open} of {len(made.checklist)}")
         if failed:
             print_text(f"Failed, as the page tells: {', '.join(failed)}")
-    if options.open:
+    if asked.open:
         _open(target)
     return _code(made.ran)
+
+
+def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> StudyReport:
+    with long_work(quiet=quiet, kept="Nothing was written.", asks_token=False) as work:
+        return analyse_study(study, wanted, work.run)
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
@@ -144,28 +109,6 @@ def _beside(target: Path) -> dict[str, Path]:
         "results": target.with_name(f"{start}results.json"),
         "methods": target.with_name(f"{start}methods.md"),
     }
-
-
-def _page_writer() -> Callable[[StudyReport], Iterator[str]]:
-    try:
-        from gistpoint.sessions.exports.study.report.html import page
-    except ModuleNotFoundError as error:
-        raise missing_extra(error) from error
-    return page
-
-
-def _report(study: StudyFolder, options: argparse.Namespace) -> StudyReport:
-    """Read the study and run the analyses that were asked for, or that it declares."""
-    require_unblinded(study, options.dir, unblind=options.unblind)
-    only: list[str] = getattr(options, "only", [])
-    named = only or list(study.study.report.analyses)
-    analyses = chosen([*named, PRIMARY] if named and not only else named)
-    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.", asks_token=False) as work:
-        work.progress.stage("reading the study")
-        data: StudyData = load_study(study, work.progress.detail).data
-        work.progress.stage("analyses")
-        run = RunContext(work.cancel, lambda at: work.progress.count(at.done, at.total, at.step.partition(": ")[2]))
-        return StudyReport(data, run_analyses(data, analyses, run))
 
 
 def _print_analysis(ran: RanAnalysis, *, simulated: bool) -> None:
@@ -205,3 +148,53 @@ def has_screen() -> bool:
 def _open(target: Path) -> None:
     if not has_screen() or not webbrowser.open(target.resolve().as_uri()):
         print_text("There is no screen here: copy the page to a machine that has one. It is one file.")
+
+
+_UNBLIND = option(
+    "--unblind", help="see outcomes though the study is still open; that is written into its log, and reports tell it"
+)
+ANALYSE = Face(
+    StudyEstimates,
+    analyse,
+    Words(
+        {
+            "study": STUDY,
+            "analyses": Words(
+                {
+                    "only": option(
+                        "--only",
+                        metavar="ID",
+                        help="an analysis by its id, as `bp-2`; may be given several times (default: those of "
+                        "study.toml, else all)",
+                    ),
+                    "unblind": _UNBLIND,
+                }
+            ),
+            "json": option("--json", help="as JSON, in full precision"),
+        }
+    ),
+    about="Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 % over persons "
+    "and tasks. An analysis whose data are too thin says which number is short. Exit code 1 if one failed.",
+)
+REPORT = Face(
+    ReportPage,
+    report,
+    Words(
+        {
+            "study": STUDY,
+            "output": option(
+                "-o",
+                "--output",
+                metavar="FILE",
+                help=f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a "
+                "simulated study)",
+            ),
+            "open": option("--open", help="open it in the browser, if there is a screen"),
+            "unblind": _UNBLIND,
+            "json": option("--json", help="print which files were written as JSON"),
+        }
+    ),
+    about="Writes one page with all tables and figures, the methods and the checklist; beside it every number by its "
+    "key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. Exit "
+    "code 1 if an analysis failed; the page tells which.",
+)

@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.locations import Locations
-from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.study.declaration import Assistance
-from gistpoint.core.study.operations import ORGANISER, STUDY, StudyError, StudyOperationKind
+from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.steps import RefusedStep
 from gistpoint.core.text import visible_line
+from gistpoint.object_graph import build_services
+from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
-from gistpoint.tui.object_graph import build_services
-from gistpoint.tui.study_opening import FOLDER_HELP, open_study
+from gistpoint.tui.commands.studies import STUDY, StudyShown
+from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
     from gistpoint.core.ports import ChatModel
     from gistpoint.core.study.declaration import Study
     from gistpoint.core.study.progress import StudyProgress, TaskCoverage
-    from gistpoint.tui.services import Services
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.study_app import StudyApp
 
 
-def join_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint study join`."""
-    parser.description = (
-        "Opens what a participant sees: consent, questions, rules, one task after the other, to the end. It can be "
-        "closed at any time: the same command goes on where it was."
-    )
-    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
-    parser.add_argument("--code", metavar="C", default="", help="your code, from the organiser; asked for without it")
-    return join
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakePart(Request):
+    """Who takes part in which study."""
+
+    study: str
+    code: str = ""
+    """Empty to be asked for it."""
 
 
-def join(options: argparse.Namespace) -> int:
+def join(asked: TakePart) -> int:
     """Go through the study with a participant."""
-    open_study(options.dir)
+    open_study(asked.study)
     require_terminal("study", hint="Whoever takes part needs the screen. `gistpoint study progress` prints a table.")
-    return app_of(options.dir, options.code or input("Your code: ").strip()).run_to_exit_code()
+    return app_of(asked.study, asked.code or input("Your code: ").strip()).run_to_exit_code()
 
 
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
@@ -83,10 +83,7 @@ def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
     names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
     if not names:
         return {}
-    from gistpoint.tui.agent_running import solver_named, solving_model
-
-    config = services.locations.config
-    return {name: solving_model(solver_named(config, os.environ, name)) for name in sorted(names)}
+    return {name: services.solver(name, "").model() for name in sorted(names)}
 
 
 def _works(demand: str | None) -> bool:
@@ -100,41 +97,34 @@ def _works(demand: str | None) -> bool:
     return True
 
 
-def progress_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint study progress`."""
-    parser.description = (
-        "Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the study "
-        "is closed."
-    )
-    parser.add_argument("dir", metavar="DIR", help=FOLDER_HELP)
-    parser.add_argument(
-        "--unblind", action="store_true", help="show results of a study that is open; the log and the report tell it"
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return progress
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyStanding(StudyShown):
+    """How far which study is, and whether results are shown before its end."""
+
+    unblind: bool = False
 
 
-def progress(options: argparse.Namespace) -> int:
+def progress(asked: StudyStanding) -> int:
     """Show how far a study is, on a screen if there is a terminal."""
-    folder = open_study(options.dir)
-    study, ledger = folder.study, folder.ledger
-    hidden = not (study.simulated or ledger.closed or ledger.opened is None or options.unblind)
-    if options.unblind and ledger.opened is not None and not (study.simulated or ledger.closed):
-        folder.record(ORGANISER, STUDY, StudyOperationKind.UNBLINDED)
-    if options.json or not interactive():
-        _print_progress(folder, hidden=hidden, as_json=options.json)
+    folder = open_study(asked.study)
+    hidden = outcomes_hidden(folder, unblind=asked.unblind)
+    if asked.json or not interactive():
+        _print_progress(folder, hidden=hidden, as_json=asked.json)
         return DONE
+    from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.progress import ProgressScreen
     from gistpoint.tui.study_progress import state_words
-    from gistpoint.tui.study_progress_app import StudyProgressApp
 
     def read() -> tuple[StudyProgress, str]:
         folder.reload()
-        return _progress_of(folder)[0], state_words(study, folder.ledger)
+        return _progress_of(folder)[0], state_words(folder.study, folder.ledger)
 
-    name = shlex.quote(options.dir)
-    app = StudyProgressApp(Locations.of_user(), lambda: ProgressScreen(study, read, name, hidden=hidden))
-    return app.run_to_exit_code()
+    name = shlex.quote(asked.study)
+
+    def first() -> ProgressScreen:
+        return ProgressScreen(folder.study, read, name, hidden=hidden)
+
+    return OneScreenApp(Locations.of_user(), "screens/study/study.tcss", first).run_to_exit_code()
 
 
 def _progress_of(folder: StudyFolder) -> tuple[StudyProgress, tuple[str, ...]]:
@@ -180,3 +170,30 @@ def _task_values(task: TaskCoverage, *, hidden: bool) -> dict[str, object]:
     if hidden:
         del values["solved"], values["median_s"]
     return values
+
+
+JOIN = Face(
+    TakePart,
+    join,
+    Words(
+        {
+            "study": STUDY,
+            "code": option("--code", metavar="C", help="your code, from the organiser; asked for without it"),
+        }
+    ),
+    about="Opens what a participant sees: consent, questions, rules, one task after the other, to the end. It can be "
+    "closed at any time: the same command goes on where it was.",
+)
+PROGRESS = Face(
+    StudyStanding,
+    progress,
+    Words(
+        {
+            "study": STUDY,
+            "unblind": option("--unblind", help="show results of a study that is open; the log and the report tell it"),
+            "json": JSON,
+        }
+    ),
+    about="Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the "
+    "study is closed.",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from gistpoint.core.locations import Locations
@@ -12,8 +11,11 @@ from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.sessions.team.address import chosen_address
 from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import read_note
-from gistpoint.tui.commands.command import DONE, Handler
+from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import Face, Words, argument
 from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.commands.studies import StudyShown
 from gistpoint.tui.study_opening import open_study
 
 if TYPE_CHECKING:
@@ -21,30 +23,18 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.address import StoreAddress
 
 
-def share_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint study share`."""
-    parser.description = (
-        "Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks, and all "
-        "that was recorded. On every machine that uses the store, `gistpoint study join ID --code C` and the other "
-        "commands then find it by its id. Said again, it puts a changed declaration there."
-    )
-    parser.add_argument("dir", metavar="DIR", help="the study's folder")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    return sharing
-
-
-def sharing(options: argparse.Namespace) -> int:
+def sharing(asked: StudyShown) -> int:
     """Put a study on the team's store."""
     require_extra()
     from gistpoint.sessions.team.study_sharing import share
 
-    study = open_study(options.dir)
+    study = open_study(asked.study)
     done = share(study, _address_of(study))
-    study = open_study(options.dir)
+    study = open_study(asked.study)
     sent = synchronise(study)
     study.store.send()
     identity, people = study.study.id, len(study.ledger.people)
-    if options.json:
+    if asked.json:
         values = {"id": identity, "store": done.address.url, "files": done.files, "new": done.new, "people": people}
         print_json("gistpoint.study-share/1", {**values, "replaced": done.replaced, "problems": list(sent.problems)})
         return DONE
@@ -72,3 +62,13 @@ def _address_of(study: StudyFolder) -> StoreAddress:
             hint="gistpoint store use postgresql://USER@HOST/DATABASE, then gistpoint store init.",
         )
     return address
+
+
+SHARE = Face(
+    StudyShown,
+    sharing,
+    Words({"study": argument("DIR", "the study's folder"), "json": JSON}),
+    about="Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks, and all "
+    "that was recorded. On every machine that uses the store, `gistpoint study join ID --code C` and the other "
+    "commands then find it by its id. Said again, it puts a changed declaration there.",
+)

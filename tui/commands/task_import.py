@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gistpoint import __version__
-from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError, UserError
+from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError, UserError, cause
 from gistpoint.core.generation.breakpoint.importing import (
     DATA_SET,
     RecordSources,
@@ -24,12 +24,12 @@ from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.documents import TASK_FILE
+from gistpoint.object_graph import build_runner
 from gistpoint.sessions.imports import ImportLedger, PendingRecord
 from gistpoint.tui.commands.arguments import add_isolation, counted, isolation_of
 from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.output import cause, print_json, print_table
+from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import LongWork, long_work
-from gistpoint.tui.object_graph import build_runner
 
 MOST_BYTES = 512 << 20
 _ELSEWHERE = "If the repository is elsewhere, say where with --sources."

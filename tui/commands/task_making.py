@@ -2,105 +2,74 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
+from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import FetchingHarness
+from gistpoint.core.generation.examples import examples_for
 from gistpoint.core.generation.pipeline import SourceResult
-from gistpoint.core.generation.settings import Batch, CampaignMode, CampaignSettings, read_batch
+from gistpoint.core.generation.requests import GenerateTasks, NewTask
+from gistpoint.core.generation.settings import Batch, CampaignSettings
+from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
-from gistpoint.core.ports import ChatModel
+from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
-from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
+from gistpoint.object_graph import build_runner
 from gistpoint.sessions.tasks import is_in_use
-from gistpoint.tui.commands.arguments import (
-    PLAIN,
-    add_isolation,
-    add_suite,
-    counted,
-    isolation_of,
-    natural,
-    require_not_empty,
-    settled_source,
-    share,
-    spec_of,
-)
-from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.model_options import (
-    add_model_options,
-    examples_hash,
-    examples_of,
-    model_of,
-    print_spent,
-    require_model,
-    spent_json,
-    terms_of_set,
-)
-from gistpoint.tui.commands.options import whole
-from gistpoint.tui.commands.output import cause, print_json, print_table, print_text, spelled
+from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source, share
+from gistpoint.tui.commands.choosing import CHOICE, GROUPS
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.model_options import MODEL, MODEL_OF_SET, fetched_trees, open_model
+from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
+from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
 from gistpoint.tui.commands.watched_work import watched
-from gistpoint.tui.object_graph import build_runner
 
 
-def new_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task new`."""
-    parser.description = (
-        "Builds the environment, runs the suite three times, removes a function's body, or has a model "
-        "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
-        "the id of the task."
-    )
-    parser.add_argument("source", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
-    parser.add_argument("--mode", choices=["remove", "discovery"], default="remove", help="default: remove")
-    parser.add_argument("--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random")
-    parser.add_argument("--seed", type=whole, default=0, help="of the random pick (default: 0)")
-    add_suite(parser)
-    parser.add_argument(
-        "--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (default: 5)"
-    )
-    add_model_options(parser, of_set=False)
-    parser.add_argument("--plain", action="store_true", help=PLAIN.help)
-    add_isolation(parser)
-    return new
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTaskCall(NewTask):
+    """A task of one function, and how its making is shown."""
+
+    plain: bool = False
+    isolation: IsolationChoice = field(default_factory=IsolationChoice)
+    called: tuple[str, ...] = ()
 
 
-def new(options: argparse.Namespace) -> int:
+def new(wanted: NewTaskCall) -> int:
     """Make one task; the last line of standard output is its id."""
-    settings, model = _settings_of_one(options)
+    settings, model = wanted.settings(open_model)
     from gistpoint.sandbox.pools import SandboxHarness
 
-    spec = spec_of(options, options.source)
-    spec = replace(spec, source=settled_source(spec.source, options.called))
-    runner = build_runner(isolation_of(options))
+    spec = wanted.suite.of(wanted.source)
+    spec = replace(spec, source=settled_source(spec.source, wanted.called))
+    runner = build_runner(wanted.isolation)
 
     def work(run: RunContext) -> pipeline.MadeTask:
         return pipeline.generate_one(
             spec,
-            options.function or "",
+            wanted.function,
             settings,
             runner,
             SandboxHarness.on(runner.backend),
             Locations.of_user(),
             model=model,
-            examples=lambda library: examples_of(options, library),
+            examples=lambda library: examples_for(wanted.model.examples, library, fetched_trees),
             run=run,
         )
 
     kept = "No task was written. What was fetched and built is kept for the next call."
-    made = watched(work, isolation=isolation_of(options), plain=options.plain, kept=kept, stays=False)
+    made = watched(work, isolation=wanted.isolation, plain=wanted.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
     print(made.task.id)
@@ -108,82 +77,32 @@ def new(options: argparse.Namespace) -> int:
     return DONE
 
 
-def _settings_of_one(options: argparse.Namespace) -> tuple[CampaignSettings, ChatModel | None]:
-    """Return the settings and the corrupting model, found before any costly work; None for remove mode."""
-    if CampaignMode(options.mode).removes:
-        if options.model:
-            raise UserError("--model corrupts a function; removing needs none.", hint="Add --mode discovery.")
-        return CampaignSettings(CampaignMode.REMOVE, options.seed, options.min_failing), None
-    if not options.function:
-        raise UserError("A discovery task needs --function: what the model is to corrupt.")
-    model, loop = model_of(options)
-    return CampaignSettings(
-        CampaignMode.DISCOVERY,
-        options.seed,
-        options.min_failing,
-        model=model.name,
-        loop=loop,
-        examples=examples_hash(options),
-    ), model
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateCall(GenerateTasks):
+    """Sets of tasks, and how their making and the results are shown."""
+
+    json: bool = False
+    list: bool = False
+    plain: bool = False
+    isolation: IsolationChoice = field(default_factory=IsolationChoice)
+    called: tuple[str, ...] = ()
 
 
-def generate_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task generate`."""
-    parser.description = (
-        "Gets to know each library once, then tries its functions in an order that the seed decides until "
-        "enough are proven to make a task. The same command goes on where it was stopped; the same seed makes the same "
-        "tasks, whatever the number of workers. Exit code 1 if a source gave fewer tasks than wanted."
-    )
-    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="name==version, a folder, or git+URL@commit")
-    parser.add_argument("--batch", metavar="FILE.toml", help="sources with their arguments, requirements and stars")
-    parser.add_argument(
-        "--mode",
-        choices=[mode.value for mode in CampaignMode],
-        default=CampaignMode.DISCOVERY.value,
-        help="a body deleted, a function subtly corrupted, or several near to each other (default: discovery)",
-    )
-    parser.add_argument("--count", type=counted, metavar="N", help="tasks of each source (default: 20)")
-    parser.add_argument("--min-failing", type=counted, default=5, metavar="N", help="failing tests a task needs (5)")
-    parser.add_argument("--seed", type=whole, default=0, help="of the order and of the corruptions (default: 0)")
-    parser.add_argument("--workers", type=counted, metavar="N", help="processes (default: one per core)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead")
-    parser.add_argument(
-        "--control", type=natural, default=0, metavar="N", help="candidates to try on the whole suite as well"
-    )
-    parser.add_argument(
-        "--max-glance",
-        type=share,
-        metavar="SHARE",
-        help="try corruptions up to this glance score; higher makes more tasks, and more that reading gives away",
-    )
-    parser.add_argument("--json", action="store_true", help="the tables as JSON")
-    parser.add_argument("--list", action="store_true", help="only print the candidates in their order, and try none")
-    add_choice(parser)
-    parser.add_argument("--plain", action="store_true", help=PLAIN.help)
-    add_suite(parser)
-    add_model_options(parser, of_set=True)
-    add_isolation(parser)
-    return generate
-
-
-def generate(options: argparse.Namespace) -> int:
+def generate(wanted: GenerateCall) -> int:
     """Make tasks from every source; print their ids and the tables. Negative if a source gave fewer than wanted."""
     from gistpoint.sandbox.pools import SandboxHarness
 
-    batch = _batch(options)
-    settings = _settings_of_set(options)
-    count = tasks_wanted(options.count, settings.choice, settings.groups)
-    if settings.choice.functions and len(batch.sources) > 1:
-        raise UserError("--functions lists the functions of one source.", hint="Name one source.")
-    if not options.batch:
-        settled = (replace(spec, source=settled_source(spec.source, options.called)) for spec in batch.sources)
+    batch, settings, count = wanted.planned(open_model)
+    if not wanted.batch:
+        settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
         batch = replace(batch, sources=tuple(settled))
-    harness = SandboxHarness.on(build_runner(isolation_of(options)).backend)
-    if options.list:
-        return _listed(options, settings, batch, harness)
+    harness = SandboxHarness.on(build_runner(wanted.isolation).backend)
+    if wanted.list:
+        return _listed(settings, batch, harness, as_json=wanted.json)
+    spending = _spending(wanted, settings, batch)
     results: list[SourceResult] = []
     stopped: UserError | None = None
-    with orderly_end(), _workers(options) as workers:
+    with orderly_end(), _workers(wanted) as workers:
 
         def work(run: RunContext) -> None:
             for spec in batch.left_out:
@@ -195,37 +114,68 @@ def generate(options: argparse.Namespace) -> int:
                 workers,
                 Locations.of_user(),
                 count=count,
-                control=options.control,
-                terms=terms_of_set(options, settings, batch.taken),
+                control=wanted.control,
+                terms=_terms(wanted.model.examples, spending),
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=run,
             )
             results.extend(made)
 
         try:
-            watched(work, isolation=isolation_of(options), plain=options.plain, quiet=options.json, kept=_GOES_ON)
+            watched(work, isolation=wanted.isolation, plain=wanted.plain, quiet=wanted.json, kept=_GOES_ON)
         except CancelledError as error:
             stopped = error
-    if options.json:
-        spent = {"spent": spent_json(options, settings, batch.taken)} if settings.model else {}
+    if wanted.json:
+        spent = {} if spending is None else {"spent": spending.spent().to_json()}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
         print_results(results, count)
-        print_spent(options, settings, batch.taken)
+        if spending is not None:
+            _print_spent(settings.model, spending)
     stopped = next((result.stopped for result in results if result.stopped is not None), stopped)
     if stopped is not None:
         raise CancelledError(f"Stopped. {_GOES_ON}") if isinstance(stopped, CancelledError) else stopped
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
 
 
+def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
+    """Return what the model of the set costs; None without a model."""
+    if not settings.model:
+        return None
+    campaigns, model = Locations.of_user().campaigns, wanted.model
+    return SetSpending.of(campaigns, settings, batch.taken, model.max_tokens, model.max_cost)
+
+
+def _terms(examples: str | None, spending: SetSpending | None) -> Callable[[str], ModelTerms] | None:
+    """Begin a set, and return the terms of its conversations by library; None without a model."""
+    if spending is None:
+        return None
+    spending.begin()
+    return lambda library: ModelTerms(examples_for(examples, library, fetched_trees), spending)
+
+
+def _print_spent(model: str, spending: SetSpending) -> None:
+    """Print what the model of a set has cost so far."""
+    spent, caps = spending.spent(), []
+    if spending.max_tokens is not None:
+        caps.append(f"{spending.max_tokens} tokens")
+    if spending.max_cost_usd is not None:
+        caps.append(f"{spending.max_cost_usd:g} US dollars")
+    usage = spent.usage
+    cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"
+    about = " (estimated in part)" if usage.estimated else ""
+    most = f"; at most {' and '.join(caps)}" if caps else ""
+    print_text(f"{model}: {spent.requests} requests, {usage.tokens} tokens{about}{cost} for this set{most}")
+
+
 _GOES_ON = "What was made is kept: the same command goes on from there."
 
 
-def _listed(options: argparse.Namespace, settings: CampaignSettings, batch: Batch, harness: FetchingHarness) -> int:
+def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
-    with long_work(quiet=getattr(options, "json", False), kept="What was learned of the libraries is kept.") as at_work:
+    with long_work(quiet=as_json, kept="What was learned of the libraries is kept.") as at_work:
         results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
-    if options.json:
+    if as_json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
         return DONE
     for result in results:
@@ -264,62 +214,17 @@ def _candidates_json(result: SourceResult) -> dict[str, Any]:
     return {"source": result.spec.source, **left_out, "candidates": candidates}
 
 
-def _settings_of_set(options: argparse.Namespace) -> CampaignSettings:
-    """Return the settings; the model's configuration is validated before any costly work."""
-    require_not_empty(options, "model")
-    require_model(options)
-    mode, choice, groups = CampaignMode(options.mode), choice_of(options), groups_of(options)
-    if options.max_glance is not None and options.model:
-        raise UserError("--max-glance is for corruptions that are made without a model.", hint="Leave out one of them.")
-    model, loop = (options.model, model_of(options)[1]) if options.model else ("", None)
-    examples = examples_hash(options)
-    return CampaignSettings(
-        mode,
-        options.seed,
-        options.min_failing,
-        hard(options),
-        model,
-        loop,
-        choice,
-        groups,
-        examples,
-        options.max_glance,
-    )
-
-
-def _batch(options: argparse.Namespace) -> Batch:
-    if bool(options.batch) == bool(options.sources):
-        raise UserError(
-            "Name one or more sources, or a batch file, not both.",
-            hint="gistpoint task generate name==version, or gistpoint task generate --batch FILE.toml.",
-        )
-    if not options.batch:
-        return Batch(tuple(spec_of(options, source) for source in dict.fromkeys(options.sources)))
-    longer = options.max_suite_seconds != MAX_SUITE_SECONDS
-    if options.extra or options.pytest_args or options.build_steps or options.exclude_newer or longer:
-        raise UserError(
-            "With --batch, the arguments of each source are in the file.",
-            hint="Write them there: pytest_args, extra_requirements, build_steps, exclude_newer, max_suite_seconds.",
-        )
-    path = Path(options.batch)
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file.") from error
-    return read_batch(text, path.name)
-
-
 @contextmanager
-def _workers(options: argparse.Namespace) -> Iterator[Workers]:
-    from gistpoint.sandbox.cluster.crew import open_to_all
+def _workers(wanted: GenerateTasks) -> Iterator[Workers]:
+    from gistpoint.sandbox.cluster import open_to_all
     from gistpoint.sandbox.pools import cluster_workers, local_workers
 
-    if options.cluster:
-        if warning := open_to_all(options.cluster):
+    if wanted.cluster:
+        if warning := open_to_all(wanted.cluster):
             print(f"gistpoint: {warning}", file=sys.stderr)
-        chosen = cluster_workers(options.cluster)
+        chosen = cluster_workers(wanted.cluster)
     else:
-        chosen = local_workers(options.workers or os.cpu_count() or 1)
+        chosen = local_workers(wanted.workers or os.cpu_count() or 1)
     try:
         with chosen as workers:
             yield workers
@@ -413,3 +318,70 @@ def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[Sou
         "too_few_stars": [spec.source for spec in batch.left_out],
         "min_stars": batch.min_stars,
     }
+
+
+_ONE = Words(
+    {
+        "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
+        "mode": option("--mode", help="default: {default}"),
+        "function": option(
+            "--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random"
+        ),
+        "seed": option("--seed", help="of the random pick (default: {default})"),
+        "suite": SUITE,
+        "min_failing": option("--min-failing", metavar="N", help="failing tests a task needs (default: {default})"),
+        "model": MODEL,
+        "plain": PLAIN,
+        "isolation": ISOLATION,
+        "called": CALLED,
+    }
+)
+NEW = Face(
+    NewTaskCall,
+    new,
+    _ONE,
+    about="Builds the environment, runs the suite three times, removes a function's body, or has a model "
+    "corrupt it, runs again, and writes the task, or says why it is no good. The last line of standard output is "
+    "the id of the task.",
+)
+_SET = Words(
+    {
+        "sources": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
+        "batch": option("--batch", metavar="FILE.toml", help="sources with their arguments, requirements and stars"),
+        "mode": option(
+            "--mode",
+            help="a body deleted, a function subtly corrupted, or several near to each other (default: {default})",
+        ),
+        "count": option("--count", metavar="N", help="tasks of each source (default: 20)"),
+        "min_failing": option("--min-failing", metavar="N", help="failing tests a task needs ({default})"),
+        "seed": option("--seed", help="of the order and of the corruptions (default: {default})"),
+        "workers": option("--workers", metavar="N", help="processes (default: one per core)"),
+        "cluster": option(
+            "--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead"
+        ),
+        "control": option("--control", metavar="N", help="candidates to try on the whole suite as well"),
+        "max_glance": option(
+            "--max-glance",
+            read=share,
+            metavar="SHARE",
+            help="try corruptions up to this glance score; higher makes more tasks, and more that reading gives away",
+        ),
+        "json": option("--json", help="the tables as JSON"),
+        "list": option("--list", help="only print the candidates in their order, and try none"),
+        "choice": CHOICE,
+        "groups": GROUPS,
+        "plain": PLAIN,
+        "suite": SUITE,
+        "model": MODEL_OF_SET,
+        "isolation": ISOLATION,
+        "called": CALLED,
+    }
+)
+GENERATE = Face(
+    GenerateCall,
+    generate,
+    _SET,
+    about="Gets to know each library once, then tries its functions in an order that the seed decides until "
+    "enough are proven to make a task. The same command goes on where it was stopped; the same seed makes the same "
+    "tasks, whatever the number of workers. Exit code 1 if a source gave fewer tasks than wanted.",
+)

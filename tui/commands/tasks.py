@@ -22,8 +22,10 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.repository import RUNS
 from gistpoint.core.text import visible_line
+from gistpoint.object_graph import build_runner, build_services
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
+from gistpoint.sessions.services import is_our_demo
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
 from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of
 from gistpoint.tui.commands.attempts import attempt_store
@@ -31,8 +33,6 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
 from gistpoint.tui.commands.options import whole
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
-from gistpoint.tui.object_graph import build_runner, build_services
-from gistpoint.tui.services import is_our_demo
 from gistpoint.tui.tables import Column, parse_query
 from gistpoint.tui.titles import mode_words, title_of
 

@@ -12,6 +12,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.text import plural, visible_line
+from gistpoint.object_graph import build_services, live_annotations
 from gistpoint.sessions.annotations.agreement import VerdictAgreement, verdict_agreement
 from gistpoint.sessions.annotations.rows import VALIDATION_COLUMNS, csv_lines, jsonl_lines, validation_rows
 from gistpoint.sessions.annotations.validations import TaskProgress, progress, totals
@@ -20,7 +21,6 @@ from gistpoint.sessions.tasks import TaskSet, TaskStore, read_set
 from gistpoint.tui.commands.arguments import add_isolation, isolation_of
 from gistpoint.tui.commands.command import DONE, Handler
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
-from gistpoint.tui.object_graph import build_services, live_annotations
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 
@@ -44,8 +44,9 @@ def validate_options(parser: argparse.ArgumentParser) -> Handler:
 
 def validate(options: argparse.Namespace) -> int:
     """Open the queue."""
-    from gistpoint.tui.screens.validate.desk import ValidationSession
-    from gistpoint.tui.validate_app import ValidateApp
+    from gistpoint.tui.base_app import OneScreenApp
+    from gistpoint.tui.screens.validate.screen import ValidateScreen
+    from gistpoint.tui.screens.validate.session import ValidationSession
 
     services = build_services(isolation_of(options))
     tasks = read_set(options.set, services.tasks)
@@ -54,10 +55,11 @@ def validate(options: argparse.Namespace) -> int:
         _print_problems(tasks.problems)
         raise UserError("There is no task to validate.", hint="`gistpoint task new SOURCE` makes one.")
     reviewer = options.reviewer or getpass.getuser()
-    desk = ValidationSession.of(
+    session = ValidationSession.of(
         services, tasks, reviewer, live_annotations(services.locations, "validations", reviewer)
     )
-    return ValidateApp(desk).run_to_exit_code()
+    styles, kept = "screens/validate/validate.tcss", " What you said and typed is kept."
+    return OneScreenApp(services.locations, styles, lambda: ValidateScreen(session), kept=kept).run_to_exit_code()
 
 
 def state_options(parser: argparse.ArgumentParser) -> Handler:

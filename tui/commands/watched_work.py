@@ -10,9 +10,9 @@ from gistpoint.core.errors import CancelledError
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
+from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.output import interactive
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.object_graph import build_services
 
 Result = TypeVar("Result")
 

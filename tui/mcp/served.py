@@ -22,7 +22,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
-from gistpoint.tui.services import Services
+from gistpoint.sessions.services import Services
 
 FAILED = "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
 KIND = "mcp"

@@ -11,7 +11,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.getters import query_one
-from textual.message import Message
 from textual.widgets import ContentSwitcher
 
 from gistpoint.core.errors import UserError
@@ -20,6 +19,7 @@ from gistpoint.tui.screens.dialogs.ask import PickDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import CodeState, FunctionEditor
+from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.plain import plain_line
 
 
@@ -38,13 +38,6 @@ class EditingPane(Vertical):
     """Keeps the text of a buffer; called from a thread while another editor has the terminal."""
     came_back: Callable[[], None] | None = None
     """Called when the user has come back from their own editor, in which no key was seen."""
-
-    class Comfort(Message):
-        """Something that costs no budget was used."""
-
-        def __init__(self, kind: str) -> None:
-            super().__init__()
-            self.kind = kind
 
     def __init__(self, *, id: str = "editor") -> None:
         super().__init__(id=id)
@@ -161,7 +154,7 @@ class EditingPane(Vertical):
             show_error(self.app, error)
         if self.came_back is not None:
             self.came_back()
-        self.post_message(self.Comfort("external_editor"))
+        self.post_message(AffordanceTaken("external_editor"))
 
     def _saved_outside(self, text: str) -> None:
         """Keep each text that the other editor saves; called on a thread."""
@@ -184,7 +177,7 @@ class EditingPane(Vertical):
             self.diff.load(self.start_of(self.buffer), self.code, first_line=first_line)
             self.switcher.current = "editor-diff"
             self.diff.focus()
-            self.post_message(self.Comfort("diff"))
+            self.post_message(AffordanceTaken("diff"))
         self.draw_frame()
 
     def action_buffers(self) -> None:

@@ -31,8 +31,8 @@ from gistpoint.tui.widgets.splitter import Splits
 from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
+    from gistpoint.sessions.services import Services
     from gistpoint.tui.home_rows import AttemptEntry, HomeReader, HomeRows, TaskRow
-    from gistpoint.tui.services import Services
 
 _LOOK_S = 5.0
 """How often attempts that are open elsewhere are read again."""

@@ -22,11 +22,10 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
+from gistpoint.sessions.services import Opening, Services
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_keys
-from gistpoint.tui.opening import Opening
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.services import Services
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import Plain
 

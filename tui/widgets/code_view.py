@@ -112,12 +112,6 @@ class CodeView(LineView):
     finding = False
     """Whether a find bar is open for this text: Esc then ends the search."""
 
-    class CursorMoved(LineView.CursorMoved):
-        """The cursor moved to another line."""
-
-    class Comfort(LineView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
-
     class _Coloured(Message):
         """More lines were coloured."""
 
@@ -258,7 +252,7 @@ class CodeView(LineView):
         self.redraw()
         self.marks_changed()
         if pattern:
-            self.comfort("search")
+            self.use_affordance("search")
         return len(self._matches)
 
     @property
@@ -312,7 +306,7 @@ class CodeView(LineView):
             return False
         self._show_match(((self._match or 0) + by) % len(self._matches))
         self.redraw()
-        self.comfort("search")
+        self.use_affordance("search")
         return True
 
     def _show_match(self, index: int) -> None:

@@ -143,12 +143,6 @@ class DiffPane(CodeView):
         Binding("N", "hunk(-1)", "Previous change", show=False, id="diff.previous_hunk"),
     ]
 
-    class CursorMoved(CodeView.CursorMoved):
-        """The cursor moved to another line."""
-
-    class Comfort(CodeView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
-
     class Scrolled(Message):
         """The pane was scrolled."""
 
@@ -206,7 +200,7 @@ class DiffPane(CodeView):
             target = next((start for start in reversed(starts) if start < here), None)
         if target is not None:
             self.go_to(target + self.first_line)
-            self.comfort("jump")
+            self.use_affordance("jump")
 
     def action_toggle_wrap(self) -> None:
         """Ask to switch folding on both sides."""

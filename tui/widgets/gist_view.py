@@ -82,12 +82,6 @@ class GistView(CodeView):
             super().__init__()
             self.evidence = evidence
 
-    class CursorMoved(CodeView.CursorMoved):
-        """The cursor moved to another line."""
-
-    class Comfort(CodeView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
-
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.evidence: Marks = {}

@@ -58,6 +58,14 @@ class MarkedBar(ScrollBarRender):
             yield part
 
 
+class AffordanceTaken(Message):
+    """Something that costs no budget was used; `core/attempts` has the kinds."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+
 class LineView(LineCanvas):
     """Text by lines with a cursor. Lines count from `first_line`, columns from 0 in characters of the raw text."""
 
@@ -109,19 +117,6 @@ class LineView(LineCanvas):
 
     may_copy = True
     """Whether its text may be copied."""
-
-    class Comfort(Message):
-        """Something that costs no budget was used: `scroll`, `search`, `jump`, `copy`, `wrap` or `terminal`."""
-
-        def __init__(self, view: LineView, kind: str) -> None:
-            super().__init__()
-            self.view = view
-            self.kind = kind
-
-        @property
-        def control(self) -> LineView:
-            """The view."""
-            return self.view
 
     first_line = var(1)
     """The number of the first line shown."""
@@ -325,15 +320,15 @@ class LineView(LineCanvas):
         self.scroll_to(x, y, animate=False, immediate=True, force=True)
         self._placing = False
 
-    # Comforts
+    # Affordances
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Count scrolling by wheel and scroll bar; cursor moves are counted separately."""
         super().watch_scroll_y(old_value, new_value)
         if not self._placing and round(old_value) != round(new_value):
-            self.comfort("scroll")
+            self.use_affordance("scroll")
 
-    def comfort(self, kind: str) -> None:
+    def use_affordance(self, kind: str) -> None:
         """Report the use of an affordance once, after a short pause."""
         timer = self._quiet.get(kind)
         if timer is not None:
@@ -342,7 +337,7 @@ class LineView(LineCanvas):
 
     def _report(self, kind: str) -> None:
         self._quiet.pop(kind, None)
-        self.post_message(self.Comfort(self, kind))
+        self.post_message(AffordanceTaken(kind))
 
     def refresh_line_at(self, line: int) -> None:
         """Redraw the visible rows of a line (by index)."""
@@ -369,7 +364,7 @@ class LineView(LineCanvas):
             self.app.notify("Copying is switched off in this study.")
             return
         self.app.copy_to_clipboard(self.screen.get_selected_text() or self.copied_line())
-        self.comfort("copy")
+        self.use_affordance("copy")
 
     def copied_line(self) -> str:
         """Return what is copied for the cursor's line: the raw line."""
@@ -430,7 +425,7 @@ class LineView(LineCanvas):
         self._wanted_cell = wanted
         self._show_cursor()
         if self.scroll_offset.y != before:
-            self.comfort("scroll")
+            self.use_affordance("scroll")
 
     def _move_to_column(self, column: int) -> None:
         self.cursor_column = column
@@ -452,7 +447,7 @@ class LineView(LineCanvas):
         by = pages * max(1, self.sight.height - 1)
         self.place(self.scroll_offset.x, max(0, self.scroll_offset.y + by))
         self._move_to_row(self.cursor_row + by)
-        self.comfort("scroll")
+        self.use_affordance("scroll")
 
     def action_cursor_columns(self, columns: int) -> None:
         """Move the cursor right by characters, over the ends of lines too."""
@@ -491,7 +486,7 @@ class LineView(LineCanvas):
     def action_toggle_wrap(self) -> None:
         """Fold wide lines, or scroll them."""
         self.wrap = not self.wrap
-        self.comfort("wrap")
+        self.use_affordance("wrap")
 
     def watch_wrap(self) -> None:
         """Fold again, with the cursor visible."""

@@ -85,12 +85,6 @@ class MarkdownText(TextView):
     as_source: reactive[bool] = reactive(False, init=False, repaint=False)
     """Whether the source is shown, byte for byte."""
 
-    class CursorMoved(TextView.CursorMoved):
-        """The cursor moved to another line."""
-
-    class Comfort(TextView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
-
     class _BlocksColoured(Message):
         """The tokens of all blocks were found."""
 

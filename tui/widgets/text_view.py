@@ -41,12 +41,6 @@ class TextView(CodeView):
             super().__init__()
             self.place = place
 
-    class CursorMoved(CodeView.CursorMoved):
-        """The cursor moved to another line."""
-
-    class Comfort(CodeView.Comfort):
-        """Something that costs no budget was used, see `LineView.Comfort`."""
-
     def __init__(
         self,
         *,
@@ -142,7 +136,7 @@ class TextView(CodeView):
         """Switch between the raw text and what a terminal would show."""
         if self.can_interpret:
             self.terminal = not self.terminal
-            self.comfort("terminal")
+            self.use_affordance("terminal")
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:
         """Return the colours set by the text, below all others."""

@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse
-from gistpoint.core.code.scopes import bound_names, scoped
+from gistpoint.core.code.scopes import scoped
 from gistpoint.core.entrypoints.runs import Isolation, Watched
 from gistpoint.core.kinds.gist.lines import (
     LogicalLine,

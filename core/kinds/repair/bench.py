@@ -1,24 +1,88 @@
-"""A repair: replacements of functions, judged by the suite, and the wording of the answers."""
+"""A repair at work: the tools that replace functions, the bench that has them judged, and the wording of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from gistpoint.core.attempts.bench import CallOutcome, Log, Price, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
-from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
+from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, result_of
 from gistpoint.core.kinds.repair.brief import repair_brief
-from gistpoint.core.kinds.repair.judgement import Judgement, JudgesTrees
 from gistpoint.core.kinds.repair.measures import searched
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
-from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.running import RunContext
+from gistpoint.core.kinds.repair.scoring import Score
+from gistpoint.core.outcomes import FREE, RunStatus, SuiteReport
+from gistpoint.core.ports import Runner
+from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
-from gistpoint.core.tasks.model import Task
-from gistpoint.core.tools.declaration import BoundCall, Replacement, Tool, ToolContext, ToolOutput, declarations_sha256
+from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tools.browsing import BROWSING
+from gistpoint.core.tools.declaration import (
+    BoundCall,
+    Replacement,
+    Tool,
+    ToolContext,
+    ToolOutput,
+    declarations_sha256,
+)
+from gistpoint.core.tools.replacing import REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.trees import SourceTree
+
+REPAIR_TOOLS: Mapping[str, tuple[Tool, ...]] = {
+    Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
+    Mode.DISCOVERY: (*BROWSING, REPLACE_FUNCTION),
+}
+"""By mode, browsing ones first and the one that submits last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The score of a submission, and the run that shows it."""
+
+    report: SuiteReport
+    score: Score
+    solved: bool
+    changed: tuple[str, ...]
+    """Corrupted functions that are no longer equivalent to the corrupted one."""
+    suspicious: tuple[str, ...] = ()
+    """Why a pass has to be read before it counts as solved; such a pass was run twice."""
+
+    @property
+    def result(self) -> AttemptResult:
+        """The result before anybody has read the submission."""
+        return result_of(self.solved, self.suspicious)
+
+    @property
+    def reason(self) -> str:
+        """Why the run did not finish; empty if it did."""
+        return self.report.reason
+
+    @property
+    def counts(self) -> bool:
+        """Whether it costs a submission."""
+        return self.report.status not in FREE
+
+
+class JudgesTrees(Protocol):
+    """Runs the suite of one task on trees and scores them (`core.kinds.repair.judge.RepairJudge`)."""
+
+    @property
+    def runner(self) -> Runner:
+        """The runner of the suite."""
+        ...
+
+    def judge(
+        self,
+        tree: SourceTree,
+        *,
+        run: RunContext = UNATTENDED,
+        first: tuple[str, ...] = (),
+        replaced: tuple[str, ...] = (),
+    ) -> Judgement:
+        """Run the suite on a tree and score it."""
+        ...
+
 
 _FREE_REFUSALS = 2
 """Free refusals in a row at the last use, so that a slip does not cost the only submission."""

@@ -10,8 +10,7 @@ from typing import Any
 from gistpoint.core.attempts.bench import Instead
 from gistpoint.core.attempts.state import NoKindState
 from gistpoint.core.kinds.protecting import find_protection
-from gistpoint.core.kinds.repair.bench import RepairHarness
-from gistpoint.core.kinds.repair.judgement import Judgement
+from gistpoint.core.kinds.repair.bench import Judgement, RepairHarness
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunRequest
@@ -89,13 +88,15 @@ class RepairJudge:
             report = self.runner.run(request, run=run)
         else:
             report = protection
-        if request.first and score(self.baseline, report).failing - self.baseline.failing:
-            report = self._in_own_order(request, report, run)
-        suspicious = self._suspicious(tree)
-        if suspicious and score(self.baseline, report).all_pass:
-            report = self._confirmed(request, report, suspicious, run.quiet)
-        changed = changed_targets(tree, self.answer.targets)
         result = score(self.baseline, report)
+        if request.first and result.failing - self.baseline.failing:
+            report = self._in_own_order(request, report, run)
+            result = score(self.baseline, report)
+        suspicious = self._suspicious(tree)
+        if suspicious and result.all_pass:
+            report = self._confirmed(request, report, suspicious, run.quiet)
+            result = score(self.baseline, report)
+        changed = changed_targets(tree, self.answer.targets)
         names = [target.name for target in self.answer.targets]
         return Judgement(report, result, solved(result, names, changed), changed, suspicious)
 

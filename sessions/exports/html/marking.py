@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from gistpoint.core.diffs import FileDiff
-from gistpoint.core.text import bounded, visible, visible_line
+from gistpoint.core.text import visible
 
 COLOURED = 40_000
 """Characters of the longest text whose code is coloured."""
@@ -18,11 +18,6 @@ _SHOWN = frozenset(("k", "s", "c", "m", "nf", "nc", "nb", "nd", "ow", "nt", "na"
 _FENCE = re.compile(r"\s*```+ *([\w+.#-]*)\s*$")
 _HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _NUMBER = re.compile(r"\s*\d{1,7}(?:→|\t|[:|] ?)")
-
-
-def line(text: str, longest: int = 400) -> str:
-    """Return `text` as one escaped line, with control characters as glyphs."""
-    return escape(visible_line(bounded(text, longest)))
 
 
 def plain(lines: Sequence[str]) -> list[str]:

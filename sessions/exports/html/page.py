@@ -20,9 +20,9 @@ from gistpoint.sessions.exports.html.marking import (
     code_lines,
     diff_lines,
     file_lines,
-    line,
     text_lines,
 )
+from gistpoint.sessions.exports.html.skeleton import line, page_head
 from gistpoint.sessions.formats.calls import kind_of
 from gistpoint.sessions.records.model import (
     CutText,
@@ -63,7 +63,7 @@ _CLOSED = frozenset({StepKind.STATE})
 def html_text(document: RunDocument) -> Iterator[str]:
     """Yield a run as one HTML page, a step at a time; text of the run is never interpreted as markup."""
     document.build()
-    yield from _Page(document).pieces()
+    yield from _RunPage(document).pieces()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Part:
     tail: str = ""
 
 
-class _Page:
+class _RunPage:
     def __init__(self, document: RunDocument) -> None:
         self._document = document
         self._written = 0
@@ -355,16 +355,15 @@ def _policy() -> str:
     )
 
 
+_LINKS = '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
+
+
 def _head(title: str) -> str:
+    scriptless = f'<style id="scriptless">{_scriptless_style()}</style>\n'
     keys = "".join(f"<dt>{_pressed(keys)}</dt><dd>{what}</dd>" for keys, what in _KEYS)
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_policy())}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
-        f"<title>{title}</title>\n<style>{_style()}</style>\n"
-        f'<style id="scriptless">{_scriptless_style()}</style>\n</head>\n<body>\n'
-        f'<header class="bar">\n<h1>{title}</h1>\n'
+        page_head(title, _policy(), _style(), links=_LINKS, styles=scriptless)
+        + f'<header class="bar">\n<h1>{title}</h1>\n'
         '<div class="scripted" role="search"><input type="search" id="find" placeholder="search (/)" '
         'aria-label="search in the run"><button id="before" aria-label="hit before">↑</button>'
         '<button id="next" aria-label="next hit">↓</button><output id="found"></output></div>\n'

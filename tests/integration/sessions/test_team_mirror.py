@@ -15,7 +15,7 @@ from team_machines import TeamMachine, ask
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.sessions.journal import JOURNAL
-from gistpoint.sessions.team.mirror import AttemptElsewhereError
+from gistpoint.sessions.team.attempts import AttemptElsewhereError
 from gistpoint.sessions.team.pusher import MirrorPhase, Pusher
 from gistpoint.sessions.team.syncing import StoreSync
 
@@ -40,7 +40,7 @@ def name_of(opened: OpenAttempt) -> str:
 
 
 def lines_of(server: PostgresServer, attempt: str) -> bytes:
-    rows = ask(server, f"SELECT line FROM events WHERE attempt = '{attempt}' ORDER BY seq")
+    rows = ask(server, f"SELECT line FROM lines_of_attempts WHERE writer = '{attempt}' ORDER BY number")
     return b"".join(bytes(row[0]) + b"\n" for row in rows)
 
 
@@ -227,7 +227,7 @@ def test_another_line_under_a_key_is_an_alarm_and_overwrites_nothing(one: TeamMa
     opened.close()
     one.sync()
     here = one.journal(name)
-    ask(server, f"UPDATE events SET line = line || ' ' WHERE attempt = '{name}' AND seq = 2")
+    ask(server, f"UPDATE lines_of_attempts SET line = line || ' ' WHERE writer = '{name}' AND number = 2")
     there = lines_of(server, name)
     one.resume(name, task, mirrored=True).close()
     pusher = one.pusher

@@ -22,6 +22,7 @@ from team_studies import TeamStudy, contents, serving, team, wrong
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.operations import (
+    ERASE,
     ORGANISER,
     STUDY,
     Amended,
@@ -34,7 +35,7 @@ from gistpoint.core.study.steps import AttemptStep, BetweenStep, DoneStep, FormS
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.publishing import header_of
 from gistpoint.sessions.studies.syncing import synchronise
-from gistpoint.sessions.studies.taking import ERASE, Participation
+from gistpoint.sessions.studies.taking import Participation
 from gistpoint.sessions.team.address import TeamStoreError, UnreachableError, choose, parse_address
 from gistpoint.sessions.team.connecting import engine_of
 from gistpoint.sessions.team.opened import open_store
@@ -90,6 +91,10 @@ def sql(server: PostgresServer, statement: str, **values: Any) -> Any:
         engine.dispose()
 
 
+def log_of(study: TeamStudy) -> str:
+    return f"studies/{study.name}/log"
+
+
 def test_people_on_two_machines_go_through_one_study(study: TeamStudy) -> None:
     for number, code in enumerate(PEOPLE[:4]):
         take_part(study.part(f"machine-{number % 2}", code))
@@ -133,8 +138,11 @@ def test_an_assignment_is_begun_on_one_machine(study: TeamStudy) -> None:
 def test_the_database_refuses_a_second_beginning_that_was_overlooked(study: TeamStudy) -> None:
     part = study.part("machine-1", "P07")
     step = until(part, ReadyStep)
-    put = "INSERT INTO study_op (study, folder, writer, number, kind, assignment, line) VALUES (:study, 'log', 'x', 1, "
-    sql(study.server, put + "'begun', :assignment, '')", study=study.name, assignment=step.assignment.id)
+    put = (
+        "INSERT INTO lines (file, writer, number, kind, assignment, line, sha256, machine) "
+        "VALUES (:file, 'x', 1, 'begun', :assignment, '', '', '')"
+    )
+    sql(study.server, put, file=log_of(study), assignment=step.assignment.id)
     before = contents(part.folder.root)
     with pytest.raises(StudyError, match="begun on another machine"):
         part.begin(step)
@@ -174,7 +182,7 @@ def at_the_insert(part: Participation, kind: str, act: Callable[[], None]) -> It
     done: list[str] = []
 
     def about_to(connection: Connection, cursor: Any, statement: str, values: Any, *more: Any) -> None:
-        if statement.startswith("INSERT INTO study_op") and kind in values.values() and not done:
+        if statement.startswith("INSERT INTO lines") and kind in values["kind"] and not done:
             done.append(kind)
             act()
 
@@ -284,7 +292,7 @@ def test_who_was_erased_does_not_come_back_from_a_machine_that_was_off(study: Te
     synchronise(off.open(root))
     assert any("P01@" in name for name in contents(root))
     part.withdraw(ERASE)
-    late = "SELECT count(*) FROM study_op WHERE study = :study AND writer LIKE 'P01@%'"
+    late = "SELECT count(*) FROM lines WHERE study = :study AND writer LIKE 'P01@%'"
     assert sql(study.server, late, study=study.name) == [(0,)]
     with away(study.server):
         machine = off.open(root)
@@ -295,7 +303,7 @@ def test_who_was_erased_does_not_come_back_from_a_machine_that_was_off(study: Te
     assert not [name for folder in folders for name in contents(folder.root) if "P01@" in name]
     assert all("P01" not in folder.ledger.people for folder in folders)
     assert sql(study.server, late, study=study.name) == [(0,)]
-    journals = "SELECT count(*) FROM study_attempt WHERE study = :study"
+    journals = "SELECT count(*) FROM lines WHERE study = :study AND file LIKE '%/attempts'"
     assert sql(study.server, journals, study=study.name) == [(0,)]
 
 
@@ -304,13 +312,11 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
     take_part(part)
     synchronise(part.folder)
     before = contents(part.folder.root)
-    asked = "SELECT number FROM study_op WHERE study = :study AND kind = 'answers' ORDER BY number LIMIT 1"
+    asked = "SELECT number FROM lines WHERE study = :study AND kind = 'answers' ORDER BY number LIMIT 1"
     ((number,),) = sql(study.server, asked, study=study.name)
-    change = (
-        "UPDATE study_op SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number = :number"
-    )
+    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number = :number"
     assert sql(study.server, change, study=study.name, number=number) == 1
-    change = "UPDATE study_attempt SET journal = journal || '\\x0a'::bytea WHERE study = :study"
+    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND file LIKE '%/attempts' AND number = 1"
     assert sql(study.server, change, study=study.name) == 2
     found = [finding.sentence for finding in wrong(part.folder) if finding.name == "store_differs"]
     assert any(sentence.startswith(f"Line {number} of P01@") and "differs" in sentence for sentence in found), found
@@ -469,7 +475,7 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
     assert json.JSONDecoder().raw_decode(say("one", "progress", "shop", "--json"))[0]["people"]["enrolled"] == 2
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "two"))
     assert main(["store", "check"]) == 0
-    sql(server, "UPDATE study_op SET line = line || ' ' WHERE study = 'shop-of-many' AND number = 2")
+    sql(server, "UPDATE lines SET line = line || ' ' WHERE study = 'shop-of-many' AND number = 2")
     sql(server, "UPDATE studies SET files_sha256 = 'x' WHERE id = 'shop-of-many'")
     assert main(["store", "check"]) == 1
     told = capsys.readouterr().out
@@ -483,10 +489,11 @@ def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:
     step = until(part, ReadyStep)
     taken = part.begin(step)
     part.pause(taken)
-    (row,) = sql(study.server, "SELECT id, journal FROM study_attempt WHERE study = :study", study=study.name)
-    header = header_of(bytes(row.journal))
+    asked = "SELECT writer, line FROM lines WHERE study = :study AND file LIKE '%/attempts' AND number = 1"
+    (row,) = sql(study.server, asked, study=study.name)
+    header = header_of(bytes(row.line))
     assert header is not None
-    assert (header.attempt_id, header.participant, header.assignment) == (row.id, "P01", step.assignment.id)
+    assert (header.attempt_id, header.participant, header.assignment) == (row.writer, "P01", step.assignment.id)
     assert isinstance(part.next(), AttemptStep)
     taken.opened.close()
 

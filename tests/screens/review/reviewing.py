@@ -57,11 +57,15 @@ class Reviewing:
     async def until_read(self, index: int) -> None:
         """Wait for a step, and for the reviewer's desk."""
         await self.until(
-            lambda: self.review.step is not None and self.review.step.index == index and self.review.review is not None
+            lambda: (
+                self.review.run.step is not None
+                and self.review.run.step.index == index
+                and self.review.run.review is not None
+            )
         )
 
     async def until_surveyed(self) -> None:
-        await self.until(lambda: self.review.loader.survey is not None and self.review.loader.survey.finished)
+        await self.until(lambda: self.review.run.loader.survey is not None and self.review.run.loader.survey.finished)
 
     def text(self) -> str:
         return text_of(self.app)

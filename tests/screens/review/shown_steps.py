@@ -73,9 +73,9 @@ async def check_steps(driver: Reviewing, most: int | None = None) -> int:
     driver.review.steps.action_list(EVERY)
     driver.review.steps.cursor = 0
     for index in count():
-        await driver.until(lambda: driver.review.step is not None and driver.review.step.index == index)  # noqa: B023
+        await driver.until(lambda: driver.review.run.step is not None and driver.review.run.step.index == index)  # noqa: B023
         screen = driver.review
-        step, document = screen.step, screen.loader.document
+        step, document = screen.run.step, screen.run.loader.document
         assert step is not None
         assert document is not None
         texts = [text for text in texts_of(step, document) if len(text) <= MOST]
@@ -93,5 +93,5 @@ async def check_steps(driver: Reviewing, most: int | None = None) -> int:
             compared += 1
         if index + 1 == most or (document.finished and index + 1 >= document.step_count):
             return compared
-        screen.action_step(1)
+        screen.steps.action_move(1)
     raise AssertionError("unreachable")

@@ -22,11 +22,11 @@ async def test_a_study_is_reviewed_blind_and_in_its_own_folder(tmp_path: Path) -
         await driver.until(lambda: driver.text().count("hidden") >= 6)
         assert "SECRET" not in driver.text()
         await driver.press("enter")
-        await driver.until(lambda: "Runs:" not in driver.text() and driver.review.review is not None)
+        await driver.until(lambda: "Runs:" not in driver.text() and driver.review.run.review is not None)
         assert "SECRET" not in driver.text()
         await driver.press("V")
         await driver.until_on(VerdictDialog)
         driver.app.screen.query_one(Button).press()
-        await driver.until(lambda: driver.review.review.verdict is not None)
+        await driver.until(lambda: driver.review.run.review.verdict is not None)
     (decision,) = held.load().data.decisions
     assert (decision.reviewer, decision.decision) == ("first", ReviewDecision.ACCEPT)

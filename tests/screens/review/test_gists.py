@@ -57,7 +57,7 @@ def page(driver: Reviewing) -> ScoredGist:
 
 async def go_to(driver: Reviewing, tool: str, count: int = 1) -> int:
     """Look at the step of a call by its tool."""
-    document = driver.review.loader.document
+    document = driver.review.run.loader.document
     assert document is not None
     steps = [step.index for step in document.steps() if step.label == tool]
     await driver.press("number_sign", *str(steps[count - 1] + 1), "enter")
@@ -178,7 +178,7 @@ async def test_nothing_is_told_of_its_worth_to_a_blind_reviewer(journal: Path) -
         assert "●" not in driver.text()
         assert "faithful" not in driver.text()
         await driver.press("alt+s")
-        assert not driver.review.gist.begun
+        assert not driver.review.run.gist.begun
 
 
 async def test_a_run_of_another_program_on_a_gist_task_is_scored_too(tmp_path: Path, task: Task) -> None:

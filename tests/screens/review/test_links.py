@@ -45,7 +45,7 @@ async def test_enter_opens_the_run_that_a_step_started(session: Path, keys: list
         await driver.until(lambda: "Enter opens it" in driver.text())
         assert "↳" in driver.text()
         await driver.press(*keys)
-        await driver.until(lambda: driver.review.run_name.endswith("agent-abc123.jsonl"))
+        await driver.until(lambda: driver.review.run.name.endswith("agent-abc123.jsonl"))
         await driver.until(lambda: "words of the side agent" in driver.text())
 
 
@@ -55,7 +55,7 @@ async def test_enter_on_a_step_without_a_run_goes_to_its_text(session: Path) -> 
         before = driver.app.focused
         await driver.press("enter")
         await driver.until(lambda: driver.app.focused is not before)
-        assert driver.review.run_name == str(session)
+        assert driver.review.run.name == str(session)
 
 
 async def test_enter_on_the_page_of_a_step_without_a_run_opens_none(session: Path) -> None:
@@ -63,7 +63,7 @@ async def test_enter_on_the_page_of_a_step_without_a_run_opens_none(session: Pat
         await driver.until_read(0)
         await driver.press("tab", "enter")
         await driver.until(lambda: "This step leads to no other run." in driver.text())
-        assert driver.review.run_name == str(session)
+        assert driver.review.run.name == str(session)
 
 
 async def test_the_last_step_offers_what_the_whole_run_leads_to(session: Path) -> None:
@@ -74,4 +74,4 @@ async def test_the_last_step_offers_what_the_whole_run_leads_to(session: Path) -
         await driver.press("tab", "enter")
         await driver.until(lambda: "This run leads to" in driver.text())
         await driver.press("enter")
-        await driver.until(lambda: driver.review.run_name.endswith("agent-abc123.jsonl"))
+        await driver.until(lambda: driver.review.run.name.endswith("agent-abc123.jsonl"))

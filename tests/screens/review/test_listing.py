@@ -64,7 +64,7 @@ async def test_pauses_of_an_attempt_are_folded_and_its_first_step_is_the_brief(t
     opened.close()
     async with reviewing(opened.journal.path) as driver:
         await driver.until_read(0)
-        first = driver.review.step.text.split("\n")[0]
+        first = driver.review.run.step.text.split("\n")[0]
         assert not first.startswith("{")
         assert first in driver.review.step_page.text
         await driver.until(lambda: "1 hidden: o" in driver.text())

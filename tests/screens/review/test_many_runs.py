@@ -21,7 +21,7 @@ def three(folder: Path) -> None:
 
 async def in_sight(driver: Reviewing, name: str, index: int) -> None:
     """Wait until a step of a run is shown, and the run's annotations are read."""
-    await driver.until(lambda: driver.review.run_name.endswith(f"{name}.traj.json"))
+    await driver.until(lambda: driver.review.run.name.endswith(f"{name}.traj.json"))
     await driver.until_read(index)
 
 
@@ -42,11 +42,11 @@ async def test_the_next_run_is_shown_on_the_same_page_and_back(tmp_path: Path) -
         assert driver.review.steps.count == 4
         await driver.press("1", "right_parenthesis")
         await in_sight(driver, "c", 0)
-        assert driver.review.review is not None
-        assert not driver.review.review.labels
+        assert driver.review.run.review is not None
+        assert not driver.review.run.review.labels
         await driver.press("left_parenthesis")
         await in_sight(driver, "b", 0)
-        assert [label.label for label in driver.review.review.labels] == ["key_insight"]
+        assert [label.label for label in driver.review.run.review.labels] == ["key_insight"]
         await driver.press("escape", "escape")
         runs = await driver.until_on(RunsScreen)
         assert runs.table.chosen.name.endswith("b.traj.json"), "the row of the run that was open last"
@@ -107,7 +107,7 @@ async def test_a_search_goes_on_in_the_next_run(tmp_path: Path) -> None:
         await driver.press("enter")
         await in_sight(driver, "a", 3)
         await driver.press("right_parenthesis")
-        await driver.until(lambda: driver.review.search.hits and driver.review.run_name.endswith("b.traj.json"))
+        await driver.until(lambda: driver.review.search.hits and driver.review.run.name.endswith("b.traj.json"))
         await driver.press("n")
         await in_sight(driver, "b", 3)
 
@@ -137,7 +137,7 @@ async def test_the_demo_has_runs_to_go_through() -> None:
         await driver.until_on(ReviewScreen)
         for number in range(2, runs.table.count + 1):
             await driver.until_surveyed()
-            assert not driver.review.loader.document.warnings
+            assert not driver.review.run.loader.document.warnings
             await driver.press("right_parenthesis")
             await driver.until(lambda number=number: f"run {number} of {runs.table.count}" in driver.text())  # type: ignore[misc]
 

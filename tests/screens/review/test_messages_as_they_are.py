@@ -11,6 +11,8 @@ from screens.review.reviewing import Reviewing, command, mini_run, reviewing
 from screens.review.shown_steps import check_steps
 
 from gistpoint.sessions.runs.opening import list_runs
+from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.screen import ReviewScreen
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 STEPS = 12
@@ -23,17 +25,17 @@ def sample_files() -> list[Path]:
     return [path for path in files if any(found.header is not None for found in list_runs([path]))]
 
 
+def has_step(driver: Reviewing) -> bool:
+    return isinstance(driver.app.screen, ReviewScreen) and driver.review.run.step is not None
+
+
 async def run_of(driver: Reviewing) -> None:
     """Open the first run of the list where the file holds several."""
-    from gistpoint.tui.screens.review.runs import RunsScreen
-
-    await driver.until(
-        lambda: isinstance(driver.app.screen, RunsScreen) or getattr(driver.app.screen, "step", None) is not None, 20
-    )
+    await driver.until(lambda: isinstance(driver.app.screen, RunsScreen) or has_step(driver), 20)
     if isinstance(driver.app.screen, RunsScreen):
         await driver.until(lambda: driver.on(RunsScreen).table.count > 0)
         await driver.press("enter")
-        await driver.until(lambda: getattr(driver.app.screen, "step", None) is not None)
+        await driver.until(lambda: has_step(driver))
 
 
 async def test_hostile_messages_are_drawn_as_they_are(tmp_path: Path) -> None:

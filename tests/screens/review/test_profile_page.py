@@ -62,7 +62,7 @@ async def test_the_runs_of_a_list_are_shown_at_a_glance_and_open_from_there(tmp_
         glance.view.cursor_line = row + 1
         await driver.press("enter")
         await driver.until_read(0)
-        assert driver.review.run_name == name
+        assert driver.review.run.name == name
 
 
 async def test_profiles_are_made_anew_only_for_files_that_were_written_to(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ async def test_a_step_that_is_read_slowly_does_not_hold_the_list_back(
         await driver.until_read(0)
         await driver.press("right_square_bracket")
         await driver.until(lambda: "step 2 of 8" in driver.text())
-        assert driver.review.step is not None
-        assert driver.review.step.index == 0
+        assert driver.review.run.step is not None
+        assert driver.review.run.step.index == 0
         allowed.set()
         await driver.until_read(1)
 
@@ -105,10 +105,10 @@ async def test_a_page_that_was_left_before_it_was_loaded_is_loaded_later(run: Pa
     async with reviewing(run) as driver:
         await driver.until_read(0)
         held, passed = threading.Event(), threading.Event()
-        driver.review.loader.do(lambda: held.wait(10))
+        driver.review.run.loader.do(lambda: held.wait(10))
         await driver.press("f6", "f2")
         held.set()
-        driver.review.loader.do(passed.set)
+        driver.review.run.loader.do(passed.set)
         await driver.until(passed.is_set)
         await driver.press("f6")
         await driver.until(lambda: driver.review.query_one("#raw", TextView).text)
@@ -176,17 +176,17 @@ async def test_every_format_opens_and_every_step_can_be_shown(tmp_path: Path) ->
         name = f"{made.path}#{id}" if id and len(made.steps) > 1 else str(made.path)
         async with reviewing(name) as driver:
             await driver.until(
-                lambda driver=driver: isinstance(driver.app.screen, RunsScreen) or driver.review.step is not None
+                lambda driver=driver: isinstance(driver.app.screen, RunsScreen) or driver.review.run.step is not None
             )
             if isinstance(driver.app.screen, RunsScreen):
                 await driver.until(lambda driver=driver: driver.on(RunsScreen).table.count >= 1)
                 await driver.press("enter")
-                await driver.until(lambda driver=driver: driver.review.step is not None)
+                await driver.until(lambda driver=driver: driver.review.run.step is not None)
             await driver.until(lambda driver=driver, count=count: driver.review.steps.count == count)
             driver.review.steps.action_list(EVERY)
             driver.review.steps.action_edge(-1)
             for index in range(count):
-                await driver.until(lambda driver=driver, index=index: driver.review.step.index == index)
+                await driver.until(lambda driver=driver, index=index: driver.review.run.step.index == index)
                 await driver.press("right_square_bracket")
 
 
@@ -204,7 +204,7 @@ async def test_escape_sequences_are_shown_or_obeyed(tmp_path: Path) -> None:
 async def test_a_run_that_grows_is_followed(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: driver.review.loader.document.finished)
+        await driver.until(lambda: driver.review.run.loader.document.finished)
         await driver.press("ctrl+f")
         await driver.until_read(7)
         document = json.loads(run.read_text())
@@ -259,9 +259,9 @@ async def test_who_goes_elsewhere_is_not_taken_to_the_end(long_run: Path, counte
         await driver.press("circumflex_accent")
         await driver.until_read(0)
         counted.set()
-        await driver.until(lambda: driver.review.loader.document.finished)
+        await driver.until(lambda: driver.review.run.loader.document.finished)
         await driver.until(lambda: driver.review.steps.count == 3_002)
-        assert driver.review.step.index == 0
+        assert driver.review.run.step.index == 0
         assert "step 1 of 3,002" in driver.text()
 
 
@@ -270,7 +270,7 @@ async def test_a_run_plays_by_itself(run: Path) -> None:
         await driver.until_read(0)
         await driver.press("plus", "plus", "plus", "plus", "plus", "plus", "asterisk")
         await driver.until_read(7)
-        await driver.until(lambda: not driver.review.navigation.player.playing)
+        await driver.until(lambda: not driver.review.run.navigation.player.playing)
 
 
 async def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ async def test_badges_appear_and_the_step_that_differs_tells_how(journal: Path, 
     async with reviewing(journal, size=(140, 40), replaying=replaying_on(task, FakeRunner(CHECKS))) as driver:
         await driver.until_read(0)
         await driver.press("a")
-        await driver.until(lambda: driver.review.replay.begun and not driver.review.replay.running)
+        await driver.until(lambda: driver.review.run.replay.begun and not driver.review.run.replay.running)
         await driver.until(lambda: len(driver.review.steps.badges) == 4)
         assert sorted(driver.review.steps.badges.values()) == ["=", "=", "=", "≠"]
         await driver.until(lambda: "Verdict then: not solved" in driver.text())

@@ -13,7 +13,7 @@ from textual.selection import Selection
 from textual.widgets import Button
 
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.annotations import labels, verdict_words
+from gistpoint.sessions.annotations import labels, reviews
 from gistpoint.sessions.annotations.reviewer import Reviewer
 from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
 from gistpoint.sessions.records.model import TextScope
@@ -32,35 +32,35 @@ async def test_labels_by_hot_key_comments_and_taking_back(run: Path) -> None:
         await driver.press("right_square_bracket", "right_square_bracket")
         await driver.until_read(2)
         await driver.press("1")
-        await driver.until(lambda: driver.review.review.labels)
-        label = driver.review.review.labels[0]
+        await driver.until(lambda: driver.review.run.review.labels)
+        label = driver.review.run.review.labels[0]
         assert label.label == "key_insight"
         assert label.step.index == 2
         assert label.range is None
         await driver.press("c")
         await driver.type("look here")
         await driver.press("enter")
-        await driver.until(lambda: driver.review.review.comments)
+        await driver.until(lambda: driver.review.run.review.comments)
         assert "look here" in driver.text()
         assert "⚑" in driver.text()
         await driver.press("circumflex_accent", "m")
         await driver.until_read(2)
         await driver.press("1")
-        await driver.until(lambda: not driver.review.review.labels)
+        await driver.until(lambda: not driver.review.run.review.labels)
         await driver.press("backspace", "enter")
-        await driver.until(lambda: not driver.review.review.comments)
+        await driver.until(lambda: not driver.review.run.review.comments)
 
 
 async def test_a_label_written_just_before_leaving_is_stored(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: driver.review.review.seen)
+        await driver.until(lambda: driver.review.run.review.seen)
         gate = threading.Event()
-        driver.review.loader.do(gate.wait)
-        driver.review.annotations.toggle_by_key("1")
+        driver.review.run.loader.do(gate.wait)
+        driver.review.run.annotations.toggle_by_key("1")
         threading.Timer(0.2, gate.set).start()
-        store = driver.review.annotations._reviewer.store
-        key = driver.review.annotations._key
+        store = driver.review.run.annotations._reviewer.store
+        key = driver.review.run.annotations._key
         await driver.press("q")
     assert [label.label for label in Reviewer(store, "first").review(key).labels] == ["key_insight"]
 
@@ -74,17 +74,17 @@ async def test_a_label_on_what_is_selected_names_its_range(run: Path) -> None:
         line = next(n for n in range(view.line_count) if view.lines[n].startswith("def mean"))
         driver.app.screen.selections = {view: Selection(Offset(0, line), Offset(8, line))}
         await driver.press("2")
-        await driver.until(lambda: driver.review.review.labels)
-        place = driver.review.review.labels[0].range
+        await driver.until(lambda: driver.review.run.review.labels)
+        place = driver.review.run.review.labels[0].range
         assert place is not None
         assert place.scope is TextScope.RESULT
-        assert driver.review.step.results[0].text[place.start : place.end] == "def mean"
+        assert driver.review.run.step.results[0].text[place.start : place.end] == "def mean"
 
 
 async def test_blind_mode_hides_model_and_outcome_until_the_verdict(run: Path) -> None:
     async with reviewing(run, blind=True, size=(160, 48)) as driver:
         await driver.until_read(0)
-        await driver.until(lambda: driver.review.review.blind)
+        await driver.until(lambda: driver.review.run.review.blind)
         for key in ("i", "f6", "f2"):
             await driver.press(key)
             await driver.pilot.pause(0.2)
@@ -93,9 +93,9 @@ async def test_blind_mode_hides_model_and_outcome_until_the_verdict(run: Path) -
         await driver.press("V")
         await driver.until_on(VerdictDialog)
         driver.app.screen.query_one(Button).press()
-        await driver.until(lambda: driver.review.review.verdict is not None)
-        assert driver.review.review.verdict.verdict is RunVerdict.ACCEPT
-        assert driver.review.review.verdict.blind
+        await driver.until(lambda: driver.review.run.review.verdict is not None)
+        assert driver.review.run.review.verdict.verdict is RunVerdict.ACCEPT
+        assert driver.review.run.review.verdict.blind
         await driver.until(lambda: "secret-model" in driver.text())
 
 
@@ -110,7 +110,7 @@ async def test_an_exclusion_needs_a_reason(run: Path) -> None:
         assert isinstance(driver.app.screen, VerdictDialog)
         await driver.press("escape")
         await driver.until_on(ReviewScreen)
-        assert driver.review.review.verdict is None
+        assert driver.review.run.review.verdict is None
 
 
 async def test_one_goes_on_where_one_stopped_and_what_was_seen_is_known(run: Path) -> None:
@@ -120,16 +120,16 @@ async def test_one_goes_on_where_one_stopped_and_what_was_seen_is_known(run: Pat
         await driver.until_read(1)
         await driver.press("right_square_bracket")
         await driver.until_read(2)
-        await driver.until(lambda: {key.index for key in driver.review.review.seen} == {0, 1, 2})
+        await driver.until(lambda: {key.index for key in driver.review.run.review.seen} == {0, 1, 2})
         await driver.press("q")
     async with reviewing(run) as driver:
         await driver.until_read(2)
-        assert driver.review.annotations.seen >= {0, 1, 2}
+        assert driver.review.run.annotations.seen >= {0, 1, 2}
         await driver.press("u")
         await driver.until_read(3)
     async with reviewing(run, reviewer="second") as driver:
         await driver.until_read(0)
-        assert driver.review.annotations.seen == {0}
+        assert driver.review.run.annotations.seen == {0}
 
 
 async def test_what_is_of_no_known_field_is_hidden_from_a_blind_reviewer(tmp_path: Path) -> None:
@@ -151,24 +151,24 @@ async def test_one_key_is_a_verdict_in_words_of_ones_own(run: Path) -> None:
     async with reviewing(run, size=(120, 40)) as driver:
         await driver.until_read(0)
         await driver.press("tab", "W")
-        await driver.until(lambda: driver.review.review.verdict)
-        verdict = driver.review.review.verdict
+        await driver.until(lambda: driver.review.run.review.verdict)
+        verdict = driver.review.run.review.verdict
         assert (verdict.words, verdict.verdict, verdict.reasons) == (
             "right by luck", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,))  # fmt: skip
         assert "verdict right by luck" in driver.text()
         await driver.press("V", "W")
-        await driver.until(lambda: driver.review.review.verdict is None)
+        await driver.until(lambda: driver.review.run.review.verdict is None)
         await driver.press("Y")
-        assert driver.review.review.verdict is None
+        assert driver.review.run.review.verdict is None
 
 
 async def test_a_verdict_that_is_typed_before_the_annotations_are_read_counts(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.press("Y")
-        await driver.until(lambda: driver.review.review and driver.review.review.verdict)
-        assert driver.review.review.verdict.words == "accept"
+        await driver.until(lambda: driver.review.run.review and driver.review.run.review.verdict)
+        assert driver.review.run.review.verdict.words == "accept"
 
 
 def test_keys_of_verdicts_mean_nothing_else() -> None:
     taken = _bound_characters() | {label.key for label in labels.DEFAULT.labels}
-    assert not taken & {word.key for word in verdict_words.DEFAULT}
+    assert not taken & {word.key for word in reviews.DEFAULT_WORDS}

@@ -32,7 +32,7 @@ async def test_hits_are_counted_as_one_types_and_walked_with_n(tmp_path: Path) -
             await driver.press("n")
             await driver.until(lambda number=number: driver.review.search.hit == number)
             hit = driver.review.search.hits[number]
-            await driver.until(lambda hit=hit: driver.review.step.index == hit.step)
+            await driver.until(lambda hit=hit: driver.review.run.step.index == hit.step)
             view = driver.review.step_page
             offset = view.composed.offset_of(hit.scope, hit.part, hit.start)
             assert offset is not None
@@ -99,10 +99,12 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
         assert {driver.text().count(f"{name} one task") for name in ("a", "b")} == {1}
         await driver.press("enter", "down", "enter")
         await driver.until_on(ReviewScreen)
-        await driver.until(lambda: driver.review.search.hit == 1 and driver.review.run_name.endswith("b.traj.json"))
+        await driver.until(lambda: driver.review.search.hit == 1 and driver.review.run.name.endswith("b.traj.json"))
         await driver.until(lambda: "both have this" in driver.text())
         await driver.press("n")
-        await driver.until(lambda: driver.review.run_name.endswith("a.traj.json") and driver.review.step is not None)
+        await driver.until(
+            lambda: driver.review.run.name.endswith("a.traj.json") and driver.review.run.step is not None
+        )
         await driver.press("q")
         await driver.until_on(PlacesScreen)
         await driver.press("slash")
@@ -136,7 +138,7 @@ async def test_the_way_to_a_hit_leads_to_the_page_that_shows_it(tmp_path: Path) 
         await driver.until(lambda: driver.review.search.hit == 1)
         assert driver.review.pages.current == "step"
         hit = driver.review.search.hits[1]
-        await driver.until(lambda: driver.review.step.index == hit.step)
+        await driver.until(lambda: driver.review.run.step.index == hit.step)
         assert driver.review.focused is driver.review.step_page
 
 
@@ -159,6 +161,6 @@ async def test_a_hit_in_the_header_is_shown_on_the_page_of_the_run(tmp_path: Pat
         await driver.press("f8")
         await driver.until(lambda: "header" in driver.text())
         await driver.press("escape", "ctrl+b", "slash")
-        await driver.until(lambda: driver.review.hides)
+        await driver.until(lambda: driver.review.run.hides)
         await driver.type("judge's")
         await driver.until(lambda: "None found" in driver.text())

@@ -55,7 +55,7 @@ async def test_a_queue_is_judged_with_the_keyboard_alone(tmp_path: Path, size: t
         await driver.until(lambda: "a file names it" in driver.text())
         await driver.press("q")
     async with validating(services, tasks, size=size) as driver:
-        validator = driver.screen.desk.validator
+        validator = driver.screen.session.validator
         said = [validator.validation(task.id) for task in tasks]
         verdicts = [one.verdict and one.verdict.verdict for one in said]
         assert verdicts == [TaskVerdict.ACCEPT, TaskVerdict.REJECT_LEAK, TaskVerdict.REJECT_TOO_EASY]
@@ -189,7 +189,7 @@ async def test_a_run_is_stopped_and_goes_on_for_its_own_task(tmp_path: Path) -> 
         assert runner.gate is not None
         runner.gate.set()
         await driver.idle()
-        validator = driver.screen.desk.validator
+        validator = driver.screen.session.validator
         await driver.until(lambda: validator.validation(tasks[0].id).trials)
         assert validator.validation(tasks[1].id).trials == ()
 
@@ -302,7 +302,7 @@ async def test_the_filter_narrows_the_queue(tmp_path: Path) -> None:
         await driver.until(lambda: "1 of 2, 3 in all" in driver.text())
         await driver.shows(tasks[1].id)
         await driver.press("enter", "1")
-        assert driver.screen.desk.validator.validation(tasks[1].id).verdict is not None
+        assert driver.screen.session.validator.validation(tasks[1].id).verdict is not None
         await driver.press("escape")
         await driver.until(lambda: " of 3   2 judged" in driver.text())
 
@@ -325,7 +325,7 @@ async def test_a_damaged_task_stops_nobody(tmp_path: Path) -> None:
         await driver.press("right_square_bracket")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
         await driver.press("escape", "1", "r", "exclamation_mark", "f5", "f8")
-        assert driver.screen.desk.validator.validation(tasks[1].id).verdict is None
+        assert driver.screen.session.validator.validation(tasks[1].id).verdict is None
         await driver.press("escape", "left_square_bracket")
         await driver.shows(tasks[0].id)
 
@@ -333,7 +333,7 @@ async def test_a_damaged_task_stops_nobody(tmp_path: Path) -> None:
 async def test_a_disk_that_takes_nothing_is_told(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:
-        path = driver.screen.desk.validator.store.path_of("ada")
+        path = driver.screen.session.validator.store.path_of("ada")
         path.unlink()
         path.mkdir()
         await driver.press("1")
@@ -359,7 +359,7 @@ async def test_hostile_strings_are_shown_literally(tmp_path: Path, kind: str, si
     checks = {**CHECKS, "tests/test_prices.py::test_half": failing}
     async with validating(services, tasks, size=size, runner=FakeRunner(checks)) as driver:
         for text in texts[:3]:
-            driver.screen.desk.validator.comment(tasks[0].id, text)
+            driver.screen.session.validator.comment(tasks[0].id, text)
             driver.screen.say(text)
         driver.screen.pages.refill()
         await driver.press("r", "O")
@@ -385,7 +385,7 @@ async def test_what_is_pressed_too_soon_hits_no_other_task(tmp_path: Path) -> No
         screen.action_trial("corrupted", 1)
         await driver.shows(tasks[1].id)
         for task in tasks:
-            said = screen.desk.validator.validation(task.id)
+            said = screen.session.validator.validation(task.id)
             assert (said.verdict, said.trials) == (None, ())
 
 

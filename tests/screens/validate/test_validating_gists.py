@@ -99,7 +99,7 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
         await driver.until(lambda: "your own gist" in driver.text())
         assert page(driver).editor.code == FAITHFUL
         write(driver, WRONG)
-        await driver.until(lambda: driver.screen.desk.draft(task).fixes.get(GIST_BUFFER) == WRONG)
+        await driver.until(lambda: driver.screen.session.draft(task).fixes.get(GIST_BUFFER) == WRONG)
         await driver.press("f9")
         await driver.idle()
         await driver.until(lambda: "your own gist, as it was scored" in driver.text())

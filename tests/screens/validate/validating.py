@@ -16,11 +16,11 @@ from screens.review.reviewing import Reviewing
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.validations import Validation
+from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
-from gistpoint.tui.screens.validate.desk import ValidationSession
+from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.validate.screen import ValidateScreen
-from gistpoint.tui.services import Services
-from gistpoint.tui.validate_app import ValidateApp
+from gistpoint.tui.screens.validate.session import ValidationSession
 
 
 class Validating(Reviewing):
@@ -33,7 +33,7 @@ class Validating(Reviewing):
     @property
     def said(self) -> Validation:
         """What was said about the task that is shown."""
-        return self.screen.desk.validator.validation(self.screen.dossier_id)
+        return self.screen.session.validator.validation(self.screen.dossier_id)
 
     async def shows(self, task: str) -> None:
         """Wait until a task is shown."""
@@ -79,7 +79,8 @@ async def validating(
     running = runner or FakeRunner(CHECKS)
     services = replace(services, runner_for=lambda task: running)
     names = [str(task.folder) for task in tasks]
-    app = ValidateApp(ValidationSession.of(services, read_set(names, services.tasks), name))
+    session = ValidationSession.of(services, read_set(names, services.tasks), name)
+    app = OneScreenApp(services.locations, "screens/validate/validate.tcss", lambda: ValidateScreen(session))
     async with app.run_test(size=size, notifications=True) as pilot:
         driver = Validating(app, pilot)  # type: ignore[arg-type]
         await driver.until_on(ValidateScreen)

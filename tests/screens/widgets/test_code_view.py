@@ -6,6 +6,7 @@ from textual.message import Message
 from textual.selection import Selection
 
 from gistpoint.tui.widgets.code_view import CodeView, PatternError
+from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.text_view import TextView
 
 SOURCE = "".join(f"def f{i}(x):\n\treturn os.path.join(x, {i})\n\n" for i in range(200))
@@ -16,10 +17,10 @@ class Listening(Stage):
         super().__init__(widget)
         self.heard: list[Message] = []
 
-    def on_code_view_cursor_moved(self, message: CodeView.CursorMoved) -> None:
+    def on_line_view_cursor_moved(self, message: CodeView.CursorMoved) -> None:
         self.heard.append(message)
 
-    def on_code_view_comfort(self, message: CodeView.Comfort) -> None:
+    def on_affordance_taken(self, message: AffordanceTaken) -> None:
         self.heard.append(message)
 
 
@@ -125,7 +126,7 @@ async def test_search_counts_shows_and_goes_round() -> None:
         with pytest.raises(PatternError, match="not a regular expression"):
             view.search("(", regex=True)
         await pilot.pause(0.6)
-        assert [m.kind for m in app.heard if isinstance(m, CodeView.Comfort)] == ["search"]
+        assert [m.kind for m in app.heard if isinstance(m, AffordanceTaken)] == ["search"]
 
 
 async def test_scrolling_by_hand_is_told_once_and_going_somewhere_is_not() -> None:
@@ -135,13 +136,13 @@ async def test_scrolling_by_hand_is_told_once_and_going_somewhere_is_not() -> No
         view.load(SOURCE)
         view.go_to(300)
         await pilot.pause(0.6)
-        assert not [m for m in app.heard if isinstance(m, CodeView.Comfort)]
+        assert not [m for m in app.heard if isinstance(m, AffordanceTaken)]
         view.focus()
         for _ in range(5):  # at once, however slow the machine is
             view.action_cursor_pages(1)
         await pilot.pause(0.6)
-        await until(pilot, lambda: any(isinstance(m, CodeView.Comfort) for m in app.heard))
-        assert [m.kind for m in app.heard if isinstance(m, CodeView.Comfort)] == ["scroll"]
+        await until(pilot, lambda: any(isinstance(m, AffordanceTaken) for m in app.heard))
+        assert [m.kind for m in app.heard if isinstance(m, AffordanceTaken)] == ["scroll"]
 
 
 async def test_marks_and_colours() -> None:

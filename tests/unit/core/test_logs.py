@@ -115,8 +115,9 @@ def test_only_a_newer_version_of_the_same_kind_is_refused(tmp_path: Path, first:
         return
     with pytest.raises(UserError, match=r"x\.jsonl is version .* of test\.log, and this gistpoint knows version 2"):
         read_log(path, KIND)
-    with pytest.raises(UserError, match="Install a newer gistpoint"):
+    with pytest.raises(UserError, match="Install a newer gistpoint") as kept:  # its frames hold the log
         appended(path, b"1\n")
+    assert kept.value.__traceback__ is not None
     assert path.read_bytes() == first + b"\ntorn"
     assert not is_held(path)
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.errors import EnvironmentBuildError
-from gistpoint.sandbox.control import write_metadata
 from gistpoint.sandbox.environments.locking import read_lock
 from gistpoint.sandbox.environments.projects import read_project
 from gistpoint.sandbox.environments.resolver import entry_points_of
+from gistpoint.sandbox.layout import write_metadata
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,20 @@ def test_any_record_repeated_spoils_the_run(place):
     assert script.read().conclude(1).status is RunStatus.INVALID
 
 
+def test_a_test_that_runs_again_under_the_next_numbers_spoils_the_run():
+    script = Script(outcomes=(FAIL, PASS))
+    finish = script.records.pop()
+    script.test(0, PASS)
+    script.records.append(finish)
+    assert script.read().conclude(1).reason == "a::x was reported more than once."
+
+
+def test_a_sealed_record_that_is_ahead_of_its_place_spoils_the_run():
+    line = json.dumps({"e": "start", "pytest": "8", "n": 2}).encode()
+    tag = blake2b(line, key=SECRET.key, digest_size=16, person=b"record").hexdigest().encode()
+    assert read([tag + b" " + line]).forged == "Record 1 carries the number 2."
+
+
 @pytest.mark.parametrize(
     "line",
     [b"", b"3 passed", b"[]", b"null", b'{"n": 1}', b'{"e": "start", "n": true}', b'{"e": "start", "n": "1"}', b"\xff",

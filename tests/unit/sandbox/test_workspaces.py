@@ -7,7 +7,7 @@ import pytest
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.workspaces import lay_out
+from gistpoint.sandbox.layout import lay_out
 
 
 def tree_of(tmp_path, *members):

@@ -24,9 +24,8 @@ from gistpoint.sessions.agentruns.store import AgentJob, AgentRunStore, RunSetti
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewOperation
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
-from gistpoint.sessions.replay.reporting import ReplayReport, VerdictRow
+from gistpoint.sessions.replay.reporting import ReplayBatch, ReplayReport, VerdictRow
 from gistpoint.sessions.studies.store import StudyLog
-from gistpoint.tui.commands.replays import ReplayBatch
 
 CRASHED = 9
 

@@ -24,6 +24,7 @@ from gistpoint.core.attempts.events import (
     JournalEvent,
     NotesWritten,
     SuspectMarked,
+    event_data,
 )
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.logs import files, line_hash, torn_path
@@ -46,6 +47,7 @@ JSON = st.recursive(
 
 TEXT = st.text(st.characters(), max_size=8)
 OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
+NEWER = "Its events are of version 2"
 SUSPECT = SuspectMarked("a.py::f")
 
 
@@ -344,6 +346,21 @@ def test_line_is_one_line_of_json_with_the_stated_keys() -> None:
     line = encode(JournalEvent(3, "note", 10, 20, NotesWritten("a\nb\u2028c"), "ff"))
     assert line.count(b"\n") == 1
     assert list(json.loads(line)) == ["seq", "type", "utc_ms", "mono_ms", "prev", "data"]
+
+
+@pytest.mark.parametrize("data", [{"schema": 2}, {"schema": 2, "attempt_id": 7}])
+def test_a_journal_of_newer_events_is_read_and_not_resumed(tmp_path: Path, data: dict[str, Any]) -> None:
+    path = tmp_path / JOURNAL
+    for schema in (1, 2):
+        event = event_data("attempt_started", {**data, "schema": schema})
+        path.write_bytes(encode(JournalEvent(1, "attempt_started", 0, 0, event, "")))
+        content = read_journal(path)
+        assert len(content.events) == 1
+        assert content.fault == ("" if schema == 1 else f"{NEWER}, and this gistpoint knows version 1.")
+    before = path.read_bytes()
+    with pytest.raises(AttemptError, match=rf"not resumed\. {NEWER}"):
+        JournalWriter(tmp_path, FakeClock())
+    assert path.read_bytes() == before
 
 
 def test_missing_journal_is_told(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.outlines import OUTLINES
-from gistpoint.tui.services import Services
+from gistpoint.sessions.services import Services
 
 
 def shown(summary: AttemptSummary) -> tuple[object, ...]:

@@ -30,10 +30,10 @@ from gistpoint.sessions.annotations.reviews import (
     ReviewOperationKind,
     RunVerdict,
     annotated_key,
+    read_verdict_words,
 )
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
 from gistpoint.sessions.annotations.side_files import read_side_file
-from gistpoint.sessions.annotations.verdict_words import read_verdict_words
 from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import join_name, list_runs, open_run

@@ -20,7 +20,7 @@ from gistpoint.core.errors import AttemptError
 from gistpoint.sessions.agentruns.control import CONTROL, Asking, ask_for, asker_of, run_to_take_from
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
-from gistpoint.tui.commands.attempts import attempt_row
+from gistpoint.sessions.attempt_outcomes import attempt_row
 
 LONG_S = 60.0
 ENDED = (JobStatus.ENDED, "solved")

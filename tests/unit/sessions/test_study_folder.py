@@ -106,6 +106,15 @@ def test_a_torn_line_has_no_number_and_takes_none_from_the_next(tmp_path: Path, 
     assert study.ledger.person("P07").declined
 
 
+def test_what_another_process_adds_to_a_file_is_read_with_the_next_record(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s")
+    here, there = machine.open(root), machine.open(root)
+    here.record("P07", person("P07"), K.ENROLLED, Enrolled())
+    there.record("P07", person("P07"), K.DECLINED)
+    assert list(there.basis().values()) == [3]
+    assert {said.kind for said in there.files.operations()} == {K.ENROLLED.value, K.DECLINED.value}
+
+
 def test_what_was_torn_off_a_persons_file_is_erased_with_it(tmp_path: Path, machine: Machine) -> None:
     root = declare(tmp_path / "s")
     study = machine.open(root)
@@ -120,6 +129,20 @@ def test_what_was_torn_off_a_persons_file_is_erased_with_it(tmp_path: Path, mach
     torn_path(path).write_bytes(b"it came back\n")
     assert synchronise(machine.open(root)).erased.any
     assert not torn_path(path).exists()
+
+
+def test_two_copies_of_a_file_become_the_same_bytes(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s")
+    study = machine.open(root)
+    other = copy_of(root, tmp_path / "other")
+    there = machine.open(other)
+    for kind in (K.ENROLLED, K.DECLINED):
+        there.record("P07", person("P07"), kind)
+        (path,) = (other / "log").glob("*.jsonl")
+        with path.open("ab") as file:
+            file.write(b'{"op": "being written')
+        assert synchronise(study, other).lines == (2 if kind == K.ENROLLED else 1)
+        assert (root / "log" / path.name).read_bytes() == path.read_bytes().removesuffix(b'{"op": "being written')
 
 
 def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(tmp_path: Path, machine: Machine) -> None:

@@ -13,7 +13,7 @@ from study_folders import Machine
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.study.operations import Begun, Finished, StudyError
+from gistpoint.core.study.operations import ERASE, KEEP, Begun, Finished, StudyError
 from gistpoint.core.study.steps import (
     AttemptStep,
     BetweenStep,
@@ -27,7 +27,7 @@ from gistpoint.core.study.steps import (
 )
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
-from gistpoint.sessions.studies.taking import ERASE, KEEP, Participation, TakenAttempt
+from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from fakes import FakeRunner
 from gist_tasks import FILES, OWNED, build_gist_task
 from scripted_endpoint import Answer, Endpoint, completion, endpoint
 
+from gistpoint import object_graph
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.store import AgentRunStore
-from gistpoint.tui import object_graph
 from gistpoint.tui.cli import main
 from gistpoint.tui.commands.review import _stored
 

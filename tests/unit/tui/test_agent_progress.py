@@ -12,7 +12,7 @@ from rich.console import Console
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.sessions.agentruns.runner import AgentRunner, JobReport
 from gistpoint.sessions.agentruns.store import JobStatus
-from gistpoint.tui.agent_progress import JobLines, JobTable
+from gistpoint.tui.commands.agent_progress import JobLines, JobTable
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ import pytest
 from builders import CHECKS, REPAIR, SUSPICIOUS, build_task
 from fakes import FakeRunner
 
+from gistpoint import object_graph
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
 

@@ -12,7 +12,7 @@ from fake_benches import FakeBench, Shop
 
 from gistpoint.core.callgraph import CodeLocation, ObservedCall
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.choice import Choice, GroupRules
+from gistpoint.core.generation.choice import Choice, ChooseFunctions, GroupFunctions, GroupRules, tasks_wanted
 from gistpoint.core.generation.library import find_learned, read_library
 from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.metrics.bars import HARD, MetricBar, MetricEnd
@@ -20,31 +20,38 @@ from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.tui import cli
 from gistpoint.tui.commands import task_making
-from gistpoint.tui.commands.choosing import add_choice, choice_of, groups_of, hard, tasks_wanted
+from gistpoint.tui.commands.choosing import CHOICE, GROUPS
+from gistpoint.tui.commands.options import add_words, request_of
 
 Captured = pytest.CaptureFixture[str]
 
 
-def parsed(*arguments: str) -> argparse.Namespace:
+def parsed(*arguments: str) -> tuple[ChooseFunctions, GroupFunctions]:
     parser = argparse.ArgumentParser()
-    add_choice(parser)
-    return parser.parse_args(arguments)
+    add_words(parser, ChooseFunctions, CHOICE)
+    add_words(parser, GroupFunctions, GROUPS)
+    given = parser.parse_args(arguments)
+    return request_of(ChooseFunctions, CHOICE, given), request_of(GroupFunctions, GROUPS, given)
+
+
+def choice_of(*arguments: str) -> Choice:
+    return parsed(*arguments)[0].choice()
 
 
 def test_without_options_nothing_is_chosen() -> None:
-    options = parsed()
-    assert (choice_of(options), groups_of(options), hard(options)) == (Choice(), GroupRules(), False)
+    chosen, groups = parsed()
+    assert (chosen.choice(), groups.rules(), chosen.only_hard) == (Choice(), GroupRules(), False)
     assert tasks_wanted(None, Choice(), GroupRules()) == 20
 
 
 def test_options_make_the_choice(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("\ufeffa.py::f\n# no\nb.py::C.m\n", "utf-8")
-    options = parsed(
+    chosen, _ = parsed(
         "--where", "code_lines > 3", "--where", "kind=method", "--functions", str(tmp_path / "mine.txt"),
         "--hard-by", "cyclomatic, degree:low", "--percentile", "75", "--spread", "nesting,pagerank", "--bins", "3",
     )  # fmt: skip
-    assert hard(options)
-    assert choice_of(options) == Choice(
+    assert chosen.only_hard
+    assert chosen.choice() == Choice(
         functions={"a.py::f": 1, "b.py::C.m": 3},
         where=("code_lines > 3", "kind=method"),
         bars=(MetricBar("cyclomatic"), MetricBar("degree", MetricEnd.LOW)),
@@ -52,19 +59,18 @@ def test_options_make_the_choice(tmp_path: Path) -> None:
         plane=("nesting", "pagerank"),
         bins=3,
     )
-    assert choice_of(parsed("--hard", "--percentile", "80")).bars == HARD
-    assert choice_of(parsed("--hard")) == Choice()
-    quadrants = choice_of(parsed("--quadrants"))
+    assert choice_of("--hard", "--percentile", "80").bars == HARD
+    assert choice_of("--hard") == Choice()
+    quadrants = choice_of("--quadrants")
     assert (quadrants.plane, quadrants.bins, quadrants.equal) == (("code_lines", "harmonic_out"), 2, True)
 
 
 def test_options_make_the_rules_of_groups() -> None:
-    options = parsed("--size", "2:3,4:1", "--chain", "--distance", "2", "--tell-count")
-    rules = groups_of(options)
+    rules = parsed("--size", "2:3,4:1", "--chain", "--distance", "2", "--tell-count")[1].rules()
     assert rules == GroupRules((2, 4), (3, 1), chain=True, distance=2, tell_count=True)
     assert tasks_wanted(None, Choice(), rules) == tasks_wanted(4, Choice(), rules) == 4
     with pytest.raises(UserError, match="--size is empty"):
-        groups_of(parsed("--size", ""))
+        parsed("--size", "")[1].rules()
 
 
 @pytest.mark.parametrize(
@@ -98,12 +104,12 @@ def test_limits_of_a_model_need_a_model(arguments: tuple[str, ...], said: str, c
 )
 def test_options_that_do_not_go_together_are_refused(arguments: tuple[str, ...], said: str) -> None:
     with pytest.raises(UserError) as caught:
-        choice_of(parsed(*arguments))
+        choice_of(*arguments)
     assert said in caught.value.message
 
 
 def test_a_count_that_does_not_fit_is_refused() -> None:
-    quadrants = choice_of(parsed("--quadrants"))
+    quadrants = choice_of("--quadrants")
     assert tasks_wanted(12, quadrants, GroupRules()) == 12
     with pytest.raises(UserError, match="10 tasks can't be divided among 4 cells"):
         tasks_wanted(10, quadrants, GroupRules())

@@ -12,6 +12,7 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeRunner
 from small_trees import Link, write_tar
 
+from gistpoint import object_graph
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.folder import read_answer, write_task
@@ -20,7 +21,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.identity import task_id
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import sha256_of
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
 
@@ -364,9 +365,7 @@ def test_a_tree_with_an_entry_below_a_link_is_refused_wherever_it_is_opened(
 def test_check_prints_findings_and_is_negative_where_one_failed(
     task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(
-        "gistpoint.tui.object_graph.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS)
-    )
+    monkeypatch.setattr("gistpoint.object_graph.build_runner", lambda options, demo=False, **more: FakeRunner(CHECKS))
     assert cli.main(["task", "check", task.id, "--json"]) == 1
     printed = json.loads(capsys.readouterr().out)
     found = {check["name"]: check["passed"] for check in printed["checks"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
 import threading
@@ -21,9 +20,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.identity import new_attempt_id
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.locations import Locations
-from gistpoint.core.tasks.model import Task
-from gistpoint.sandbox.cluster.crew import open_to_all
-from gistpoint.sandbox.cluster.orders import (
+from gistpoint.core.orders import (
     MOST_BYTES,
     WorkerIntroduction,
     WorkOrder,
@@ -31,12 +28,16 @@ from gistpoint.sandbox.cluster.orders import (
     WorkStatus,
     stop_jobs,
 )
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.tasks.model import Task
+from gistpoint.object_graph import build_worker_services
+from gistpoint.sandbox.cluster import open_to_all
+from gistpoint.sessions.agentruns.cluster_runs import packed, work_tools
+from gistpoint.sessions.agentruns.cluster_work import AttemptToMake, WorkTools, attempted
 from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, DeliveredAttempt, DeliveryError, require_true
 from gistpoint.sessions.agentruns.store import AgentRunStore, JobStatus, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
-from gistpoint.tui.cluster_runs import packed, work_tools
-from gistpoint.tui.cluster_work import AttemptToMake, WorkTools, attempted
 
 SETTINGS = RunSettings(model="builtin:searcher", host="", agent=AgentSettings())
 
@@ -68,7 +69,9 @@ def done(
     sent = WorkOrder(
         start=start, job=order.job.key, sender=WorkerIntroduction(), about=msgspec.Raw(msgspec.json.encode(about))
     )
-    return msgspec.json.decode(attempted(msgspec.json.encode(sent), archive), type=WorkReply)
+    return msgspec.json.decode(
+        attempted(msgspec.json.encode(sent), archive, build=build_worker_services), type=WorkReply
+    )
 
 
 def test_a_worker_asks_for_a_task_and_then_has_it(task: Task) -> None:
@@ -189,5 +192,5 @@ def test_a_connection_that_anybody_can_read_is_warned_about(address: str, warned
 def test_an_address_with_a_secret_is_not_sent() -> None:
 
     with pytest.raises(UserError, match="is not sent to a cluster"):
-        work_tools(argparse.Namespace(), base_url="https://me:secret@far.example/v1")
-    assert json.loads(msgspec.json.encode(work_tools(argparse.Namespace(), base_url="https://far.example/v1")))
+        work_tools(IsolationChoice(), base_url="https://me:secret@far.example/v1")
+    assert json.loads(msgspec.json.encode(work_tools(IsolationChoice(), base_url="https://far.example/v1")))

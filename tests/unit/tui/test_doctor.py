@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint
 import pytest
 from shelves import built_by_itself
 
+from gistpoint import object_graph
 from gistpoint.core.errors import SandboxUnavailableError, SettingsError
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.sandbox import ladder
@@ -16,7 +17,7 @@ from gistpoint.sandbox.attacks.table import ATTACKS
 from gistpoint.sandbox.backends.base import BackendProbe
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 
 
 class Isolating(PlainBackend):

@@ -10,6 +10,7 @@ from gist_tasks import FakeEntrypoints, build_gist_task
 
 from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.errors import SourceError
+from gistpoint.core.kinds.gist import making
 from gistpoint.core.pins import EnvironmentPins, ImagePins
 from gistpoint.sandbox.environments import images
 from gistpoint.tui import cli
@@ -83,7 +84,7 @@ def test_a_command_with_options_of_its_own_is_kept_whole(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    monkeypatch.setattr(gist_making, "parse_entrypoint", lambda text: seen.append(text) or parse_entrypoint(text))
+    monkeypatch.setattr(making, "parse_entrypoint", lambda text: seen.append(text) or parse_entrypoint(text))
     given = ["--image", "org/image", "--workdir", "/repo"]
     assert cli.main(["gist", "new", *given, "--", "python", "-m", "shop", "--json", "a b"]) == 2
     assert seen == ["python -m shop --json 'a b'"]

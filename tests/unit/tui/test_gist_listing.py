@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from gist_tasks import FILES, TRACE, FakeEntrypoints, build_gist_task
 
+from gistpoint import object_graph
 from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.entrypoints.runs import OriginalRun
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
+from gistpoint.core.kinds.gist import making
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate
 from gistpoint.core.kinds.gist.intake import Examination
@@ -24,7 +26,7 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 from gistpoint.tui.commands import gist_making
 
 Captured = pytest.CaptureFixture[str]
@@ -103,7 +105,7 @@ def test_what_was_made_and_refused_before_a_stop_is_told(
         yield EntrypointCandidate(refused, Difficulty(1, 1, 1, 1, 0.5))
         raise CancelledError("Stopped at your request.")
 
-    monkeypatch.setattr(gist_making, "candidates", stopped)
+    monkeypatch.setattr(making, "candidates", stopped)
     assert printed(capsys, "gist", "new", "shop==1", "--sample", "5", code=130)["reasons"] == {"no_such_test": 1}
 
 

@@ -11,8 +11,9 @@ import pytest
 from builders import build_task
 from gist_tasks import FakeEntrypoints, build_gist_task
 
+from gistpoint import object_graph
 from gistpoint.core.tasks.model import Task
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
 

@@ -12,10 +12,11 @@ import pytest
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeRunner
 
+from gistpoint import object_graph
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 from gistpoint.tui.commands.mcp import TOKEN
 from gistpoint.tui.mcp.served import log_visibly
 

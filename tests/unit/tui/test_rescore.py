@@ -13,6 +13,7 @@ from builders import CHECKS, GOOD, build_task
 from fakes import FakeRunner
 from gist_tasks import FAITHFUL, FakeEntrypoints, build_gist_task
 
+from gistpoint import object_graph
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.diffs import compute, unified
 from gistpoint.core.locations import Locations
@@ -21,7 +22,7 @@ from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResultStore
 from gistpoint.sessions.exports.tasks.returned import read_returned
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
 PATH = "shop/prices.py"

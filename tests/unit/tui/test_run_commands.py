@@ -11,12 +11,13 @@ from atif import Trajectory
 from builders import CHECKS, REPAIR, build_task
 from fakes import FakeClock, FakeRunner
 
+from gistpoint import object_graph
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.tui import cli, object_graph
+from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
 HOSTILE = "\x1b[31mred\x1b[0m [bold]list[int][/bold] \u202eabc"

@@ -10,10 +10,10 @@ import pytest
 
 from gistpoint.core.study.data import StudyData
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.studies import simulation
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.loading import load_study
 from gistpoint.tui import cli
-from gistpoint.tui.commands import study_simulation
 from gistpoint.tui.study_opening import open_study
 
 PEOPLE = 3
@@ -24,8 +24,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's study, smaller, made by its command."""
     root = tmp_path_factory.mktemp("study") / "demo-study"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(study_simulation, "DEMO_FUNCTIONS", 4)
-        patched.setattr(study_simulation, "DEMO_PEOPLE", PEOPLE)
+        patched.setattr(simulation, "DEMO_FUNCTIONS", 4)
+        patched.setattr(simulation, "DEMO_PEOPLE", PEOPLE)
         assert cli.main(["study", "demo", str(root)]) == 0
     return root
 

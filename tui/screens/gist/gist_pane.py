@@ -46,6 +46,7 @@ from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.gist_view import GistGutter
+from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 QUIET_SECONDS = 2.0
@@ -138,7 +139,7 @@ class GistPane(EditorPane):
         code = self.code.rstrip("\n")
         text = f"{code}\n\n\n{shown.text.rstrip()}\n" if code else f"{shown.text.rstrip()}\n"
         self.editor.replace(text, self.editor.document.start, self.editor.document.end)
-        self.post_message(self.Comfort("copy_function"))
+        self.post_message(AffordanceTaken("copy_function"))
         self.app.notify(f"{name} is at the end of the gist now.")
         return False
 
@@ -305,7 +306,7 @@ class GistPane(EditorPane):
         self.original.go_to(place.line)
         self.original.focus()
         self.frame(f"{place.path}:{place.line}", f"{words_of(evidence)} · Alt+O goes back")
-        self.post_message(self.Comfort("original_line"))
+        self.post_message(AffordanceTaken("original_line"))
 
 
 _AFTER = "Scores and evidence are shown after the hand-in."

@@ -16,14 +16,20 @@ from gistpoint.core.errors import UserError
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, beginning_of, key_of, place_of, run_key
 from gistpoint.sessions.annotations.labels import LabelSet, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
-from gistpoint.sessions.annotations.reviews import ExcludeReason, Review, RunVerdict, annotated_key
+from gistpoint.sessions.annotations.reviews import (
+    ExcludeReason,
+    Review,
+    RunVerdict,
+    VerdictWord,
+    annotated_key,
+    read_verdict_words,
+)
 from gistpoint.sessions.annotations.settling import settle
-from gistpoint.sessions.annotations.verdict_words import VerdictWord, read_verdict_words
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.screens.dialogs.ask import Dialog, PickDialog, TextDialog
-from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 from gistpoint.tui.widgets.options import Options
 from gistpoint.tui.widgets.plain import Plain
 
@@ -151,9 +157,9 @@ def _bound_characters() -> set[str]:
 class ReviewAnnotations:
     """One reviewer's annotations of one run; all writing but `stopped` happens in the loader's thread."""
 
-    def __init__(self, view: ReviewView, changed: Callable[[Review], object]) -> None:
-        """`changed` is called on the UI thread after a change, and once at the beginning."""
-        self._view, self._changed = view, changed
+    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+        """The view is told of each change on the UI thread, and once at the beginning."""
+        self._run, self._view = run, view
         self._reviewer: Reviewer | None = None
         self._key = ""
         self._document: RunDocument | None = None
@@ -198,24 +204,24 @@ class ReviewAnnotations:
         view, review = self._view, self.review
         if review is None:
             return
-        self._changed(review)
+        self._view.review_changed(review)
         if self._live is not None:
             self._live.reading(beginning_of(self._key))
             view.steps.set_interval(_LOOK_S, self._look_for_others)
         stopped = self._place_of(review.stopped)
-        if resumes and stopped is not None and view.steps.cursor == view.loader.first:
+        if resumes and stopped is not None and view.steps.cursor == self._run.loader.first:
             view.steps.set_count(max(view.steps.count, stopped + 1))
             view.steps.cursor = stopped
             view.say(f"Where you stopped: step {stopped + 1}. ^ goes to the first one.")
-        elif view.step is not None:
-            self.step_seen(view.step)
+        elif self._run.step is not None:
+            self.step_seen(self._run.step)
 
     def _look_for_others(self) -> None:
         """Show who else reads the run."""
         others = self._live.state.readers.get(beginning_of(self._key), ()) if self._live is not None else ()
-        if others != self.others_reading and self.review is not None:
+        if others != self.others_reading and self.review is not None and self._view.run is self._run:
             self.others_reading = others
-            self._changed(self.review)
+            self._view.review_changed(self.review)
 
     def find_again(self) -> None:
         """Find the annotated steps again, once the place of each step is known."""
@@ -297,7 +303,7 @@ class ReviewAnnotations:
             reviewer.seen(run, [key])
             self._take(reviewer.review(run))
 
-        self._view.loader.do(job, keeps=True)
+        self._run.loader.do(job, keeps=True)
         self.seen.add(step.index)
         self._view.steps.refresh_record(step.index)
 
@@ -361,7 +367,7 @@ class ReviewAnnotations:
         self._view.open(PickDialog(title, choices), answered)
 
     def _toggle(self, label: str, name: str, label_set: str, place: TextRange | None) -> None:
-        step = self._view.step
+        step = self._run.step
 
         def act(reviewer: Reviewer, run: str) -> str:
             key = key_of(self._document, step) if step is not None and self._document is not None else None
@@ -373,7 +379,7 @@ class ReviewAnnotations:
 
     def _ask_comment(self) -> None:
         """Write a comment on the step, or on the selection in it."""
-        step, place = self._view.step, self._selected()
+        step, place = self._run.step, self._selected()
         if self._reviewer is None or step is None:
             return
 
@@ -394,7 +400,7 @@ class ReviewAnnotations:
 
     def _ask_removal(self) -> None:
         """Take back an annotation of the step."""
-        step = self._view.step
+        step = self._run.step
         if self.review is None or step is None:
             return
 
@@ -454,7 +460,7 @@ class ReviewAnnotations:
         """Hide model and outcome until the verdict, or show them again."""
         if self.review is None:
             return
-        blind, name = not self.review.blind, self._view.run_name
+        blind, name = not self.review.blind, self._run.name
 
         def act(reviewer: Reviewer, key: str) -> str:
             reviewer.open(key, name, blind=blind)
@@ -476,12 +482,12 @@ class ReviewAnnotations:
 
         def then(changed: tuple[Review, str]) -> None:
             review, said = changed
-            self._changed(review)
+            self._view.review_changed(review)
             if said:
                 self._view.say(said)
 
         if self._reviewer is not None:
-            self._view.loader.do(job, then, keeps=True)
+            self._run.loader.do(job, then, keeps=True)
 
     def _selected(self) -> TextRange | None:
         """Return the range of the step's text that is selected."""

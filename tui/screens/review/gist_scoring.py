@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from textual.message_pump import MessagePump
-
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.settings import Judging
-from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
@@ -35,18 +33,16 @@ class GistScoring(ViewJob):
 
     NAME = "gist score"
 
-    def __init__(self, owner: MessagePump, view: ReviewView) -> None:
-        super().__init__(owner, view)
+    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+        super().__init__(run, view)
         self.scores: dict[str, Mapping[str, Any]] = {}
         """The scores made on this screen, by the text of the gist."""
         self.backends: dict[str, str] = {}
 
     def look_for_gist(self) -> None:
         """Show the tab of the gist page if the run writes a gist; in the loader's thread, once the rows are read."""
-        view = self._view
-        view.loader.do(
-            lambda: writes_gist(view.loader), lambda writes: view.pages.offer("gist") if writes else None, later=True
-        )
+        loader, pages = self._run.loader, self._view.pages
+        loader.do(lambda: writes_gist(loader), lambda writes: pages.offer("gist") if writes else None, later=True)
 
     # Scoring
 
@@ -62,8 +58,8 @@ class GistScoring(ViewJob):
         """Score a gist in a sandbox, or stop scoring."""
         if self.stops():
             return
-        judging, task = self._view.settings.judging, gist_task(self._view.loader) if text else None
-        if self._view.hides:
+        judging, task = self._view.settings.judging, gist_task(self._run.loader) if text else None
+        if self._run.hides:
             self._view.say(HIDDEN)
         elif not text:
             self._view.say("There is no gist here to score.")

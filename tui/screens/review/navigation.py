@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
-from textual.screen import Screen
 from textual.timer import Timer
 
 from gistpoint.sessions.records.archives import FileBlob, SliceBlob
-from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
@@ -72,9 +71,9 @@ def _fate_of(document: RunDocument) -> str:
 class Player:
     """A timer that moves to the next step."""
 
-    def __init__(self, screen: Screen[None], seconds_of: Callable[[], float], go_on: Callable[[], bool]) -> None:
+    def __init__(self, view: ReviewView, seconds_of: Callable[[], float], go_on: Callable[[], bool]) -> None:
         """`seconds_of` returns those of the current step, 0 if unknown; `go_on` returns False at the end."""
-        self._screen, self._seconds_of, self._go_on = screen, seconds_of, go_on
+        self._view, self._seconds_of, self._go_on = view, seconds_of, go_on
         self._timer: Timer | None = None
         self._speed = SPEEDS.index(1.0)
 
@@ -110,7 +109,7 @@ class Player:
     def _schedule(self) -> None:
         self.stop()
         seconds = min(LONGEST_S, self._seconds_of() or STEADY_S) / self.speed
-        self._timer = self._screen.set_timer(max(0.02, seconds), self._next)
+        self._timer = self._view.set_timer(max(0.02, seconds), self._next)
 
     def _next(self) -> None:
         self._timer = None
@@ -119,13 +118,13 @@ class Player:
 
 
 class Navigation:
-    """Moves the cursor of the review screen."""
+    """Moves the cursor of the review screen in one run."""
 
-    def __init__(self, screen: Screen[None], view: ReviewView, *, opens_at: str = "") -> None:
+    def __init__(self, run: RunInSight, view: ReviewView, *, opens_at: str = "") -> None:
         """`opens_at` is the milestone at which the run opens; without one it opens where the reviewer stopped."""
-        self._view, self.opens_at = view, opens_at
+        self._run, self._view, self.opens_at = run, view, opens_at
         self._arriving = opens_at
-        self.player = Player(screen, self._seconds, self._play_on)
+        self.player = Player(view, self._seconds, self._play_on)
         self.following = False
         """Whether the cursor stays at the end of a run that is being written."""
         self.uncounted = False
@@ -138,16 +137,17 @@ class Navigation:
 
     def edge(self, end: int) -> None:
         """Go to the first or last step; the end is read first if it is not known."""
-        view, document = self._view, self._view.loader.document
+        view, document = self._view, self._run.loader.document
         if end > 0 and (document is None or not document.finished):
             self._to_end = True
             view.steps.together.hold()
-            view.loader.hurry()
+            self._run.loader.hurry()
             view.say("Reading to the end …")
             return
         self._end_reached()
         view.steps.action_edge(end)
-        if self.uncounted and view.step is not None and view.step.index == view.steps.cursor:
+        step = self._run.step
+        if self.uncounted and step is not None and step.index == view.steps.cursor:
             view.show_step()
 
     def ask_number(self) -> None:
@@ -164,7 +164,7 @@ class Navigation:
 
     def go(self, kind: str, by: int) -> None:
         """Go to the next or previous step of a kind that the survey knows."""
-        survey, steps = self._view.loader.survey, self._view.steps
+        survey, steps = self._run.loader.survey, self._view.steps
         place, known = (None, False) if survey is None else next_step(survey, steps.cursor, by, steps.count, kind)
         self._go_to(place, kind, by, "none" if known else "none so far: the run is still being read")
 
@@ -182,7 +182,7 @@ class Navigation:
 
     def turn(self, by: int) -> None:
         """Go to the next or previous step that the solver took."""
-        survey, steps = self._view.loader.survey, self._view.steps
+        survey, steps = self._run.loader.survey, self._view.steps
         turns = survey.turns if survey is not None else ()
         place = next((n for n in _ahead(steps.cursor, by, len(turns)) if turns[n]), None)
         known = survey is not None and survey.finished
@@ -205,7 +205,7 @@ class Navigation:
 
     def arrive(self) -> None:
         """Go to the milestone, once all steps are known; any other movement before that ends the waiting."""
-        survey, steps = self._view.loader.survey, self._view.steps
+        survey, steps = self._run.loader.survey, self._view.steps
         if not self._arriving or survey is None or not survey.finished:
             return
         name, (kind, by) = self._arriving, MILESTONES[self._arriving]
@@ -237,7 +237,7 @@ class Navigation:
         self._view.say(f"{state}, {self.player.speed:g} times as fast as recorded; waits are cut at 10 s")
 
     def _seconds(self) -> float:
-        survey, here = self._view.loader.survey, self._view.steps.cursor
+        survey, here = self._run.loader.survey, self._view.steps.cursor
         return float(survey.seconds[here]) if survey is not None and here < len(survey) else 0.0
 
     def _play_on(self) -> bool:
@@ -260,18 +260,18 @@ class Navigation:
 
     def look_for_growth(self) -> None:
         """Read on if the run's file grew; tell once if it was deleted, and read the one that has replaced it."""
-        document = self._view.loader.document
+        document = self._run.loader.document
         if document is None or not document.finished:
             return
         fate, told = _fate_of(document), self._fate
         self._fate = fate
         if fate == "replaced":
             self._view.say("The file was replaced by another one, which is read now.")
-            self._view.loader.open_again()
+            self._run.loader.open_again()
         elif fate and not told:
             self._view.say("The file was deleted: nothing new comes. What was read of it can be read on.")
         elif document.changed:
-            self._view.loader.look_for_growth()
+            self._run.loader.look_for_growth()
 
     def step_shown(self) -> None:
         """Note that a step with a known number is shown."""
@@ -291,7 +291,7 @@ class Navigation:
 
     def run_grew(self) -> None:
         """Go to the end if that was requested and the end is known; stay there when following."""
-        document, steps = self._view.loader.document, self._view.steps
+        document, steps = self._run.loader.document, self._view.steps
         self.arrive()
         if document is not None and document.finished and (self.following or self._to_end):
             self._end_reached()

@@ -64,7 +64,7 @@ class OtherRuns:
 
     def beside(self, by: int) -> str | None:
         """Return the name of the next or previous run of the list; None if there is none."""
-        names, here = self.names, self._view.run_name
+        names, here = self.names, self._view.run.name
         at = names.index(here) + by if here in names else -1
         return names[at] if 0 <= at < len(names) else None
 
@@ -75,7 +75,7 @@ class OtherRuns:
     @property
     def place(self) -> str:
         """Which of them this run is, in words; empty for the only one."""
-        names, here = self.names, self._view.run_name
+        names, here = self.names, self._view.run.name
         return f"{names.index(here) + 1} of {len(names)}" if len(names) > 1 and here in names else ""
 
     def linked(self, links: Sequence[str]) -> list[str]:
@@ -85,14 +85,14 @@ class OtherRuns:
     def _name(self, link: str) -> str | None:
         from gistpoint.sessions.runs.opening import linked_name
 
-        return linked_name(self._view.run_name, link)
+        return linked_name(self._view.run.name, link)
 
     def follow_link(self) -> None:
         """Open the run that the step started; from the last step, offer those that this one leads to as a whole."""
         view = self._view
-        links = view.step.links if view.step else ()
+        links = view.run.step.links if view.run.step else ()
         at_end = not links and view.steps.cursor == view.steps.count - 1
-        links = view.header.links if at_end and view.header else links
+        links = view.run.header.links if at_end and view.run.header else links
         names = list(dict.fromkeys(name for link in links if (name := self._name(link)) is not None))
         if names:
             self._pick("This run leads to" if at_end else "Open", names, view.open_run, asks=at_end)
@@ -102,13 +102,13 @@ class OtherRuns:
     def compare(self) -> None:
         """Choose another run of the list to compare with this one."""
         view = self._view
-        others = [name for name in self.names if name != view.run_name]
+        others = [name for name in self.names if name != view.run.name]
         if not others:
             view.say("There is no other run in the list: open several files or a folder.")
             return
 
         def open_both(name: str) -> None:
-            view.open(view.settings.screens.comparison(view.run_name, name, view.settings))
+            view.open(view.settings.screens.comparison(view.run.name, name, view.settings))
 
         self._pick("Compare with", others, open_both)
 

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from textual.message_pump import MessagePump
-
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import opener
 from gistpoint.tui.screens.review.settings import Replaying
-from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
@@ -28,8 +26,8 @@ class ReplayJob(ViewJob):
 
     NAME = "replay"
 
-    def __init__(self, owner: MessagePump, view: ReviewView) -> None:
-        super().__init__(owner, view)
+    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+        super().__init__(run, view)
         self._results: dict[int, list[ReplayedCall]] = {}
 
     def toggle(self) -> None:
@@ -52,7 +50,7 @@ class ReplayJob(ViewJob):
             job.report(self._say_phase, f"{run.phase} {run.done}/{run.total}" if run.total else run.phase)
 
         try:
-            replay = replaying(opener(self._view.run_name)())
+            replay = replaying(opener(self._run.name)())
             for replayed in replay.calls(run=RunContext(job.cancel, progress)):
                 files = replay.files()
                 job.hand(lambda found: self._take(*found), (replayed, files))
@@ -67,13 +65,13 @@ class ReplayJob(ViewJob):
             self._view.say(f"Making the calls again: {self.counts()}; {words}. a stops it.")
 
     def _take(self, replayed: ReplayedCall, files: Mapping[str, bytes | None]) -> None:
-        view, step = self._view, replayed.call.step - 1
+        view, loader, step = self._view, self._run.loader, replayed.call.step - 1
         self._results.setdefault(step, []).append(replayed)
         view.steps.badges = {**view.steps.badges, step: self._badge(step)}
         view.steps.refresh()
         view.say(f"Making the calls again: {self.counts()}. a stops it.")
-        view.loader.do(lambda: view.loader.history.put(step, files))
-        if view.step is not None and step == view.step.index:
+        loader.do(lambda: loader.history.put(step, files))
+        if self._run.step is not None and step == self._run.step.index:
             view.show_step()
 
     def _ended(self, words: str) -> None:

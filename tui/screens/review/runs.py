@@ -313,7 +313,7 @@ class RunsScreen(BaseScreen[None]):
         screen = ReviewScreen(name, self._settings, runs=names)
 
         def left(_: object) -> None:
-            self.table.rearrange(at=screen.run_name)
+            self.table.rearrange(at=screen.run.name)
             self._reviewed()
 
         self.app.push_screen(screen, left)
@@ -449,7 +449,9 @@ class RunsScreen(BaseScreen[None]):
         app = self.app
 
         def is_second() -> bool:
-            return any(isinstance(screen, ReviewScreen) and screen.loader.comes_first for screen in app.screen_stack)
+            return any(
+                isinstance(screen, ReviewScreen) and screen.run.loader.comes_first for screen in app.screen_stack
+            )
 
         self._jobs.do(lambda job: read_rows(job, paths, settings, self.take, is_second), key="runs")
 

@@ -14,12 +14,9 @@ from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.records.model import Run, Step
 from gistpoint.tui.base_screen import WIDE, BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.families import Family
-from gistpoint.tui.screens.review.further import look_further
-from gistpoint.tui.screens.review.gist_scoring import GistScoring
 from gistpoint.tui.screens.review.headline import run_fields, run_words
 from gistpoint.tui.screens.review.loading import (
     BegunRun,
@@ -34,9 +31,8 @@ from gistpoint.tui.screens.review.loading import (
     opener,
     short_task,
 )
-from gistpoint.tui.screens.review.navigation import Navigation, Player
+from gistpoint.tui.screens.review.open_run import OpenRun
 from gistpoint.tui.screens.review.other_runs import OtherRuns, ReadyRuns
-from gistpoint.tui.screens.review.replay_job import ReplayJob
 from gistpoint.tui.screens.review.ruler import Ruler
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPages
 from gistpoint.tui.screens.review.search import Search
@@ -52,8 +48,6 @@ from gistpoint.tui.widgets.splitter import Splits
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
-    from gistpoint.sessions.runs.document import RunDocument
-    from gistpoint.tui.screens.review.annotations import ReviewAnnotations
 
 Answer = TypeVar("Answer")
 
@@ -79,27 +73,16 @@ class ReviewScreen(BaseScreen[None]):
     ) -> None:
         """`runs` are the names of the list it was chosen from; `found` are hits to continue from."""
         super().__init__()
-        self.run_name, self.settings = name, settings
-        self.loader, self._ready = self._new_loader(name), ReadyRuns(self._new_loader)
-        self.header: Run | None = None
-        self._summed_up: RunDocument | None = None
-        """The run whose header was read when it was complete."""
-        self.task_title = ""
-        """The title of the run's task, if it is known here."""
-        self.step: Step | None = None
-        self.hides, self._found, self._begun = settings.blind, found, begun
-        self.navigation = Navigation(self, self)
+        self.settings = settings
+        self._ready = ReadyRuns(self._new_loader)
+        self.run = OpenRun(name, self._new_loader(name), self, hides=settings.blind, found=found)
+        self._begun = begun
         self.search = Search(self, runs, id="review-search-place")
-        self.replay, self.gist = ReplayJob(self, self), GistScoring(self, self)
-        self.annotations: ReviewAnnotations | None = None
-        """The annotations of the run; None while they are being read."""
-        self._early = ""
-        """What was typed before the annotations were read: a verdict counts all the same."""
         self.others = OtherRuns(self, runs)
 
     def compose(self) -> ComposeResult:
         """Lay out header, course, steps and pages."""
-        yield HeaderBar(PurePath(self.run_name).name)
+        yield HeaderBar(PurePath(self.run.name).name)
         yield framed(Ruler(id="ruler"), "Course")
         steps = framed(StepList(id="steps"), "Steps")
         yield Splits(steps, framed(RunPages()), vertical=self.app.size.width < WIDE, id="review-body")
@@ -109,16 +92,16 @@ class ReviewScreen(BaseScreen[None]):
 
     def on_mount(self) -> None:
         """Open the run."""
-        self.steps.facts = self.loader.rows
+        self.steps.facts = self.run.loader.rows
         self.steps.focus()
         if self._begun is None:
-            self.loader.start()
+            self.run.loader.start()
         else:
             self.steps.together.hold()  # until all panes know their sizes
-            self.step = self.loader.go_on(self._begun)
+            self.run.step = self.run.loader.go_on(self._begun)
             self.show_run()
             self.show_step()
-        self.set_interval(_FOLLOW_S, self.navigation.look_for_growth)
+        self.set_interval(_FOLLOW_S, lambda: self.run.navigation.look_for_growth())
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay steps and pages out in a row if there is room; the screen gets its class for the width later."""
@@ -127,13 +110,8 @@ class ReviewScreen(BaseScreen[None]):
 
     def on_unmount(self) -> None:
         """Stop everything that runs."""
-        for part in (self._ready, *self._for_this_run):
-            part.stop()
-
-    @property
-    def _for_this_run(self) -> tuple[RunLoader | ReplayJob | GistScoring | Player, ...]:
-        """What runs for the open run alone."""
-        return self.loader, self.replay, self.gist, self.navigation.player
+        self._ready.stop()
+        self.run.stop()
 
     @property
     def header_bar(self) -> HeaderBar:
@@ -158,15 +136,15 @@ class ReviewScreen(BaseScreen[None]):
         return page
 
     @property
-    def review(self) -> Review | None:
-        """The reviewer's annotations of the run; None while they are being read."""
-        return self.annotations.review if self.annotations is not None else None
+    def is_at_hit(self) -> bool:
+        """Whether a hit of a search is shown."""
+        return self.search.hit is not None
 
     # Messages of the loader
 
     def _new_loader(self, name: str) -> RunLoader:
         def failed(error: Exception) -> None:
-            if self.loader is loader:
+            if self.run.loader is loader:
                 self._failed(error)
 
         loader = RunLoader(self, opener(name), self.settings.locations, failed)
@@ -175,87 +153,76 @@ class ReviewScreen(BaseScreen[None]):
     @on(RunOpened)
     def opened(self, message: RunOpened) -> None:
         """Show the run in sight, unless it was open before it came into sight."""
-        if message.loader is self.loader and self.header is None:
+        if message.loader is self.run.loader and self.run.header is None:
             self.show_run()
 
     def show_run(self) -> None:
         """Show the open run; then read its annotations."""
-        document = self.loader.document
+        document = self.run.loader.document
         assert document is not None
-        self.header = document.header
-        self.steps.open_run(max(self.steps.count, document.step_count), self.loader.first)
+        self.run.header = document.header
+        self.steps.open_run(max(self.steps.count, document.step_count), self.run.loader.first)
         self.draw()
-        look_further(self, self)
-        if self._found is not None:
-            self.search.go_on_from(self._found)
-            self._found = None
+        self.run.look_further()
+        found, self.run.found = self.run.found, None
+        if found is not None:
+            self.search.go_on_from(found)
         else:
             self.search.run_opened()
-            self.navigation.arrive()
+            self.run.navigation.arrive()
         self._get_ready()
 
     @on(StepRead)
     def step_read(self, message: StepRead) -> None:
         """Show a step, unless another one has been requested since."""
-        if message.loader is self.loader and message.step.index == self.steps.cursor:
-            self.step = message.step
+        if message.loader is self.run.loader and message.step.index == self.steps.cursor:
+            self.run.step = message.step
             self.show_step()
             self.steps.together.release()
 
     @on(LastStepRead)
     def last_step_read(self, message: LastStepRead) -> None:
         """Show the last step while those before it are being counted."""
-        if message.loader is self.loader and self.navigation.takes_last_step():
-            self.step_page.show_step(message.step, self.loader, hides=self.hides)
+        if message.loader is self.run.loader and self.run.navigation.takes_last_step():
+            self.step_page.show_step(message.step, self.run.loader, hides=self.run.hides)
             self.draw_title()
             self.steps.together.release()
 
     @on(IndexGrew)
     def grown(self) -> None:
         """Show what was newly read of the run."""
-        document = self.loader.document
+        document = self.run.loader.document
         if document is None:
             return
-        if document.finished:
-            if self.header is None or self.header.step_count != document.step_count:
-                self.header = document.header
-                self.loader.forget_history()
-            if document.summed_up and self._summed_up is not document:
-                self.header, self._summed_up = document.header, document
-            if self.annotations is not None:
-                self.annotations.find_again()
+        self.run.grew()
         self.steps.set_count(document.step_count)
         self.draw()
-        self.navigation.run_grew()
+        self.run.navigation.run_grew()
         self._get_ready()
 
     def _get_ready(self) -> None:
         """Open the runs beside this one, once this one is known."""
-        if self.loader.survey is not None and self.loader.survey.finished:
+        if self.run.loader.survey is not None and self.run.loader.survey.finished:
             self._ready.prepare([name for by in (1, -1) if (name := self.others.beside(by)) is not None])
 
     @on(RunRewritten)
     def open_again(self, message: RunRewritten) -> None:
         """Reload a file that was replaced."""
-        if message.loader is not self.loader:
+        if message.loader is not self.run.loader:
             return
-        at_end, here = self.navigation.following, self.steps.cursor
-        self.loader.stop()
-        self.loader = self._new_loader(self.run_name)
-        self.header = None
-        self.steps.facts = self.loader.rows
-        self.step = None if at_end else self.step
-        self.loader.start(here)
+        self.run.read_anew(self._new_loader(self.run.name))
+        self.steps.facts = self.run.loader.rows
+        self.run.loader.start(self.steps.cursor)
 
     def _failed(self, error: Exception) -> None:
         """Show why nothing can be read; if the name means several runs, let the user choose one."""
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):
-            runs = self.settings.screens.runs([self.run_name], self.settings)
+            runs = self.settings.screens.runs([self.run.name], self.settings)
             self.app.push_screen(runs, lambda _: self.dismiss(None))
             return
-        if self.loader.document is None:
+        if self.run.loader.document is None:
             self.header_bar.show(words=error.message)
         self.show_error(error)
 
@@ -280,24 +247,24 @@ class ReviewScreen(BaseScreen[None]):
     @on(StepList.RowsWanted)
     def rows_wanted(self, message: StepList.RowsWanted) -> None:
         """Read rows that became visible."""
-        self.loader.want_rows(message.rows)
+        self.run.loader.want_rows(message.rows)
 
     @on(RecordList.Moved, "#steps")
     def moved(self, message: RecordList.Moved) -> None:
         """Go to another step."""
         if message.index != self.steps.cursor:
             return
-        self.loader.want(message.index)
+        self.run.loader.want(message.index)
         self._ready.wait()
-        self.navigation.moved()
+        self.run.navigation.moved()
         self.draw_title()
         self.query_one(Ruler).move(message.index)
 
     @on(RecordList.Chosen, "#steps")
     def step_chosen(self) -> None:
         """Open the run that the step started; else focus the text of the step."""
-        if self.step is not None and self.step.index == self.steps.cursor and self.step.links:
-            self.action_link()
+        if self.run.step is not None and self.run.step.index == self.steps.cursor and self.run.step.links:
+            self.others.follow_link()
         else:
             self.set_focus(self.pages.made[self.pages.current])
 
@@ -308,18 +275,18 @@ class ReviewScreen(BaseScreen[None]):
 
     def show_step(self) -> None:
         """Show the current step, load its page, and note it as seen."""
-        if self.step is None:
+        if self.run.step is None:
             return
-        self.navigation.step_shown()
-        said = self.annotations.words(self.step.index) if self.annotations is not None else ()
-        self.step_page.show_step(self.step, self.loader, hides=self.hides, said=said)
+        self.run.navigation.step_shown()
+        said = self.run.annotations.words(self.run.step.index) if self.run.annotations is not None else ()
+        self.step_page.show_step(self.run.step, self.run.loader, hides=self.run.hides, said=said)
         self.pages.outdate()
         self.draw_title()
         self.draw_step_note()
         self.fill_page()
         self.search.show_hit()
-        if self.annotations is not None:
-            self.annotations.step_seen(self.step)
+        if self.run.annotations is not None:
+            self.run.annotations.step_seen(self.run.step)
 
     @on(StepPage.Unfolded)
     def unfolded(self) -> None:
@@ -328,17 +295,14 @@ class ReviewScreen(BaseScreen[None]):
 
     # Drawing
 
-    def titled(self, title: str) -> None:
-        """Show the title of the run's task; it is empty if not known."""
-        self.task_title = title
-        self.draw_title()
-
     def draw(self) -> None:
         """Show how much of the run is known."""
-        document = self.loader.document
+        document = self.run.loader.document
         if document is not None:
-            survey = self.loader.survey
-            self.query_one(Ruler).show_run(document.step_count, survey, wide=self.has_class("-wide"), hides=self.hides)
+            survey = self.run.loader.survey
+            self.query_one(Ruler).show_run(
+                document.step_count, survey, wide=self.has_class("-wide"), hides=self.run.hides
+            )
             self.steps.know(survey)
             self.draw_title()
 
@@ -349,29 +313,31 @@ class ReviewScreen(BaseScreen[None]):
 
     def draw_title(self) -> None:
         """Show the run and the step's number, or that the number is not known yet."""
-        document, header = self.loader.document, self.header
+        document, header = self.run.loader.document, self.run.header
         if document is None or header is None:
             return
         total = f"{document.step_count:,}" + ("" if document.finished else "+")
-        if self.navigation.uncounted:
+        if self.run.navigation.uncounted:
             self.header_bar.show(words=f"last step of {total}: those before it are being counted …", fields=())
             return
-        known = run_words(document, header, hides=self.hides, wide=self.has_class("-wide"))
+        known = run_words(document, header, hides=self.run.hides, wide=self.has_class("-wide"))
         words = [f"step {self.steps.cursor + 1:,} of {total}", *known]
-        fields = run_fields(header, self.annotations, self.others.place, hides=self.hides, sums=not document.summed_up)
-        name = short_task(self.task_title or header.task) or header.id or PurePath(self.run_name).name
+        fields = run_fields(
+            header, self.run.annotations, self.others.place, hides=self.run.hides, sums=not document.summed_up
+        )
+        name = short_task(self.run.title or header.task) or header.id or PurePath(self.run.name).name
         self.header_bar.show(name=name, words=" · ".join(words), fields=fields)
 
     def draw_step_note(self) -> None:
         """Show above the step its annotations, and what is special about it."""
-        if self.step is None or self.annotations is None:
+        if self.run.step is None or self.run.annotations is None:
             return
-        index, survey = self.step.index, self.loader.survey
-        words = self.annotations.words(index)
+        index, survey = self.run.step.index, self.run.loader.survey
+        words = self.run.annotations.words(index)
         self.step_page.say(words)
-        words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.step.links)]
-        words += [*(survey.words(index) if survey is not None else ()), self.replay.words(index)]
-        self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.annotations.hint]))
+        words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.run.step.links)]
+        words += [*(survey.words(index) if survey is not None else ()), self.run.replay.words(index)]
+        self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.run.annotations.hint]))
 
     def say(self, words: str) -> None:
         """Show a line above the keys; without words there is none."""
@@ -401,15 +367,12 @@ class ReviewScreen(BaseScreen[None]):
 
     def fill_page(self, *, anew: bool = False) -> None:
         """Load the current page if it was not loaded for this step, or always with `anew`."""
-        step, document = self.step, self.loader.document
+        step, document = self.run.step, self.run.loader.document
         if step is not None and document is not None:
             self.pages.load(
-                PageContext(document, step.index, self.hides, self.loader, self.replay, self.gist), anew=anew
+                PageContext(document, step.index, self.run.hides, self.run.loader, self.run.replay, self.run.gist),
+                anew=anew,
             )
-
-    def action_wrap(self) -> None:
-        """Wrap the lines of the page in sight, or scroll them."""
-        self.pages.toggle_wrap()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer to go to the next run where there is a list of runs."""
@@ -417,55 +380,11 @@ class ReviewScreen(BaseScreen[None]):
 
     # Going through the run
 
-    def action_step(self, by: int) -> None:
-        """Go to the next or previous listed step."""
-        self.steps.action_move(by)
-
     def action_hide(self, family: str) -> None:
         """Hide a family of steps, or list it again."""
         self.say(self.steps.hide(Family(family)))
 
-    def action_edge(self, end: int) -> None:
-        """Go to the first or last step."""
-        self.navigation.edge(end)
-
-    def action_number(self) -> None:
-        """Ask for a step's number, and go there."""
-        self.navigation.ask_number()
-
-    def action_go(self, what: str, by: int) -> None:
-        """Go to the next or previous step of a kind."""
-        said = self.annotations
-        if what == "label":
-            self.navigation.go_among(said.annotated() if said is not None else (), what, by)
-        elif what == "turn":
-            self.navigation.turn(by)
-        elif what == "unseen":
-            self.navigation.go_outside(said.seen if said is not None else (), what, by)
-        else:
-            self.navigation.go(what, by)
-
-    def action_opens_at(self) -> None:
-        """Open runs at another kind of milestone."""
-        self.navigation.open_at_next()
-
-    def action_play(self) -> None:
-        """Play, or pause."""
-        self.navigation.play()
-
-    def action_speed(self, by: int) -> None:
-        """Play faster or slower."""
-        self.navigation.faster(by)
-
-    def action_follow(self) -> None:
-        """Stay at the end of a run that is being written, or stop doing so."""
-        self.navigation.follow()
-
     # Search
-
-    async def action_search(self) -> None:
-        """Open the search line."""
-        await self.search.open()
 
     @on(RecordList.Chosen, "#hits")
     def hit_chosen(self, message: RecordList.Chosen) -> None:
@@ -477,57 +396,34 @@ class ReviewScreen(BaseScreen[None]):
         """Go to the next or previous hit."""
         self.search.step(message.by)
 
-    def action_hit(self, by: int) -> None:
-        """Go to the next or previous hit."""
-        self.search.step(by)
-
     # Code that runs
-
-    def action_replay(self) -> None:
-        """Replay the recorded calls, or stop the replay."""
-        self.replay.toggle()
 
     async def action_score(self) -> None:
         """Score the gist of this step, or stop scoring; on another page, show the gist first."""
-        if not self.gist.toggle_shown():
+        if not self.run.gist.toggle_shown():
             await self.action_page("gist")
 
     # Annotations
 
-    def annotations_read(self, annotations: ReviewAnnotations) -> None:
-        """Take what reviewers have said of the run."""
-        self.annotations = annotations
-        annotations.judge_by_key(self._early)
-        annotations.begin(resumes=self.search.hit is None and not self.navigation.opens_at)
-
     def review_changed(self, review: Review) -> None:
         """Show the current annotations."""
-        hid, self.hides = self.hides, review.hides_outcome
-        document = self.loader.document
-        if document is not None and document.finished and document.header != self.header:
-            self.header = document.header
-        if self.annotations is not None:
-            self.annotations.draw_beside_steps()
+        hid, self.run.hides = self.run.hides, review.hides_outcome
+        document = self.run.loader.document
+        if document is not None and document.finished and document.header != self.run.header:
+            self.run.header = document.header
+        if self.run.annotations is not None:
+            self.run.annotations.draw_beside_steps()
         self.draw_title()
         self.draw_step_note()
-        if hid != self.hides:
+        if hid != self.run.hides:
             self.show_step()
 
     def on_key(self, event: events.Key) -> None:
         """Handle the hot keys of labels and verdicts, which work everywhere but in a field."""
-        said, character = self.annotations, event.character
-        if isinstance(self.focused, Input) or not character:
-            return
-        if said is None:
-            self._early += character
-        elif said.toggle_by_key(character) or said.judge_by_key(character):
+        typed = isinstance(self.focused, Input) or not event.character
+        if not typed and self.run.annotate_by_key(event.character or ""):
             event.stop()
             event.prevent_default()
-
-    def action_annotate(self, what: str) -> None:
-        """Label, comment or judge, take an annotation back, or hide what could bias the verdict."""
-        if self.annotations is not None:
-            self.annotations.ask(what)
 
     # Other screens
 
@@ -550,37 +446,21 @@ class ReviewScreen(BaseScreen[None]):
 
     def go_to_run(self, name: str, *, found: FoundHits | None = None) -> None:
         """Show another run of the list in the place of this one."""
-        self._note_where()
-        for part in self._for_this_run:
-            part.stop()
-        self.run_name, self._found, self.loader = name, found, self._ready.take(name)
-        self.header = self.step = self.annotations = None
-        self.task_title, self._early, self.hides = "", "", self.settings.blind or self.hides
-        self.replay, self.gist = ReplayJob(self, self), GistScoring(self, self)
-        self.navigation = Navigation(self, self, opens_at=self.navigation.opens_at)
+        before = self.run
+        before.left()
+        before.stop()
+        hides, opens_at = self.settings.blind or before.hides, before.navigation.opens_at
+        self.run = OpenRun(name, self._ready.take(name), self, hides=hides, opens_at=opens_at, found=found)
         self.query_one(Ruler).clear()
         self.pages.begin_anew()
-        self.steps.begin_anew(self.loader.rows)
+        self.steps.begin_anew(self.run.loader.rows)
         self.search.run_changed()
         self.say("")
-        if self.loader.opened:
+        if self.run.loader.opened:
             self.show_run()
         else:
             self.header_bar.show(name=PurePath(name).name, words="opening …", fields=())
-        self.loader.want(self.steps.cursor)
-
-    def _note_where(self) -> None:
-        """Note the step at which the reviewer leaves the run."""
-        if self.annotations is not None and self.step is not None:
-            self.annotations.stopped(self.step)
-
-    def action_link(self) -> None:
-        """Open the run that this step started, or from the last step one that continues this run."""
-        self.others.follow_link()
-
-    def action_compare(self) -> None:
-        """Choose another run of the list to compare with this one."""
-        self.others.compare()
+        self.run.loader.want(self.steps.cursor)
 
     async def action_back(self) -> None:
         """Go back one level: to the step, to the list of steps, to where one came from; never out of the program."""
@@ -596,5 +476,5 @@ class ReviewScreen(BaseScreen[None]):
 
     def action_leave(self) -> None:
         """Close the run."""
-        self._note_where()
+        self.run.left()
         self.dismiss(None)

@@ -252,7 +252,7 @@ class Search(Container):
         self._ask(wanted)
 
     def _ask(self, wanted: Wanted) -> None:
-        document, hides = self._view.loader.document, self._view.hides
+        document, hides = self._view.run.loader.document, self._view.run.hides
         self._jobs.do(lambda job: self._search(job, wanted, document, hides), self._found, key="search")
 
     def run_changed(self) -> None:
@@ -286,7 +286,7 @@ class Search(Container):
 
     def show_hits(self) -> None:
         """Show the hits along the course, and on their page if it exists."""
-        name = self._view.run_name
+        name = self._view.run.name
         self._view.show_hits_along([hit.step for hit in self.hits if hit.run == name and hit.step is not None])
         page = self._view.pages.made.get("hits")
         if isinstance(page, HitList):
@@ -308,8 +308,8 @@ class Search(Container):
 
     def _light(self) -> None:
         """Mark the hits in the step in sight while the words are being typed."""
-        step, wanted, view = self._view.step, self.wanted, self._view.step_page
-        here = step is not None and any(hit.step == step.index and hit.run == self._view.run_name for hit in self.hits)
+        step, wanted, view = self._view.run.step, self.wanted, self._view.step_page
+        here = step is not None and any(hit.step == step.index and hit.run == self._view.run.name for hit in self.hits)
         if here and wanted is not None and self.hit is None and not self._lit:
             self._lit = True
             view.search(wanted.pattern, regex=wanted.regex)
@@ -346,7 +346,7 @@ class Search(Container):
             self.go_to(0 if by > 0 else len(self.hits) - 1)
 
     def _go_to_nearest(self) -> None:
-        here, name = self._view.steps.cursor, self._view.run_name
+        here, name = self._view.steps.cursor, self._view.run.name
         later = (n for n, hit in enumerate(self.hits) if hit.run == name and (hit.step is None or hit.step >= here))
         self.go_to(next(later, 0))
 
@@ -355,7 +355,7 @@ class Search(Container):
         hit = self.hits[index]
         self.hit = index
         self._say_place()
-        if hit.run != self._view.run_name and self.wanted is not None and self.wanted.runs:
+        if hit.run != self._view.run.name and self.wanted is not None and self.wanted.runs:
             self._view.go_to_run(hit.run, found=FoundHits(self.wanted, self.hits, index))
             return
         self._to_show = hit
@@ -379,7 +379,7 @@ class Search(Container):
 
     def show_hit(self) -> None:
         """Put the cursor on the current hit; unfold the step first if the hit is in a folded part."""
-        hit, wanted, step, view = self._to_show, self.wanted, self._view.step, self._view.step_page
+        hit, wanted, step, view = self._to_show, self.wanted, self._view.run.step, self._view.step_page
         if hit is None or wanted is None or step is None or step.index != hit.step:
             return
         offset = view.composed.offset_of(hit.scope, hit.part, hit.start)

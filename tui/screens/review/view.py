@@ -1,34 +1,54 @@
-"""The interface of the review screen to its parts; they know nothing else of the screen."""
+"""The interface of the review screen, and of the run in sight, to their parts; they know nothing else of the screen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from textual.screen import Screen
+from textual.timer import Timer
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.records.model import Run, Step
+from gistpoint.tui.jobs import JobOwner
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings
 from gistpoint.tui.screens.review.step_list import StepList
 from gistpoint.tui.screens.review.step_view import StepPage
 from gistpoint.tui.widgets.pages import Pages
 
+if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviews import Review
+
 Answer = TypeVar("Answer")
 
 
-class ReviewView(Protocol):
-    """The review screen as its parts see it; everything but the loader belongs to the UI thread."""
+class RunInSight(Protocol):
+    """The run under review as parts see it; everything but the loader belongs to the UI thread."""
 
-    run_name: str
-    settings: ReviewSettings
+    name: str
     loader: RunLoader
     header: Run | None
     step: Step | None
     """The current step; None before one was read."""
     hides: bool
     """Whether model and outcome are hidden."""
+
+
+class ReviewView(JobOwner, Protocol):
+    """The review screen as its parts see it; everything belongs to the UI thread."""
+
+    settings: ReviewSettings
+
+    @property
+    def run(self) -> RunInSight:
+        """The run in sight."""
+        ...
+
+    @property
+    def is_at_hit(self) -> bool:
+        """Whether a hit of a search is shown."""
+        ...
 
     @property
     def steps(self) -> StepList:
@@ -45,6 +65,10 @@ class ReviewView(Protocol):
         """The page of the step itself."""
         ...
 
+    def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer:
+        """Call a function once after so many seconds."""
+        ...
+
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
         """Open a dialog or another screen; `answered` gets its result."""
         ...
@@ -59,6 +83,14 @@ class ReviewView(Protocol):
 
     def show_hits_along(self, steps: Sequence[int]) -> None:
         """Show along the course how many hits a search has in each step; `steps` has one for each hit."""
+        ...
+
+    def draw_title(self) -> None:
+        """Show the run and the step's number in the line at the top."""
+        ...
+
+    def review_changed(self, review: Review) -> None:
+        """Show the current annotations."""
         ...
 
     def show_step(self) -> None:

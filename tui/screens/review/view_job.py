@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from textual.message_pump import MessagePump
-
 from gistpoint.core.errors import UserError
 from gistpoint.tui.jobs import Job, Jobs
-from gistpoint.tui.screens.review.view import ReviewView
+from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 
 
 class ViewJob:
@@ -15,9 +13,9 @@ class ViewJob:
     NAME = ""
     """The name of the thread."""
 
-    def __init__(self, owner: MessagePump, view: ReviewView) -> None:
-        self._view = view
-        self._jobs = Jobs(owner, self.NAME, failed=self._failed)
+    def __init__(self, run: RunInSight, view: ReviewView) -> None:
+        self._run, self._view = run, view
+        self._jobs = Jobs(view, self.NAME, failed=self._failed)
         self._job: Job | None = None
 
     @property

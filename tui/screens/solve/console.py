@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.getters import query_one
-from textual.message import Message
 from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
@@ -24,6 +23,7 @@ from gistpoint.core.tools.search_code import as_text, pattern_fault
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.solve.panes import CallAsked, SubmitAsked
 from gistpoint.tui.view_models import allowed, price_words
+from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingLine
 
@@ -59,13 +59,6 @@ class Console(Vertical):
 
     line = query_one("#console-line", Input)
     hint = query_one("#console-hint", Plain)
-
-    class Comfort(Message):
-        """Something that costs no budget was used: `completion` or `question`."""
-
-        def __init__(self, kind: str) -> None:
-            super().__init__()
-            self.kind = kind
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__(id="console")
@@ -234,7 +227,7 @@ class Console(Vertical):
 
     def _ask(self, question: QuestionError) -> None:
         """Show what is unclear, and put the call that may be meant into the line."""
-        self.post_message(self.Comfort("question"))
+        self.post_message(AffordanceTaken("question"))
         self._asked = question.suggested
         if not self._asked:
             self.say(f"? Not called, nothing spent: {question}")
@@ -254,7 +247,7 @@ class Console(Vertical):
         if not found:
             self.app.bell()
             return
-        self.post_message(self.Comfort("completion"))
+        self.post_message(AffordanceTaken("completion"))
         agreed = _common_start(found)
         if len(found) > 1:
             self.say("  ".join(line.rpartition(" ")[2] or line.strip() for line in found[:12]))
@@ -291,7 +284,7 @@ class Console(Vertical):
         else:
             self._unescaped, self.line.value = pattern, as_text(pattern)
         self.line.cursor_position = len(self.line.value)
-        self.post_message(self.Comfort("completion"))
+        self.post_message(AffordanceTaken("completion"))
 
 
 def _common_start(lines: list[str]) -> str:

@@ -125,7 +125,7 @@ class AttemptController:
         self._waiting: Callable[[], None] | None = None
         self._failing = Failing()
         self._progress_at = 0.0
-        self._comforts: dict[str, int] = {}
+        self._affordances: dict[str, int] = {}
         self._closed = False
         attempt.subscribe(self._event_written)
         self._beat_later()
@@ -302,9 +302,9 @@ class AttemptController:
         """Record that the attempt is alive."""
         self.write(self.attempt.heartbeat)
 
-    def comfort(self, kind: str) -> None:
+    def use_affordance(self, kind: str) -> None:
         """Count the use of an affordance; written with the next flush."""
-        self._comforts[kind] = self._comforts.get(kind, 0) + 1
+        self._affordances[kind] = self._affordances.get(kind, 0) + 1
 
     def pasted(self, text: str, *, outside: bool) -> None:
         """Record that text was pasted."""
@@ -320,8 +320,8 @@ class AttemptController:
 
     def flush(self) -> None:
         """Write the affordances used since the last time."""
-        comforts, self._comforts = self._comforts, {}
-        for kind, times in comforts.items():
+        used, self._affordances = self._affordances, {}
+        for kind, times in used.items():
             self.write(partial(self.attempt.use_affordance, kind, times))
 
     def close(self) -> None:

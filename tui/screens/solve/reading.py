@@ -222,7 +222,7 @@ class CodePane(StatePane):
         def answered(value: str | None) -> None:
             if value and value.strip().isdigit():
                 self.view.go_to(int(value))
-                self.view.comfort("jump")
+                self.view.use_affordance("jump")
 
         self.app.push_screen(TextDialog("Go to line", placeholder="number"), answered)
 
@@ -283,7 +283,7 @@ class CodePane(StatePane):
             self.show(whole, line=known.first_line if qualname else None)
         else:
             self.show(known)
-        self.view.comfort("reopen")
+        self.view.use_affordance("reopen")
         self.view.focus()
         return True
 

@@ -22,7 +22,6 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, last_source, shown_sources
 from gistpoint.tui.places import NamedPlace, shown_at
 from gistpoint.tui.screens.dialogs.ask import show_error
-from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.solve.asking import CallAsking
 from gistpoint.tui.screens.solve.console import SEARCH, Console
 from gistpoint.tui.screens.solve.controller import (
@@ -59,7 +58,7 @@ from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.find_bar import find_in
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.line_view import AffordanceTaken
 from gistpoint.tui.widgets.name_tabs import NameTabs
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.text_view import TextView
@@ -327,12 +326,10 @@ class SolveScreen(BaseScreen[How]):
                 self.tabs.mark(pane)
             self.controller.view(self.kind.panes[pane].event)
 
-    @on(LineView.Comfort)
-    @on(EditingPane.Comfort)
-    @on(Console.Comfort)
-    def comfort(self, message: LineView.Comfort | EditingPane.Comfort | Console.Comfort) -> None:
+    @on(AffordanceTaken)
+    def affordance_taken(self, message: AffordanceTaken) -> None:
         """Count the use of an affordance."""
-        self.controller.comfort(message.kind)
+        self.controller.use_affordance(message.kind)
 
     @on(FunctionEditor.Edited)
     def edited(self, message: FunctionEditor.Edited) -> None:
@@ -499,7 +496,7 @@ class SolveScreen(BaseScreen[How]):
             shown, line = found
             await self.area.make("code")
             self.code.show(shown, line=line)
-            self.code.view.comfort("reopen")
+            self.code.view.use_affordance("reopen")
             await self.action_pane("code")
         elif place.folder and place.path in state.knowledge.listed:
             await self.action_pane("files")

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Input
 
 from gistpoint.core.study.declaration import REQUIRED_ITEM, Texts
-from gistpoint.sessions.studies.taking import ERASE, KEEP
+from gistpoint.core.study.operations import ERASE, KEEP
 from gistpoint.tui.screens.dialogs.ask import Choices, Dialog, Reasoned
 from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
 from gistpoint.tui.widgets.frames import framed

@@ -69,7 +69,7 @@ class CodePage(TaskPage, Vertical):
     def fill(self, showing: Showing) -> None:
         """Open another task at its first target, or follow a link."""
         if showing.first:
-            self._dossier, self.graph = showing.dossier, showing.desk.known_graph(showing.dossier.task)
+            self._dossier, self.graph = showing.dossier, showing.session.known_graph(showing.dossier.task)
             self._trail, self._place = [], None
             self.go_to_function(showing.dossier.answer.targets[0].name)
             self._trail.clear()

@@ -65,14 +65,15 @@ class GistPage(TaskPage, EditingPane):
 
     def fill(self, showing: Showing) -> None:
         """Show the gists of a task, and the latest score."""
-        desk, dossier, first = showing.desk, showing.dossier, showing.first
-        verdicts = {text: v for text, one in desk.scored(dossier.task).items() if (v := verdict_of(one)) is not None}
-        self.keep = desk.draft_buffer
+        session, dossier, first = showing.session, showing.dossier, showing.first
+        scores = session.scored(dossier.task)
+        verdicts = {text: verdict for text, trial in scores.items() if (verdict := verdict_of(trial)) is not None}
+        self.keep = session.draft_buffer
         scored = next(reversed([*verdicts]), "")
         fresh = bool(scored) and verdicts.get(scored) is not self._verdicts.get(scored)
         self._dossier, self._verdicts = dossier, dict(verdicts)
         if first:
-            self._kept = desk.draft(dossier.task).fixes.get(GIST_BUFFER)
+            self._kept = session.draft(dossier.task).fixes.get(GIST_BUFFER)
             self.open(f"{dossier.task.id}/{GIST_BUFFER}")
             self._showing = self.reference
             self.switcher.current = "scored"

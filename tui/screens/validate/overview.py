@@ -25,7 +25,7 @@ from gistpoint.tui.titles import mode_words, title_of
 from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line, parts_of
 
 if TYPE_CHECKING:
-    from gistpoint.tui.screens.validate.desk import ValidationSession
+    from gistpoint.tui.screens.validate.session import ValidationSession
 
 DIFF_LINES = 16
 FIRST_TESTS = 8
@@ -56,14 +56,14 @@ class Known:
     """Of all validators."""
 
     @classmethod
-    def of(cls, desk: ValidationSession, dossier: Dossier) -> Known:
+    def of(cls, session: ValidationSession, dossier: Dossier) -> Known:
         """Return the facts known about a task so far."""
         return cls(
             dossier,
-            desk.validator.validation(dossier.task.id),
-            desk.steadiness(dossier),
-            {target.name: desk.standings(dossier, target.name) for target in dossier.answer.targets},
-            desk.validator.store.book.trials(dossier.task.id),
+            session.validator.validation(dossier.task.id),
+            session.steadiness(dossier),
+            {target.name: session.standings(dossier, target.name) for target in dossier.answer.targets},
+            session.validator.store.book.trials(dossier.task.id),
         )
 
 

@@ -15,9 +15,9 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.code_page import CodePage
-from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.screens.validate.overview import Known, trial_line
+from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -33,7 +33,7 @@ class RunsPage(TaskPage, LineList):
 
     def fill(self, showing: Showing) -> None:
         """Show a task."""
-        known = Known.of(showing.desk, showing.dossier)
+        known = Known.of(showing.session, showing.dossier)
         self.show([*_check(known, showing.width), Line(), *_trials(known)], keep_place=not showing.first)
 
 
@@ -78,11 +78,11 @@ class FixPage(TaskPage, EditingPane):
 
     def fill(self, showing: Showing) -> None:
         """Open the fix of another task as it was last saved."""
-        dossier, desk = showing.dossier, showing.desk
+        dossier, session = showing.dossier, showing.session
         task = dossier.task.id
-        self.keep = desk.draft_buffer
+        self.keep = session.draft_buffer
         self._starts = {f"{task}/{target.name}": f"{target.corrupted.rstrip()}\n" for target in dossier.answer.targets}
-        self._kept = {f"{task}/{name}": code for name, code in desk.draft(dossier.task).fixes.items()}
+        self._kept = {f"{task}/{name}": code for name, code in session.draft(dossier.task).fixes.items()}
         self.open(next(iter(self._starts)))
 
     def note(self, buffer: str, code: str) -> None:
@@ -124,7 +124,7 @@ class OverviewPage(TaskPage, LineList):
 
     def fill(self, showing: Showing) -> None:
         """Show a task."""
-        known = Known.of(showing.desk, showing.dossier)
+        known = Known.of(showing.session, showing.dossier)
         lines = screens_of(showing.dossier.task).validating().overview(known, showing.width)
         self.show(lines, keep_place=not showing.first)
 
@@ -197,12 +197,12 @@ _LED = {"page": "", "test": "tests", "code": "code", "source": "code"}
 class TaskPages(Pages):
     """The pages about one task; each is filled when it is shown."""
 
-    def __init__(self, desk: ValidationSession) -> None:
+    def __init__(self, session: ValidationSession) -> None:
         names = {name: page.title for name, page in PAGES.items()}
         makers = {name: page.make for name, page in PAGES.items()}
         keys = {name: page.key for name, page in PAGES.items() if page.key}
         super().__init__(names, makers, later=frozenset({"gist"}), keys=keys)
-        self._desk = desk
+        self._session = session
         self._dossier: Dossier | None = None
         self._filled: dict[str, str] = {}
         self._stale: set[str] = set()
@@ -280,7 +280,7 @@ class TaskPages(Pages):
         if first or name in self._stale or self._link:
             self._filled[name] = dossier.task.id
             self._stale.discard(name)
-            page.fill(Showing(self._desk, dossier, first, self._link, max(40, self.size.width - 2)))
+            page.fill(Showing(self._session, dossier, first, self._link, max(40, self.size.width - 2)))
             self._link = ""
 
     def unsaved(self) -> list[tuple[str, str]]:

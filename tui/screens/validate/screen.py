@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
-from textual.css.query import NoMatches
 from textual.getters import query_one
-from textual.screen import Screen
 from textual.widgets import Input
 
 from gistpoint.core.code.parsing import CodeError
@@ -28,13 +25,13 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.others import Others, OthersWatch
-from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
+from gistpoint.tui.screens.dialogs.ask import CommentDialog, ConsentPrompt, show_error
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.bench import EvidenceRun, RunEnded, RunMoved, TrialQueue
 from gistpoint.tui.screens.validate.code_page import CodePage
-from gistpoint.tui.screens.validate.desk import ValidationSession
 from gistpoint.tui.screens.validate.pages import TaskPages
 from gistpoint.tui.screens.validate.queue import QueueList, QueueRow, short_words
+from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.tables import QueryError
 from gistpoint.tui.titles import title_of
@@ -64,10 +61,10 @@ class ValidateScreen(BaseScreen[None]):
     pages = query_one(TaskPages)
     words = query_one("#validate-filter", Input)
 
-    def __init__(self, desk: ValidationSession) -> None:
+    def __init__(self, session: ValidationSession) -> None:
         super().__init__()
-        self.desk = desk
-        self.bench = TrialQueue(self, desk.services.judge_for)
+        self.session = session
+        self.bench = TrialQueue(self, session.services.judge_for)
         self.dossier: Dossier | None = None
         """The task that is shown."""
         self._opening = Jobs(self, "opening")
@@ -85,25 +82,26 @@ class ValidateScreen(BaseScreen[None]):
         yield Input(placeholder="Only tasks that hold these words; -word: that don't (Esc: all)", id="validate-filter")
         with Container(id="validate-body"):
             yield QueueList()
-            yield TaskPages(self.desk)
+            yield TaskPages(self.session)
         yield Plain("", id="validate-verdicts")
         yield Plain("", id="validate-say")
         yield KeyBar()
 
     def on_mount(self) -> None:
         """Show the queue, at the first task without a verdict."""
+        self.session.services.consent.asker = ConsentPrompt(self.app).ask
         self.words.display = False
-        rows = self.desk.rows()
+        rows = self.session.rows()
         first = next((row.task.id for row in rows if row.verdict is None), "")
         self.queue.show(rows, at=first)
         self.queue.focus()
         self._draw()
-        problems = self.desk.tasks.problems + self.desk.validator.store.problems
+        problems = self.session.tasks.problems + self.session.validator.store.problems
         if problems:
             self.say(f"! {problems[0]}" + (f" (+{len(problems) - 1})" if len(problems) > 1 else ""))
-        self._naming.do(lambda job: self.desk.read_functions(job.cancel.check), lambda _: self._redraw_queue())
-        if self.desk.live is not None:
-            self._watch = OthersWatch(self.desk.live, self.desk.verdicts_of_all, self.desk.validator.name)
+        self._naming.do(lambda job: self.session.read_functions(job.cancel.check), lambda _: self._redraw_queue())
+        if self.session.live is not None:
+            self._watch = OthersWatch(self.session.live, self.session.verdicts_of_all, self.session.validator.name)
             self._watch.begin(self._beside, self._take_others)
         if not rows:
             self.say("There is no task in this set.")
@@ -117,8 +115,8 @@ class ValidateScreen(BaseScreen[None]):
         self._measuring.stop()
         self._naming.stop()
         self._beside.stop()
-        if self.desk.live is not None:
-            self.desk.live.reading("")
+        if self.session.live is not None:
+            self.session.live.reading("")
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for another width."""
@@ -165,7 +163,7 @@ class ValidateScreen(BaseScreen[None]):
     def _open(self, task: Task) -> None:
         """Read a task; only the last requested one is shown."""
         self._opening.do(
-            lambda _: self.desk.dossier(task), self._opened, failed=partial(self._not_opened, task), key="task"
+            lambda _: self.session.dossier(task), self._opened, failed=partial(self._not_opened, task), key="task"
         )
 
     async def _opened(self, dossier: Dossier) -> None:
@@ -173,11 +171,11 @@ class ValidateScreen(BaseScreen[None]):
         if row is None or row.task.id != dossier.task.id:
             return
         self.dossier = dossier
-        if self.desk.live is not None:
-            self.desk.live.reading(dossier.task.id)
+        if self.session.live is not None:
+            self.session.live.reading(dossier.task.id)
         self.pages.display = True
         await self.pages.open(dossier)
-        if self._tries(lambda: self.desk.validator.seen(dossier.task.id)):
+        if self._tries(lambda: self.session.validator.seen(dossier.task.id)):
             self._redraw_queue()
         self.pages.refill()
 
@@ -253,16 +251,16 @@ class ValidateScreen(BaseScreen[None]):
 
     def _take_others(self, others: Others) -> None:
         """Show who else reads which task, and how the validators agree."""
-        self._others, self.desk.readers = others, others.readers
+        self._others, self.session.readers = others, others.readers
         self._redraw_queue()
 
     def _redraw_queue(self) -> None:
         """Show the verdicts so far in the queue."""
-        self.queue.renew(self.desk.rows())
+        self.queue.renew(self.session.rows())
         self._draw()
 
     def _draw(self) -> None:
-        rows, row = self.desk.rows(), self.queue.chosen
+        rows, row = self.session.rows(), self.queue.chosen
         judged = [row for row in rows if row.verdict is not None]
         accepted = sum(row.verdict is TaskVerdict.ACCEPT for row in judged)
         place = f"{self.queue.cursor + 1 if self.queue.rows else 0} of {len(self.queue.rows)}"
@@ -272,7 +270,7 @@ class ValidateScreen(BaseScreen[None]):
         self.header.show(
             name=row.name if row is not None else "Validation",
             words=f"{place}{shown}   {len(judged)} judged, {accepted} accepted",
-            fields=[HeaderField("reviewer", self.desk.validator.name), HeaderField("set", self.desk.tasks.name)],
+            fields=[HeaderField("reviewer", self.session.validator.name), HeaderField("set", self.session.tasks.name)],
         )
         self.verdict_line.update(_verdicts(row, wide=self.size.width >= 120), layout=False)
 
@@ -281,8 +279,8 @@ class ValidateScreen(BaseScreen[None]):
     def action_verdict(self, verdict: str) -> None:
         """Give a verdict on the task that is shown."""
         dossier, given = self._shown(), TaskVerdict(verdict)
-        if dossier is not None and self._tries(lambda: self.desk.validator.verdict(dossier.task.id, given)):
-            said = self.desk.validator.validation(dossier.task.id)
+        if dossier is not None and self._tries(lambda: self.session.validator.verdict(dossier.task.id, given)):
+            said = self.session.validator.validation(dossier.task.id)
             why = "" if said.comments or given is TaskVerdict.ACCEPT else "  c says why."
             self._changed(f"{given.words.capitalize()}.{why}  u goes on, Backspace takes it back.")
 
@@ -294,24 +292,24 @@ class ValidateScreen(BaseScreen[None]):
         task = dossier.task
 
         def keep(text: str) -> None:
-            self._tries(lambda: self.desk.draft_comment(task, text))
+            self._tries(lambda: self.session.draft_comment(task, text))
 
         def answered(text: str | None) -> None:
             if text is None:
-                if self.desk.draft(task).comment:
+                if self.session.draft(task).comment:
                     self.say("The comment is kept as a draft: c opens it again.")
-            elif text.strip() and self._tries(lambda: self.desk.validator.comment(task.id, text)):
+            elif text.strip() and self._tries(lambda: self.session.validator.comment(task.id, text)):
                 keep("")
                 self._changed("Comment kept.")
 
-        draft = self.desk.draft(task).comment
+        draft = self.session.draft(task).comment
         self.app.push_screen(CommentDialog(f"Comment on {title_of(task)}", draft, keep), answered)
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the task that is shown."""
         dossier = self._shown()
         gone: list[ValidationOperation | None] = []
-        if dossier is not None and self._tries(lambda: gone.append(self.desk.validator.undo(dossier.task.id))):
+        if dossier is not None and self._tries(lambda: gone.append(self.session.validator.undo(dossier.task.id))):
             what = gone[0]
             self._changed(f"Taken back: {_annotation_words(what)}." if what else "You have said nothing yet.")
 
@@ -344,7 +342,7 @@ class ValidateScreen(BaseScreen[None]):
         if dossier is None:
             return
         kind = screens_of(dossier.task).validating()
-        own = kind.own(dossier, self.desk.draft(dossier.task).fixes)
+        own = kind.own(dossier, self.session.draft(dossier.task).fixes)
         if own:
             self._run([EvidenceRun(dossier.task, dossier.answer, TrialSubject.FIX, texts=own)])
         else:
@@ -378,7 +376,7 @@ class ValidateScreen(BaseScreen[None]):
             if not message.stopped:
                 show_error(self.app, message.error)
             return
-        if self._tries(lambda: self.desk.record(message)):
+        if self._tries(lambda: self.session.record(message)):
             self._redraw_queue()
             self.pages.refill()
         self.say(f"{name}: {_result(message)}")
@@ -403,13 +401,13 @@ class ValidateScreen(BaseScreen[None]):
             self.say("No function was corrupted, so none is ranked.")
             return
         self.say("Reading the library's calls and measuring its functions…")
-        self._measuring.do(lambda _: self.desk.study(dossier), lambda _: self._measured(then), key="library")
+        self._measuring.do(lambda _: self.session.study(dossier), lambda _: self._measured(then), key="library")
 
     async def _measured(self, then: str) -> None:
         dossier = self.dossier
         if dossier is None:
             return
-        graph = self.desk.known_graph(dossier.task)
+        graph = self.session.known_graph(dossier.task)
         self.say(f"{len(list(graph.functions())):,} functions measured." if graph is not None else "")
         self.pages.refill()
         page = self.pages.made.get("code")
@@ -426,6 +424,11 @@ class ValidateScreen(BaseScreen[None]):
         if message.buffer:
             self._keep(message.buffer, message.text)
 
+    def stop(self) -> None:
+        """Keep the typed text at once."""
+        if self.is_mounted:
+            self.flush()
+
     def flush(self) -> None:
         """Keep the typed text at once."""
         for buffer, text in self.pages.unsaved():
@@ -433,7 +436,7 @@ class ValidateScreen(BaseScreen[None]):
 
     def _keep(self, buffer: str, code: str) -> None:
         task, _, name = buffer.partition("/")
-        if self._tries(lambda: self.desk.draft_fix(task, name, code)):
+        if self._tries(lambda: self.session.draft_fix(task, name, code)):
             self.pages.note_kept(buffer, code)
 
     # Going
@@ -485,17 +488,7 @@ class ValidateScreen(BaseScreen[None]):
 
     def action_leave(self) -> None:
         """Close the queue; verdicts and half-written texts are on the disk."""
-        self.flush()
-        self.bench.cancel()
         self.dismiss(None)
-
-
-def keep_typed(screens: Iterable[Screen[Any]]) -> None:
-    """Keep what was typed on the validation screens among some that are about to go."""
-    for screen in screens:
-        if isinstance(screen, ValidateScreen):
-            with contextlib.suppress(NoMatches):  # its widgets are gone already
-                screen.flush()
 
 
 def _short(task: Task) -> str:

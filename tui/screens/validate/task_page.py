@@ -10,14 +10,14 @@ from textual.message import Message
 from gistpoint.core.generation.dossier import Dossier
 
 if TYPE_CHECKING:
-    from gistpoint.tui.screens.validate.desk import ValidationSession
+    from gistpoint.tui.screens.validate.session import ValidationSession
 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
     """The material of a page: a task with the known facts about it."""
 
-    desk: ValidationSession
+    session: ValidationSession
     dossier: Dossier
     first: bool
     """Whether the page showed another task before, or none."""

@@ -111,8 +111,8 @@ class TestsPage(TaskPage, Vertical):
 
     def fill(self, showing: Showing) -> None:
         """Show the tests of a task, with the cursor on the one named by a link."""
-        desk, dossier, test = showing.desk, showing.dossier, showing.link.removeprefix("test:")
-        rows = self.tests.rows = test_rows(dossier, desk.steadiness(dossier), desk.trials(dossier.task))
+        session, dossier, test = showing.session, showing.dossier, showing.link.removeprefix("test:")
+        rows = self.tests.rows = test_rows(dossier, session.steadiness(dossier), session.trials(dossier.task))
         at = next((n for n, row in enumerate(rows) if row.shown.id == test), None)
         self.tests.styles.max_height = max(3, len(rows) + 1)
         self.tests.set_count(len(rows), cursor=at if at is not None or not showing.first else 0)

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 
+from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import DefinitionNode, compile_module, parse
-from gistpoint.core.code.scopes import bound_names
 from gistpoint.core.kinds.gist.lines import children, column_of, first_line, last_line, physical_lines
 from gistpoint.core.kinds.gist.trace import Trace
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import compile_module, parse
-from gistpoint.core.code.scopes import bound_names
 from gistpoint.core.kinds.gist.lines import (
     any_within,
     column_of,

@@ -22,7 +22,7 @@ from gistpoint.core.analysis.printing import (
 from gistpoint.core.analysis.running import PRIMARY, RanAnalysis
 from gistpoint.core.study.checklist import UNREPORTED, ChecklistAnswer
 from gistpoint.core.study.prose import Passage, PassageKind
-from gistpoint.core.text import bounded, visible, visible_line
+from gistpoint.sessions.exports.html.skeleton import line, lines, page_head
 from gistpoint.sessions.exports.study.report.figures import draw
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
 
@@ -78,7 +78,7 @@ ul.notes { font-size: .9rem; color: #333 }
 
 def page(report: StudyReport) -> Iterator[str]:
     """Yield the page in pieces."""
-    yield from _Page(report).pieces()
+    yield from _ReportPage(report).pieces()
 
 
 _LONG = 30
@@ -87,7 +87,7 @@ _MANY = 9
 """Columns of a matrix beyond which its figure takes the whole width."""
 
 
-class _Page:
+class _ReportPage:
     def __init__(self, report: StudyReport) -> None:
         self._report = report
         self._tables, self._figures = count(1), count(1)
@@ -96,12 +96,7 @@ class _Page:
         report = self._report
         title = _line(report.title)
         mark = f"{SIMULATED}: " if report.simulated else ""
-        yield (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{mark}{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<header>\n"
-        )
+        yield page_head(f"{mark}{title}", POLICY, _STYLE) + "<header>\n"
         if report.simulated:
             yield (
                 f'<p class="banner">{SIMULATED}. These people, attempts and times were made by a program. '
@@ -271,8 +266,8 @@ class _Page:
     def _answers(self, title: str, answers: Sequence[ChecklistAnswer], last: str) -> str:
         rows = "".join(
             f"<tr><td>{answer.item.number}</td><td>{_line(answer.item.title)}</td>"
-            f'<td class="answer">{_text(UNREPORTED if answer.open else answer.answer)}</td>'
-            f'<td class="answer">{_text(answer.evidence)}</td></tr>\n'
+            f'<td class="answer">{lines(UNREPORTED if answer.open else answer.answer, _LONGEST)}</td>'
+            f'<td class="answer">{lines(answer.evidence, _LONGEST)}</td></tr>\n'
             for answer in answers
         )
         head = "".join(f'<th scope="col">{name}</th>' for name in ("Item", "", "Answer", last))
@@ -367,8 +362,4 @@ _LONGEST = 4000
 
 
 def _line(text: str) -> str:
-    return escape(visible_line(bounded(text, _LONGEST)))
-
-
-def _text(text: str) -> str:
-    return escape(visible(bounded(text, _LONGEST)))
+    return line(text, _LONGEST)

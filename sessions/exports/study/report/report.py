@@ -14,8 +14,7 @@ from gistpoint.core.analysis.running import PRIMARY, RanAnalysis
 from gistpoint.core.study.checklist import ChecklistAnswer, answers
 from gistpoint.core.study.checklist_evidence import Estimated
 from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.facts import study_facts
-from gistpoint.core.study.methods import methods_text
+from gistpoint.core.study.facts import methods_text, study_facts
 from gistpoint.core.study.prose import Facts, Passage
 
 SIMULATED = "SIMULATED"

@@ -101,6 +101,13 @@ def test_wall_clock_set_back_gives_no_negative_time() -> None:
     assert tape.state.clock.away == 0
 
 
+def test_a_monotonic_clock_that_goes_back_takes_no_time_away() -> None:
+    clock = Tape().add("heartbeat", 1_000).state.clock
+    assert clock.mono_ms is not None
+    assert clock.utc_ms is not None
+    assert clock.at(clock.mono_ms - 400, clock.utc_ms).reading == clock.reading == 1_000
+
+
 def test_sleep_shows_as_a_gap_and_not_as_work() -> None:
     tape = Tape().add("heartbeat", 1_000)
     tape.time = FakeClock(tape.time.utc_ms() + 7_200_000, tape.time.mono_ms() + 3_000)

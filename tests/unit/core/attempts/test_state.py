@@ -153,6 +153,19 @@ def test_a_submission_that_solved_is_better_than_one_with_the_same_score() -> No
     assert (state.best.number, state.best.solved) == (2, True)
 
 
+def test_a_submission_whose_run_is_not_over_is_no_result_yet() -> None:
+    state = fold(
+        events_of(
+            [
+                (("tool_call", {"call_id": "call-1", "tool": "submit_attempt"}), 10),
+                (("submit", {"call_id": "call-1", "replacement": {"path": "a", "qualname": "f", "code": "1"}}), 0),
+            ]
+        )
+    )
+    assert len(state.submissions) == 1
+    assert (state.last, state.best) == (None, None)
+
+
 def test_empty_attempt_has_nothing() -> None:
     state = AttemptState()
     assert (state.attempt_id, state.pending, state.last, state.best, state.solved, state.ended) == (

@@ -12,8 +12,7 @@ from study_attempts import DISCOUNT
 from gistpoint.core.callgraph import build_call_graph
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.metrics.table import measure_functions
-from gistpoint.core.study.restoring import mean_metrics, original_metrics
+from gistpoint.core.metrics.table import mean_metrics, measure_functions, original_metrics
 from gistpoint.core.tasks.model import Mode, Target
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.studies.tasks import study_task

@@ -16,10 +16,15 @@ from gistpoint.core.study.declaration import (
     StudyTask,
     Training,
 )
-from gistpoint.core.study.facts import study_facts
-from gistpoint.core.study.methods import methods_template, methods_text
+from gistpoint.core.study.facts import (
+    methods_template,
+    methods_text,
+    prereg_template,
+    preregistration,
+    preregistration_markdown,
+    study_facts,
+)
 from gistpoint.core.study.operations import StudyOperation
-from gistpoint.core.study.preregistration import prereg_template, preregistration, preregistration_markdown
 from gistpoint.core.study.prose import bare
 
 OPEN = "TO BE FILLED IN"

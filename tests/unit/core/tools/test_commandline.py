@@ -13,7 +13,7 @@ from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS, gist_tools
 from gistpoint.core.kinds.registry import all_tools
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
+from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import Tool
 

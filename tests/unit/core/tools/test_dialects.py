@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.kinds.gist.tools import SUBMIT_GIST, TRACE, WRITE_GIST
-from gistpoint.core.kinds.repair.tools import REPAIR_TOOLS
+from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.core.tools.dialects import mcp_tool, openai_tool

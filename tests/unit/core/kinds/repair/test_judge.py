@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, build_task
+from fakes import FakeClock
+from recorders import Memory
 
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import replace_definition
 from gistpoint.core.kinds.folder import read_answer
@@ -101,6 +105,31 @@ def test_a_failure_that_was_there_before_needs_no_second_run(tmp_path: Path) -> 
     judge, runner = judged(tmp_path, lambda request: report(TENTH))
     assert not judge.judge(submitted(judge, FIXED)).solved
     assert len(runner.asked) == 1
+
+
+def test_a_suite_that_ran_in_its_own_order_is_not_run_again(tmp_path: Path) -> None:
+    judge, runner = judged(tmp_path, lambda request: report(CAPACITY), any_order=False)
+    assert judge.judge(submitted(judge, FIXED)).score.failing == {CAPACITY}
+    assert len(runner.asked) == 1
+
+
+def test_each_submission_begins_with_what_failed_in_the_one_before(tmp_path: Path) -> None:
+    failing = iter([(TENTH,), (CAPACITY,), ()])
+    reports: list[SuiteReport] = []
+
+    def answer(request: RunRequest) -> SuiteReport:
+        if request.first or not reports:
+            reports.append(report(*next(failing)))
+        return reports[-1]
+
+    judge, runner = judged(tmp_path, answer)
+    clock = FakeClock()
+    attempt = Attempt(judge.task, judge, Memory(clock), clock)
+    attempt.start(Enrolment())
+    for _ in range(3):
+        attempt.call("submit_attempt", {"func_code": FIXED})
+    ordered = [request.first for request in runner.asked if request.first]
+    assert [first[0] for first in ordered[1:]] == [TENTH, CAPACITY]
 
 
 def test_a_run_that_did_not_finish_is_not_repeated_and_proves_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Solvers of attempts by their names: models behind an endpoint, and those that are built in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.errors import EndpointError
+from gistpoint.core.ports import ChatModel
+
+BUILT_IN: Final = "builtin:"
+"""What the name of a solver begins with that needs no endpoint."""
+SEARCHER: Final = "builtin:searcher"
+ModelMaker = Callable[[AgentSettings], ChatModel]
+"""Returns the model with the sampling of these settings; what its replies cost is for the loop to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSolver:
+    """A model by name: behind an endpoint, or built in."""
+
+    name: str
+    models: Callable[[], ModelMaker]
+    """Returns what makes models that share one gate to their host. Raises `EndpointError` if a package is missing."""
+    host: str = ""
+    """The endpoint's host and port; empty for one that is built in."""
+    price: TokenPrice | None = None
+    """The price that the user's settings name."""
+
+    def model(self) -> ChatModel:
+        """Return the model, behind a gate of its own. Raises `EndpointError` if a package is missing."""
+        return self.models()(AgentSettings())
+
+
+def _searcher() -> ChatModel:
+    from gistpoint.core.agents.searcher import Searcher
+
+    return Searcher()
+
+
+_MODELS: Mapping[str, Callable[[], ChatModel]] = {SEARCHER: _searcher}
+"""The built-in solvers by name."""
+
+
+def built_in(name: str) -> AgentSolver:
+    """Return the built-in solver of this name. Raises `EndpointError`."""
+    if name not in _MODELS:
+        raise EndpointError("There is no built-in solver of this name.", hint=f"There is {', '.join(_MODELS)}.")
+    make = _MODELS[name]
+    return AgentSolver(name, lambda: lambda settings: make())

@@ -1,0 +1,60 @@
+"""Which names code binds, by the language reference, section 4.2.1: what one node binds, and what some code binds.
+
+In which scope a name is bound is told by `core/code/scopes.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+_BINDERS = frozenset(
+    {
+        ast.Name,
+        ast.FunctionDef,
+        ast.AsyncFunctionDef,
+        ast.ClassDef,
+        ast.Import,
+        ast.ImportFrom,
+        ast.ExceptHandler,
+        ast.MatchAs,
+        ast.MatchStar,
+        ast.MatchMapping,
+        ast.arg,
+    }
+)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def bound_names(node: ast.AST) -> tuple[str, ...]:
+    """Return the names that a node itself binds, or unbinds, without those of its parts; `*` is no name."""
+    if type(node) not in _BINDERS:  # most nodes are none: this is asked of every node of a library
+        return ()
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return (name,)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return tuple(item.asname or item.name.partition(".")[0] for item in names if item.name != "*")
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return (name,)
+        case ast.MatchMapping(rest=str(name)) | ast.arg(arg=name):
+            return (name,)
+        case _:
+            return ()
+
+
+def names_bound_in(code: Iterable[ast.AST], *, into_definitions: bool = True) -> set[str]:
+    """Return the names that are bound anywhere in some code, in whatever scope, and the parameters of functions.
+
+    Of a definition only its name is taken without `into_definitions`; lambdas and comprehensions are always entered.
+    """
+    names: set[str] = set()
+    waiting = list(code)
+    while waiting:
+        node = waiting.pop()
+        names.update(bound_names(node))
+        if into_definitions or not isinstance(node, _DEFINITIONS):
+            waiting.extend(ast.iter_child_nodes(node))
+    return names

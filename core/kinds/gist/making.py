@@ -1,0 +1,340 @@
+"""Gist tasks of one repository: entrypoints named or drawn are examined, written, and given reference gists."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from gistpoint import __version__
+from gistpoint.core.entrypoints.command import Entrypoint, command_line, parse_entrypoint, with_input
+from gistpoint.core.entrypoints.runs import EntrypointRunner
+from gistpoint.core.errors import InfrastructureError, UserError, cause
+from gistpoint.core.kinds.folder import read_answer, write_task
+from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
+from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
+from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
+from gistpoint.core.kinds.gist.judge import GistJudge
+from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, with_settings
+from gistpoint.core.kinds.gist.overrides import differing, require_consistent
+from gistpoint.core.kinds.gist.references import ReferenceMaker, reference_of
+from gistpoint.core.kinds.gist.trace import Difficulty
+from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
+
+FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
+"""Fetches below a folder; returns the repository, and what the provenance of its tasks says of its origin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawTests(Request):
+    """Which tests of a suite are drawn."""
+
+    sample: Natural = 0
+    """Tests of every difficulty; 0 for none."""
+    hard: Count = 0
+    """The tests with the most calls, and as many that touch the most files; 0 for none."""
+    among: Natural = 0
+    """Tests that are traced to find the hard ones; 0 for all."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GistTerms(Request):
+    """What a solver may do and is told."""
+
+    execution: bool = False
+    strategy: str = ""
+    give_test: bool = False
+    tools: tuple[str, ...] = ()
+    steps: Count = 50
+    score_budget: int = 0
+
+    @property
+    def settings(self) -> GistSettings:
+        """The settings of the tasks."""
+        return GistSettings(
+            execution=self.execution,
+            strategy=self.strategy,
+            give_test=self.give_test,
+            tools=tuple(dict.fromkeys(self.tools)),
+            score_budget=None if self.score_budget == UNLIMITED else self.score_budget,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeReference(Request):
+    """Whether a reference gist is made, and how long it may be reduced."""
+
+    no_reference: bool = False
+    seconds: Positive = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeGists(Request):
+    """Which gist tasks are made of a repository."""
+
+    entrypoints: tuple[str, ...] = ()
+    """Commands, as a person types them."""
+    stdin: Annotated[Path | None, LOCAL] = None
+    """The file that the named commands read from their standard input."""
+    env: tuple[str, ...] = ()
+    """`NAME=VALUE` of the variables of the named commands."""
+    draw: DrawTests = field(default_factory=DrawTests)
+    allow_failing: bool = False
+    compared: tuple[str, ...] = ()
+    """Files that a command writes, and that must come out alike."""
+    terms: GistTerms = field(default_factory=GistTerms)
+    reference: MakeReference = field(default_factory=MakeReference)
+
+    def named(self) -> list[Entrypoint]:
+        """Return the entrypoints that are named, with their input.
+
+        Raises `UserError` if nothing is to be made, or if parts of the request contradict each other.
+        """
+        stdin, variables = self._input()
+        named = [with_input(parse_entrypoint(text), stdin, variables) for text in self.entrypoints]
+        ways = sum(map(bool, (named, self.draw.sample, self.draw.hard)))
+        if not ways:
+            raise UserError(
+                "There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N or --hard."
+            )
+        if ways > 1:
+            raise UserError("Entrypoints are named, or drawn by --sample, or by --hard.", hint="Give one of the three.")
+        require_consistent(self.terms.settings, is_test=all(entrypoint.is_test for entrypoint in named))
+        return named
+
+    def _input(self) -> tuple[str, dict[str, str]]:
+        """Return the standard input and the variables that are part of the commands."""
+        if (self.stdin or self.env) and (self.draw.sample or self.draw.hard):
+            raise UserError(
+                "--stdin and --env are part of commands that are named.", hint="Name them with --entrypoint."
+            )
+        unset = next((text for text in self.env if "=" not in text), None)
+        if unset is not None:
+            raise UserError(f"--env {unset} has no value.", hint=f"Write --env {unset}=VALUE; nothing is taken over.")
+        variables = dict(text.split("=", 1) for text in self.env)
+        if self.stdin is None:
+            return "", variables
+        try:
+            return self.stdin.read_bytes().decode("utf-8"), variables
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"{self.stdin} can't be read as UTF-8: {cause(error)}.", hint="Name a text file."
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class MadeGist:
+    """A task that was made, or was there already."""
+
+    task: Task
+    entrypoint: str
+    difficulty: Difficulty
+    reference: ReferenceGist | None
+    """None if none was asked for."""
+    other_settings: Mapping[str, Any]
+    """Those that were asked for and that a task which was there already does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedEntrypoint:
+    """An entrypoint that makes no task."""
+
+    entrypoint: str
+    reason: str
+    message: str
+    hint: str
+
+
+@dataclass
+class GistResults:
+    """What was made so far, and what was refused: after a stop as well."""
+
+    made: list[MadeGist] = field(default_factory=list)
+    refused: list[RefusedEntrypoint] = field(default_factory=list)
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many entrypoints were refused for which reason, the most frequent first."""
+        return dict(Counter(one.reason for one in self.refused).most_common())
+
+
+OnMade = Callable[[MadeGist], None]
+OnKept = Callable[[Task, Mapping[str, Any]], None]
+"""Is given a task that was there already, and the settings asked for that it does not have."""
+
+
+def make_gists(
+    asked: MakeGists,
+    named: list[Entrypoint],
+    fetch: FetchRepository,
+    runner: EntrypointRunner,
+    tasks: Path,
+    results: GistResults,
+    *,
+    on_kept: OnKept = lambda task, settings: None,
+    on_made: OnMade = lambda gist: None,
+    max_seconds: float = MAX_SUITE_SECONDS,
+    run: RunContext = UNATTENDED,
+) -> None:
+    """Make the tasks in the folder `tasks`, and put each outcome into `results` at once.
+
+    `on_kept` is called before the reference gist of a task is made, `on_made` after it.
+
+    `named` are the entrypoints of the request: its standard input may be a pipe, which can be read only once. An
+    original that takes more than `max_seconds` is refused. Raises what `fetch` raises, and `CancelledError`.
+    """
+    with tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
+        repository, origin = fetch(Path(scratch), run)
+        examination = Examination(
+            repository, runner, asked.allow_failing, asked.compared, run=run, max_seconds=max_seconds
+        )
+        wanted = asked.draw.sample or len(named)
+        _Making(asked, examination, tasks, results, origin, on_kept, on_made, wanted).make(named)
+
+
+@dataclass
+class _Making:
+    """Tasks of one repository in the making."""
+
+    asked: MakeGists
+    examination: Examination
+    tasks: Path
+    results: GistResults
+    origin: Mapping[str, Any]
+    on_kept: OnKept
+    on_made: OnMade
+    wanted: int
+    """How many tasks are to be made; 0 if that isn't known."""
+    current: str = ""
+    """The entrypoint that a task is being made of."""
+
+    def make(self, named: list[Entrypoint]) -> None:
+        """Make a task of each entrypoint named, or of those that are drawn."""
+        draw = self.asked.draw
+        if named:
+            for entrypoint in named:
+                self._one(entrypoint, {})
+        elif draw.sample:
+            drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
+            self._until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
+        else:
+            self._hardest(draw)
+
+    def _until_enough(self, drawn: Iterator[EntrypointCandidate], how: Mapping[str, Any]) -> None:
+        for candidate in drawn:
+            self._one(candidate.entrypoint, how)
+            if len(self.results.made) == self.wanted:
+                return
+        self.examination.run.note(f"{len(self.results.made)} of {self.wanted}: no test of the suite is left.")
+
+    def _hardest(self, draw: DrawTests) -> None:
+        """Make tasks of the hard subset; the next hardest takes the place of one that makes none."""
+        how = {"hard": draw.hard, "among": draw.among, "seed": draw.seed}
+        ranked = hardest(self.examination, draw.hard, draw.seed, self._refuse, among=draw.among)
+        candidate = next(ranked, None)
+        while candidate is not None:
+            unusable = not self._one(candidate.entrypoint, how)
+            try:
+                candidate = ranked.send(unusable)
+            except StopIteration:
+                return
+
+    def _refuse(self, entrypoint: Entrypoint, refusal: NoGistError) -> None:
+        command = command_line(entrypoint)
+        self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
+        self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
+
+    def _one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
+        """Write the task of an entrypoint, and return whether there is one."""
+        self.current = command_line(entrypoint)
+        run = RunContext(self.examination.run.cancel, self._report)
+        try:
+            answer = replace(self.examination, run=run).examine(entrypoint)
+        except NoGistError as refusal:
+            self._refuse(entrypoint, refusal)
+            return False
+        task, other = self._written(entrypoint, answer, how)
+        if other:
+            self.on_kept(task, other)
+        reference = None if self.asked.reference.no_reference else self._reference(task, run)
+        made = MadeGist(task, self.current, answer.difficulty, reference, other)
+        self.results.made.append(made)
+        self.on_made(made)
+        return True
+
+    def _written(
+        self, entrypoint: Entrypoint, answer: GistAnswer, how: Mapping[str, Any]
+    ) -> tuple[Task, dict[str, Any]]:
+        """Return the task, and the settings in which one that was there already differs from what is asked for."""
+        settings, budgets = self.asked.terms.settings, Budgets.of_steps(self.asked.terms.steps)
+        backend = self.examination.runner.backend.name
+        task = write_gist_task(
+            self.examination.repository,
+            entrypoint,
+            answer,
+            self.tasks,
+            settings=settings,
+            budgets=budgets,
+            provenance={"gistpoint": __version__, "backend": backend, **self.origin, **how},
+        )
+        return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
+
+    def _reference(self, task: Task, run: RunContext) -> ReferenceGist:
+        """Try to make the reference gist of a task and store the outcome; a faithful one that is there is kept."""
+        answer = read_answer(task)
+        known = gist_answer(answer)
+        if known.reference is not None and known.reference.faithful:
+            return known.reference
+        run.progress(RunProgress(step=_REFERENCE))
+        judge = GistJudge(task, known, self.examination.runner)
+
+        def on_query(query: int, lines: int) -> None:
+            run.progress(RunProgress(f"run {query}: {lines} lines", step=_REFERENCE))
+
+        try:
+            return store_reference(judge, answer, self.asked.reference.seconds, on_query, run)
+        except InfrastructureError as error:
+            return _stored(judge, answer, ReferenceGist("", False, reason=str(error)))
+
+    def _report(self, progress: RunProgress) -> None:
+        """Show what is done for one of several entrypoints as a part of them all."""
+        if self.wanted > 1 and progress.step:
+            words = ": ".join(filter(None, (progress.step, progress.phase, self.current)))
+            progress = RunProgress(words, len(self.results.made), self.wanted, step="making tasks")
+        self.examination.run.progress(progress)
+
+
+_REFERENCE = "reference gist"
+
+
+def store_reference(
+    judge: GistJudge,
+    answer: Answer,
+    seconds: float,
+    on_query: Callable[[int, int], None],
+    run: RunContext = UNATTENDED,
+) -> ReferenceGist:
+    """Make the reference gist of the judge's task, reduce it for `seconds`, and write it into the task's answer.
+
+    `on_query` is called before each run, with its number and the lines of the text. Raises `CancelledError` and
+    `InfrastructureError`; then nothing is written.
+    """
+
+    def maker(given: GistJudge) -> ReferenceMaker:
+        return ReferenceMaker(given, time.monotonic, seconds, on_query, run.cancel)
+
+    return _stored(judge, answer, reference_of(judge, maker))
+
+
+def _stored(judge: GistJudge, answer: Answer, found: ReferenceGist) -> ReferenceGist:
+    write_task(judge.task, replace(answer, of_kind=replace(judge.answer, reference=found)))
+    return found

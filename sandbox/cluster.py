@@ -1,0 +1,436 @@
+"""The workers of a Dask cluster: who gets jobs, and what is believed of what comes back.
+
+Dask distributes, does again what a lost worker had, and encrypts if it is told to. Here workers introduce themselves
+before they get a job, each reply is checked, and a worker that lies is left out.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gistpoint.core.errors import InfrastructureError, UserError, extra_hint
+from gistpoint.core.orders import (
+    ClusterJob,
+    ClusterLieError,
+    ClusterOutcome,
+    ClusterWorker,
+    ResultCheck,
+    WorkerIntroduction,
+    WorkFunction,
+    WorkOrder,
+    WorkReply,
+    WorkStatus,
+    introduce,
+    stop_jobs,
+)
+from gistpoint.core.text import bounded
+
+STRIKES = 3
+"""After so many lies, or jobs that it could not do, a worker is left out."""
+SKEW_MS = 2_000
+"""A clock that differs by more than this, beyond what the measurement leaves open, is told."""
+GRACE_S = 20.0
+"""How long jobs may take to end once they were asked to."""
+_LAST_S = 5.0
+_CONNECT_S = 20
+_LOOK_S = 2.0
+_POLL_S = 0.02
+_FETCH_S = 60
+_WAIT_S = 60.0
+"""How long a cluster that has no worker is waited for."""
+_AHEAD = 2
+"""Jobs submitted for each thread of a worker, so that none waits for the next."""
+_MOST_CHARACTERS = 1_000
+"""Of a message from a worker."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Yield a client of the Dask scheduler at `address`.
+
+    Raises `UserError` if Dask is not installed, `InfrastructureError` if there is no scheduler.
+    """
+    try:
+        distributed = import_module("distributed")  # by name: it claims to be typed but has few types
+    except ImportError as error:
+        raise UserError(
+            "A cluster needs the packages of Dask, which are not installed.", hint=extra_hint("cluster")
+        ) from error
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InfrastructureError(
+            f"There is no Dask scheduler at {address}: {error}.", hint="Start one: dask scheduler; dask worker ADDRESS."
+        ) from error
+    try:
+        yield client
+    finally:
+        with suppress(OSError):
+            client.close(timeout=_LAST_S)
+
+
+def open_to_all(address: str) -> str:
+    """Return a warning if the way to a scheduler is neither encrypted nor on this machine; empty if it is."""
+    given = urlsplit(address if "://" in address else f"tcp://{address}")
+    host = given.hostname or ""
+    if given.scheme in ("tls", "wss", "inproc") or host in ("localhost", "::1") or host.startswith("127."):
+        return ""
+    return (
+        f"The connection to {given.netloc} is neither encrypted nor guarded: whoever reaches that port can read tasks "
+        "with their answers, and run code on every machine of the cluster and on this one. Dask has TLS for it (tls://)."
+    )
+
+
+@contextmanager
+def crew_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterCrew]:
+    """Yield the crew of a cluster, after a warning about a connection that is open to all; raises as `connected`."""
+    with connected(address) as client:
+        if warning := open_to_all(address):
+            tell(warning)
+        yield ClusterCrew(client, address, tell)
+
+
+def unfit_workers(client: Any) -> list[str]:
+    """Return a sentence about each worker of a cluster that can't work for this process, such as one of an older
+    version.
+    """
+    crew = ClusterCrew(client, "", lambda sentence: None)
+    crew._meet(client.nthreads())
+    return [f"{worker.name}: {worker.left_out}." for worker in crew._workers.values() if worker.left_out]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A job that Dask has."""
+
+    job: ClusterJob
+    workers: frozenset[str]
+    """The addresses of those that may do it."""
+    with_archive: bool = False
+
+
+@dataclass
+class ClusterCrew:
+    """The workers of a cluster, for the jobs of one command."""
+
+    client: Any
+    address: str
+    tell: Callable[[str], None]
+    """Is given a sentence about each worker that is not believed or left out, and about clocks."""
+    most: int | None = None
+    """Most jobs at once; None for as many as there are threads, and some ahead."""
+    interrupts: int = 0
+    """How often Ctrl+C was pressed."""
+    _start: str = field(default_factory=lambda: secrets.token_hex(8))
+    _numbers: Iterator[int] = field(default_factory=count)
+    _workers: dict[str, ClusterWorker] = field(default_factory=dict)
+    _present: frozenset[str] = frozenset()
+    _look_at: float = 0.0
+    _alone_since: float | None = None
+    _at_work: dict[Any, _Sent] = field(default_factory=dict)
+    _again: deque[ClusterJob] = field(default_factory=deque)
+    _avoid: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Workers that lied about a job or could not do it, with the reason, by the key of the job."""
+    _stop: int = 0
+    """1 once the jobs are to stop, 2 once they are to stop at once."""
+    _told: int = 0
+    """What of this the workers were told."""
+    _ends_at: float = float("inf")
+
+    def carry_out(
+        self,
+        work: WorkFunction,
+        jobs: Iterable[ClusterJob],
+        check: ResultCheck,
+        on_outcome: Callable[[ClusterOutcome], None],
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Have jobs done; return when all are, or once it was stopped.
+
+        A job whose worker dies is done elsewhere, as Dask does; so is one whose result can't be true. The first Ctrl+C
+        stops, the second at once. `tick` is called several times a second. Raises `InfrastructureError` if the
+        scheduler goes away, or no worker is left.
+        """
+        todo = iter(jobs)
+        with self._interruptible():
+            try:
+                while True:
+                    self._look()
+                    self._heed_stop()
+                    more = self._send(work, todo, on_outcome)
+                    if not (more or self._at_work) or time.monotonic() > self._ends_at:
+                        return
+                    for future in [one for one in self._at_work if one.status not in ("pending", "lost")]:
+                        self._receive(work, future, check, on_outcome)
+                    tick()
+                    time.sleep(_POLL_S)
+            finally:
+                self._drop(list(self._at_work))
+
+    def stop(self) -> None:
+        """Send no job any more, and ask the workers to finish what they do; the second time, to leave it."""
+        self._stop = min(self._stop + 1, 2)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was stopped."""
+        return self._stop > 0
+
+    @property
+    def sent(self) -> frozenset[str]:
+        """The keys of the jobs that workers have."""
+        return frozenset(sent.job.key for sent in self._at_work.values())
+
+    @property
+    def places(self) -> int:
+        """How many jobs are sent before the first is done."""
+        ahead = _AHEAD * sum(self._workers[address].threads for address in self._fit())
+        return ahead if self.most is None else min(self.most, ahead)
+
+    def _fit(self) -> frozenset[str]:
+        return frozenset(address for address in self._present if not self._workers[address].left_out)
+
+    # The cluster
+
+    def _ask(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        try:
+            return call(*given, **named)
+        except OSError as error:
+            raise self._gone() from error
+
+    def _gone(self) -> InfrastructureError:
+        return InfrastructureError(
+            f"The Dask scheduler at {self.address} does not answer any more. What was done is kept.",
+            hint="Start it again, and then the same command: it goes on.",
+        )
+
+    def _look(self) -> None:
+        """Now and then, see which workers there are: meet new ones, and take back jobs that nobody can do any more."""
+        if self.client.status != "running":
+            raise self._gone()
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + _LOOK_S
+        threads: dict[str, int] = self._ask(self.client.nthreads)
+        self._meet(threads.keys() - self._workers.keys())
+        self._present = frozenset(threads.keys() & self._workers.keys())
+        for address in self._present:
+            self._workers[address].threads = threads[address]
+        lost = [future for future, sent in self._at_work.items() if not sent.workers & self._present]
+        self._again.extend(self._at_work[future].job for future in lost)
+        self._drop(lost)
+        self._require_workers(now)
+
+    def _meet(self, addresses: Iterable[str]) -> None:
+        """Let new workers introduce themselves; the reply to a call lies between its begin and its end."""
+        asked = [*addresses]
+        if not asked:
+            return
+        here, began = WorkerIntroduction(), time.monotonic()
+        found: dict[str, Any] = self._ask(self.client.run, introduce, workers=asked, on_error="return")
+        within = (time.monotonic() - began) * 500
+        for address, answer in found.items():
+            worker = self._workers[address] = ClusterWorker(address)
+            try:
+                said = msgspec.json.decode(answer, type=WorkerIntroduction)
+            except (TypeError, msgspec.MsgspecError):
+                self._leave_out(worker, f"it has no gistpoint, or another than here: {answer!r}")
+                continue
+            worker.host = bounded(said.host, 100)
+            if different := said.differs_from(here):
+                self._leave_out(worker, different)
+                continue
+            ahead = said.utc_ms - here.utc_ms - within
+            if abs(ahead) > within + SKEW_MS:
+                worker.clock_ms = round(ahead)
+                self.tell(
+                    f"The clock of {worker.name} is {abs(ahead) / 1000:.0f} s {'ahead of' if ahead > 0 else 'behind'} "
+                    "this machine's. Durations are right all the same; dates are kept as that clock has them."
+                )
+
+    def _require_workers(self, now: float) -> None:
+        """Wait for workers for a while if there is none. Raises `InfrastructureError`."""
+        if self._fit():
+            self._alone_since = None
+            return
+        if self._present:
+            reasons = "; ".join(f"{self._workers[one].name}: {self._workers[one].left_out}" for one in self._present)
+            raise InfrastructureError(f"No worker of the cluster at {self.address} is left: {reasons}.")
+        if self._alone_since is None:
+            self._alone_since = now
+            self.tell(f"The cluster at {self.address} has no worker. One is waited for, {_WAIT_S:.0f} s long.")
+        elif now > self._alone_since + _WAIT_S:
+            raise InfrastructureError(
+                f"The scheduler at {self.address} has no worker. What was done is kept.",
+                hint=f"Start one: dask worker {self.address}; then the same command goes on.",
+            )
+
+    def _leave_out(self, worker: ClusterWorker, reason: str) -> None:
+        worker.left_out = bounded(reason, _MOST_CHARACTERS).rstrip(".")
+        self.tell(f"{worker.name} gets no jobs: {worker.left_out}.")
+
+    # Jobs
+
+    def _send(
+        self, work: WorkFunction, todo: Iterator[ClusterJob], on_outcome: Callable[[ClusterOutcome], None]
+    ) -> bool:
+        """Submit jobs while there are places; return whether there may be more of them."""
+        while not self.stopping and len(self._at_work) < self.places:
+            job = self._again.popleft() if self._again else next(todo, None)
+            if job is None:
+                return False
+            avoid = self._avoid.get(job.key, {})
+            fit = self._fit() - avoid.keys()
+            if fit:
+                self._submit(work, _Sent(job, fit))
+            else:
+                why = f"No worker of the cluster could do it. The last one: {[*avoid.values()][-1]}."
+                on_outcome(ClusterOutcome(job, None, message=why))
+        return not self.stopping
+
+    def _submit(self, work: WorkFunction, sent: _Sent) -> None:
+        order = WorkOrder(
+            start=self._start, job=sent.job.key, sender=WorkerIntroduction(), about=msgspec.Raw(sent.job.about())
+        )
+        future = self._ask(
+            self.client.submit,
+            work,
+            msgspec.json.encode(order),
+            sent.job.archive() if sent.with_archive else b"",
+            key=f"gistpoint-{self._start}-{next(self._numbers)}",
+            pure=False,
+            workers=[*sent.workers],
+            allow_other_workers=False,
+        )
+        self._at_work[future] = sent
+
+    def _receive(
+        self, work: WorkFunction, future: Any, check: ResultCheck, on_outcome: Callable[[ClusterOutcome], None]
+    ) -> None:
+        sent = self._at_work[future]
+        if future.status == "finished":
+            holders = self._ask(self.client.who_has, [future])
+            worker = next((self._workers.get(address) for address in next(iter(holders.values()), ())), None)
+            try:
+                data = future.result(timeout=_FETCH_S)
+            except Exception:
+                return  # its worker died just now: Dask does it again, or its status says what happened
+            del self._at_work[future]
+            if worker is None or worker.left_out:
+                self._again.append(sent.job)
+            else:
+                self._heed(work, sent, worker, data, check, on_outcome)
+            return
+        del self._at_work[future]
+        if future.status == "error":
+            on_outcome(ClusterOutcome(sent.job, None, message=_failure(future.exception())))
+        elif self.client.status == "running":
+            self._again.append(sent.job)
+
+    def _heed(
+        self,
+        work: WorkFunction,
+        sent: _Sent,
+        worker: ClusterWorker,
+        data: object,
+        check: ResultCheck,
+        on_outcome: Callable[[ClusterOutcome], None],
+    ) -> None:
+        """Take a worker's reply to a job."""
+        try:
+            reply = _read(sent.job, data)
+            value = check(sent.job, bytes(reply.result), worker) if reply.kind is WorkStatus.DONE else None
+        except ClusterLieError as lie:
+            self._strike(sent.job, worker, f"is not believed: {lie}")
+            return
+        message = bounded(reply.message, _MOST_CHARACTERS)
+        match reply.kind:
+            case WorkStatus.LACKS if not sent.with_archive:
+                self._submit(work, _Sent(sent.job, frozenset({worker.address}), with_archive=True))
+            case WorkStatus.LACKS:
+                self._strike(sent.job, worker, "does not keep the task that it was sent")
+            case WorkStatus.UNFIT:
+                self._strike(sent.job, worker, f"can't do it: {message}")
+            case WorkStatus.STOPPED if not self.stopping:
+                self._strike(sent.job, worker, "stopped without having been asked to")
+            case _:
+                on_outcome(ClusterOutcome(sent.job, reply.kind, value, worker, message))
+
+    def _strike(self, job: ClusterJob, worker: ClusterWorker, what: str) -> None:
+        """Have a job done elsewhere, and give no more to a worker to which this happens too often."""
+        worker.strikes += 1
+        what = what.rstrip(".")
+        self._avoid.setdefault(job.key, {})[worker.address] = f"{worker.name} {what}"
+        self._again.append(job)
+        self.tell(f"{job.label}: {worker.name} {what}.")
+        if worker.strikes == STRIKES:
+            self._leave_out(worker, f"{STRIKES} jobs came to nothing there, the last since it {what}")
+
+    def _drop(self, futures: list[Any]) -> None:
+        for future in futures:
+            del self._at_work[future]
+        if futures and self.client.status == "running":
+            with suppress(OSError):
+                self.client.cancel(futures)
+
+    # Stopping
+
+    def _heed_stop(self) -> None:
+        """Tell the workers once they are to stop."""
+        if self._told == self._stop:
+            return
+        self._told = self._stop
+        self._ends_at = time.monotonic() + (GRACE_S if self._told == 1 else _LAST_S)
+        self._ask(self.client.run, stop_jobs, self._start, self._told > 1, workers=[*self._present], on_error="ignore")
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let Ctrl+C stop the work between two steps, never within one."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def interrupted(*_: object) -> None:
+            self.interrupts += 1
+            self.stop()
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _read(job: ClusterJob, data: object) -> WorkReply:
+    """Return the reply that a worker sent to a job. Raises `ClusterLieError`."""
+    try:
+        reply: WorkReply = msgspec.json.decode(data, type=WorkReply)  # type: ignore[call-overload]
+    except (TypeError, msgspec.MsgspecError) as error:
+        raise ClusterLieError(f"what it returned is no reply ({bounded(str(error), 200)})") from error
+    if reply.job != job.key:
+        raise ClusterLieError("it returned the reply to another job")
+    if reply.kind is WorkStatus.DONE and sha256(bytes(reply.result)).hexdigest() != reply.sha256:
+        raise ClusterLieError("the hash that it gave is not that of its result")
+    return reply
+
+
+def _failure(error: BaseException) -> str:
+    """Return why Dask gave a job up, in a sentence."""
+    if type(error).__name__ == "KilledWorker":
+        return f"Every worker that had it died. {bounded(str(error), _MOST_CHARACTERS)}"
+    return f"gistpoint failed on the worker: {type(error).__name__}: {bounded(str(error), _MOST_CHARACTERS)}"

@@ -1,0 +1,152 @@
+"""What a run is shown: a tree as files, the control folder with the payload, and the environment of its Python."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import posixpath
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gistpoint.sandbox.payload
+from gistpoint.core.errors import TaskError
+from gistpoint.core.trees import SourceTree
+
+if TYPE_CHECKING:
+    from gistpoint.core.pins import EnvironmentPins
+    from gistpoint.sandbox.backends.base import MountPaths
+
+RESULTS_PLUGIN = "results_plugin.py"
+_BUILD_STEPS = "build_steps.py"
+_SAFE = re.compile(r"[^A-Za-z0-9._+!-]")
+_PAYLOAD = Path(gistpoint.sandbox.payload.__file__).parent
+
+
+def lay_out(tree: SourceTree, folder: Path) -> None:
+    """Write the files and inner links of `tree` below `folder`, which must be empty or missing.
+
+    Modes are 0755 and 0644, whatever the user's mask is, because another user may run the code. Links that lead out
+    of the tree, and special files, are left out. Raises `TaskError` for a path that is file and folder at once.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    made = {""}
+    try:
+        for path in tree.files():
+            _folders(folder, posixpath.dirname(path), made)
+            _write(folder / path, tree.read(path), executable=path in tree.members and tree.members[path].executable)
+        links = {path: m.link for path, m in tree.members.items() if m.link and path not in tree.overlay}
+        for path in sorted(links):
+            _folders(folder, posixpath.dirname(path), made)
+            with contextlib.suppress(FileExistsError):
+                (folder / path).symlink_to(links[path])
+    except (NotADirectoryError, IsADirectoryError, FileExistsError) as error:
+        raise TaskError(f"{tree.tar.name} holds {error.filename} as a file and as a folder.") from error
+    _cut_links_out(folder, links)
+
+
+def _folders(root: Path, path: str, made: set[str]) -> None:
+    if path in made:
+        return
+    _folders(root, posixpath.dirname(path), made)
+    target = root / path
+    target.mkdir()
+    target.chmod(0o755)
+    made.add(path)
+
+
+def _write(path: Path, data: bytes, *, executable: bool) -> None:
+    mode = 0o755 if executable else 0o644
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), mode)
+
+
+def _cut_links_out(folder: Path, links: Iterable[str]) -> None:
+    """Remove links that lead out, as resolved by the file system: their text alone can deceive."""
+    root = folder.resolve()
+    while out := [path for path in links if (folder / path).is_symlink() and not _leads_inside(folder / path, root)]:
+        for path in out:
+            (folder / path).unlink()
+
+
+def _leads_inside(link: Path, root: Path) -> bool:
+    try:
+        return not link.readlink().is_absolute() and link.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):
+        return False
+
+
+def fill_control(
+    folder: Path, pins: EnvironmentPins, files: Mapping[str, str], texts: Mapping[str, str] | None = None
+) -> None:
+    """Fill the folder that a run is shown.
+
+    It gets `files` of the payload by their names in it, `texts` by name, the build steps and the task's metadata.
+    """
+    folder.mkdir()
+    for name, file in {**files, _BUILD_STEPS: _BUILD_STEPS}.items():
+        shutil.copyfile(_PAYLOAD / file, folder / name)
+    for name, text in (texts or {}).items():
+        (folder / name).write_text(text, "utf-8")
+    if pins.metadata:
+        write_metadata(folder / "metadata", pins.metadata)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
+    """Write `NAME-VERSION.dist-info` below `folder` from the keys `name`, `version` and, if there, `entry_points`."""
+    name = _SAFE.sub("_", metadata.get("name", "unknown"))
+    version = _SAFE.sub("_", metadata.get("version", "0"))
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", "utf-8")
+    if metadata.get("entry_points"):
+        (info / "entry_points.txt").write_text(metadata["entry_points"], "utf-8")
+
+
+def building(places: MountPaths, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
+    """Return a command that runs the task's build steps first, if it has any."""
+    if not pins.build_steps:
+        return [*arguments]
+    program = f"{places.folders['control']}/{_BUILD_STEPS}"
+    return [places.python, "-I", program, json.dumps(pins.build_steps), *arguments]
+
+
+def roots_in(place: str, pins: EnvironmentPins) -> list[str]:
+    """Return the folders below `place` from which the repository's packages are imported."""
+    return [posixpath.normpath(f"{place}/{root}") for root in pins.import_roots]
+
+
+def plain_environment(places: MountPaths, hash_seed: int) -> dict[str, str]:
+    """Return the environment that every run has."""
+    return {
+        "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
+        "HOME": places.home,
+        "TMPDIR": places.temporary,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "COLUMNS": "120",
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
+
+
+def reporting_environment(places: MountPaths, hash_seed: int, importable: Iterable[str]) -> dict[str, str]:
+    """Return the environment of a run that reports over the pipe; its path is `importable` and the metadata."""
+    metadata = f"{places.folders['control']}/metadata"
+    return {
+        **plain_environment(places, hash_seed),
+        "PYTHONPATH": os.pathsep.join((*importable, metadata)),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "GISTPOINT_ROOT": places.workspace,
+        "GISTPOINT_RESULTS": str(places.results_fd),
+    }

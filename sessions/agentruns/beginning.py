@@ -1,0 +1,321 @@
+"""Beginning a run of a model on tasks: its request, its jobs, its ports, and the first request to the model."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from gistpoint import __version__
+from gistpoint.core.agents.conversation import conversation
+from gistpoint.core.agents.settings import AgentSettings, SystemPrompt, TokenPrice
+from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
+from gistpoint.core.agents.static import StaticRefusedError, static_messages
+from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.events import EventData, JournalEvent
+from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
+from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.chat import Sampling
+from gistpoint.core.demo.tasks import demo_task, unpack_demo
+from gistpoint.core.errors import EndpointError, UserError
+from gistpoint.core.estimates import tokens_in
+from gistpoint.core.kinds.registry import kind_of, kind_with_settings
+from gistpoint.core.outcomes import BackendRecord
+from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request, Share
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunner, Slots
+from gistpoint.sessions.agentruns.runner import AgentPorts
+from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, RunSettings, job_of
+from gistpoint.sessions.services import Services, is_our_demo, read_gist_settings
+from gistpoint.sessions.tasks import TaskSet, read_set
+
+if TYPE_CHECKING:
+    from gistpoint.core.chat import ChatMessage
+    from gistpoint.core.ports import ChatModel, TimeSource
+    from gistpoint.core.tasks.model import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentModel(Request):
+    """The model of a run, and how it samples."""
+
+    model: str = ""
+    base_url: str = ""
+    temperature: float | None = None
+    top_p: Share | None = None
+    seed: Natural | None = None
+    effort: str | None = None
+    thinking_tokens: Count | None = None
+    max_output_tokens: Count | None = None
+    context: Count = 128_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCondition(Request):
+    """What the attempts of a run have in common beside the model."""
+
+    setting: Literal["tools", "static"] = "tools"
+    budgets: Budgets | None = None
+    """Of repairs; None for each task's own."""
+    tools: str = "all"
+    """The name of the tools of gists, among the `profiles` of their kind."""
+    gist_settings: Annotated[str | None, LOCAL] = None
+    """The file of settings of gists."""
+    attempt_tokens: Count | None = None
+    system: SystemPrompt = "agent-1"
+    repeats: Count = 1
+    role: str = Role.BASELINE.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginAgentRun(Request):
+    """A run of a model on tasks."""
+
+    tasks: Annotated[tuple[str, ...], LOCAL] = ()
+    demo: bool = False
+    """Whether the names are those of the demo's tasks, all of which are meant without one."""
+    name: str | None = None
+    model: AgentModel = AgentModel()
+    condition: AgentCondition = AgentCondition()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPace(Request):
+    """How much of a run is done at once, where, and for how much."""
+
+    at_once: Count | None = None
+    tests_at_once: Count | None = None
+    """Test runs at once; None for one a core."""
+    cluster: Annotated[str | None, LOCAL] = None
+    max_cost: Positive | None = None
+    """US dollars."""
+
+    @property
+    def tests(self) -> int:
+        """How many test runs there are at once on this machine."""
+        return self.tests_at_once or len(os.sched_getaffinity(0))
+
+    def require_price(self, settings: RunSettings) -> None:
+        """Raise `UserError` if a cost is bounded that can't be counted."""
+        if self.max_cost is not None and settings.agent.price is None and settings.host:
+            raise UserError(
+                "A cost can't be bounded without a price.",
+                hint="Give --price IN/OUT, in US dollars per million tokens.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run as it would begin: its tasks, what all attempts have in common, and the attempts to be made."""
+
+    solver: AgentSolver
+    settings: RunSettings
+    tasks: Sequence[Task]
+    jobs: Sequence[AgentJob]
+    name: str
+
+
+def plan_run(
+    services: Services, wanted: BeginAgentRun, price: TokenPrice | None, tell: Callable[[str], None]
+) -> PlannedRun:
+    """Return the run that is wanted; `price` stands before that of the user's settings.
+
+    `tell` is told why some of what was named is left out. Raises `UserError` if no task is named, and whatever finding
+    tasks, settings and the model raises.
+    """
+    tasks = _tasks(services, wanted)
+    for problem in tasks.problems:
+        tell(problem)
+    solver = services.solver(wanted.model.model, wanted.model.base_url)
+    settings = _settings(wanted, replace(solver, price=price or solver.price))
+    jobs = [
+        job_of(task.id, settings, repeat) for task in tasks.tasks for repeat in range(1, wanted.condition.repeats + 1)
+    ]
+    return PlannedRun(solver, settings, tasks.tasks, jobs, wanted.name or _default_name(settings))
+
+
+def _tasks(services: Services, wanted: BeginAgentRun) -> TaskSet:
+    if wanted.demo:
+        place = services.locations.demo
+        named = [demo_task(name, place) for name in wanted.tasks]
+        return TaskSet("demo", tuple(named or (task for _, task in unpack_demo(place))))
+    if not wanted.tasks:
+        raise UserError("No task is named.", hint="Name tasks or sets (`gistpoint task list`), or give --demo.")
+    return read_set(wanted.tasks, services.tasks)
+
+
+def _settings(wanted: BeginAgentRun, solver: AgentSolver) -> RunSettings:
+    model, condition, budgets = wanted.model, wanted.condition, wanted.condition.budgets
+    sampling = Sampling(
+        temperature=model.temperature,
+        top_p=model.top_p,
+        seed=model.seed,
+        max_output_tokens=model.max_output_tokens,
+        reasoning_effort=model.effort,
+        thinking_tokens=model.thinking_tokens,
+    )
+    agent = AgentSettings(
+        setting=condition.setting,
+        system=condition.system,
+        context_tokens=model.context,
+        attempt_tokens=condition.attempt_tokens,
+        sampling=sampling,
+        price=solver.price,
+    )
+    given = read_gist_settings(condition.gist_settings) if condition.gist_settings else None
+    return RunSettings(
+        model=solver.name,
+        host=solver.host,
+        agent=agent,
+        role=condition.role,
+        tool_uses=None if budgets is None else budgets.tool_uses,
+        submissions=None if budgets is None else budgets.submissions,
+        gist=kind_with_settings().in_profile(condition.tools, given),
+    )
+
+
+def _default_name(settings: RunSettings) -> str:
+    """Return a name that the same settings always have, so that the same request goes on with the same run."""
+    words = re.sub(r"[^A-Za-z0-9._-]+", "-", settings.model).strip("-._") or "model"
+    return f"{words[:60]}-{settings.digest[:8]}"
+
+
+def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
+    """Return the run with the jobs of a plan, begun or found again, and what carries it out.
+
+    Raises `UserError` for a cost that can't be counted, `EndpointError` and `AgentRunError`.
+    """
+    pace.require_price(plan.settings)
+    ports = agent_ports(services, plan.solver, plan.settings, tests_at_once=pace.tests)
+    now = services.clock.utc_ms()
+    found = AgentRunStore(services.locations.runs).open_or_create(plan.name, plan.settings, now, __version__)
+    with found.held():
+        found.add(plan.jobs, now)
+    return found, ports
+
+
+def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
+    """Return a run that was begun, and what goes on with it. Raises as `begin_run`, and for a model elsewhere."""
+    found = AgentRunStore(services.locations.runs).open(name)
+    settings = found.settings
+    solver = services.solver(settings.model, base_url)
+    if solver.host != settings.host:
+        raise UserError(
+            f"The run {found.name} was begun with a model at another server: {settings.host or 'none'}.",
+            hint="Name that one with --base-url, or begin another run: the same name may be another model elsewhere.",
+        )
+    pace.require_price(settings)
+    return found, agent_ports(services, solver, settings, tests_at_once=pace.tests)
+
+
+def agent_ports(services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int) -> AgentPorts:
+    """Return the ports of a run; the attempts share `tests_at_once` places for test runs and one gate to the host.
+
+    Raises `EndpointError` if the package of chat endpoints is missing.
+    """
+    slots = Slots(tests_at_once)
+    bounded = replace(
+        services,
+        runner_for=lambda task: BoundedRunner(services.runner_for(task), slots),
+        entrypoints_for=lambda task: BoundedEntrypoints(services.entrypoints_for(task), slots),
+    )
+    return _ports(bounded, settings, solver.models())
+
+
+def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> AgentPorts:
+
+    def as_given(task: Task) -> Task:
+        if settings.gist is None or not kind_of(task).takes_settings:
+            return task
+        return replace(services, gist_settings={task.id: settings.gist}).as_given(task)
+
+    def role(task: Task, wanted: Role) -> Role:
+        return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
+
+    return AgentPorts(
+        attempts=services.attempts,
+        clock=services.clock,
+        task=services.tasks.find,
+        judge=services.judge_for,
+        model=model,
+        as_given=as_given,
+        role=role,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRequest:
+    """What a model would be sent first."""
+
+    messages: Sequence[ChatMessage]
+    tools: Sequence[Mapping[str, Any]]
+    """Their declarations."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of messages and declarations."""
+        return sha256_of_json([[[message.role, message.content] for message in self.messages], [*self.tools]])
+
+    @property
+    def tokens(self) -> int:
+        """An upper estimate of its tokens."""
+        written = len(json.dumps([*self.tools])) if self.tools else 0
+        return tokens_in(written + sum(len(message.content) for message in self.messages))
+
+
+def first_request(services: Services, task: Task, settings: RunSettings) -> FirstRequest:
+    """Return the first request of an attempt that is not kept, and that can run no code."""
+    idle: Any = _NoRunner()
+    without = replace(services, runner_for=lambda task: idle, entrypoints_for=lambda task: idle)
+    ports = _ports(without, settings, _no_model)
+    task = ports.as_given(task)
+    judge = ports.judge(task)
+    attempt = Attempt(task, judge, _Unkept(services.clock), services.clock)
+    role = ports.role(task, Role(settings.role))
+    attempt.start(Enrolment(MODEL, role), budgets=settings.budgets(task, judge))
+    if settings.agent.setting == "static":
+        return FirstRequest(static_messages(attempt, settings.agent), ())
+    messages = conversation(attempt.state, settings.agent)
+    return FirstRequest(messages, [tool.json_schema() for tool in attempt.offered()])
+
+
+def _no_model(settings: AgentSettings) -> ChatModel:
+    raise EndpointError("No model was chosen.")
+
+
+def first_requests(services: Services, plan: PlannedRun, tell: Callable[[str], None]) -> dict[str, FirstRequest]:
+    """Return the first request on each task of a plan, by its id; `tell` is told which tasks have none, and why.
+
+    Raises `UserError` if none has one.
+    """
+    found: dict[str, FirstRequest] = {}
+    for task in plan.tasks:
+        try:
+            found[task.id] = first_request(services, task, plan.settings)
+        except StaticRefusedError as error:
+            tell(str(error))
+    if not found:
+        raise UserError("No task is left.", hint="The static setting is for gists that fit the context.")
+    return found
+
+
+class _NoRunner:
+    """Stands for a runner where nothing is run."""
+
+    backend = BackendRecord("none")
+
+
+@dataclass
+class _Unkept:
+    """Gives events their numbers and keeps none."""
+
+    clock: TimeSource
+    seq: int = 0
+
+    def append(self, data: EventData) -> JournalEvent:
+        """Return the event."""
+        self.seq += 1
+        return JournalEvent(self.seq, data.type, self.clock.utc_ms(), self.clock.mono_ms(), data)

@@ -1,0 +1,252 @@
+"""Runs of agents on a cluster: their jobs are sent, and what comes back is taken in once it was found to be true."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gistpoint.core.attempts.identity import new_attempt_id
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.errors import AttemptError, InfrastructureError, TaskError, UserError
+from gistpoint.core.kinds.archive import pack_task
+from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, Crew, WorkStatus
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.bounds import Purse
+from gistpoint.sessions.agentruns.cluster_work import AttemptToMake, ServicesFactory, WorkTools, attempted
+from gistpoint.sessions.agentruns.control import has_person
+from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, DeliveredAttempt, DeliveryError, require_true
+from gistpoint.sessions.agentruns.runner import AgentPorts, JobReport, begun_unnoted
+from gistpoint.sessions.agentruns.store import (
+    HANDED_OVER,
+    AgentRun,
+    JobEnded,
+    JobHalted,
+    JobOperation,
+    JobPlace,
+    JobState,
+)
+from gistpoint.sessions.journal import JOURNAL
+
+TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
+"""Problems of halted jobs: what came of one is too large to be sent; gistpoint failed; no worker could do it."""
+
+
+def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
+    """Return with what workers shall work.
+
+    A consent given before is one for this machine, and not sent. Raises `UserError` for an address with a secret.
+    """
+    parts = urlsplit(base_url)
+    if parts.username or parts.password or parts.query:
+        raise UserError(
+            "An address with a name, a password or a query is not sent to a cluster.",
+            hint="Leave --base-url out, and let each worker have it in its own OPENAI_BASE_URL.",
+        )
+    return WorkTools(
+        sandbox=isolation.sandbox or "",
+        consented=isolation.allow_unsandboxed,
+        tests_at_once=tests_at_once,
+        base_url=base_url,
+    )
+
+
+def packed(task: Task) -> bytes:
+    """Return the archive of a task, with its answer: whoever judges needs that."""
+    with tempfile.TemporaryDirectory(prefix="gistpoint-") as folder:
+        archive = Path(folder) / "task.tar.zst"
+        pack_task(task.folder, archive)
+        return archive.read_bytes()
+
+
+class ClusterRunner:
+    """Does the jobs of a run that are left, as `AgentRunner` does, on the workers of a cluster.
+
+    What a worker returns is taken in under the id that it was promised, once it was found to be true.
+    """
+
+    def __init__(
+        self,
+        run: AgentRun,
+        ports: AgentPorts,
+        crew: Crew,
+        tools: WorkTools,
+        build: ServicesFactory,
+        *,
+        max_cost_usd: float | None = None,
+        on_job: Callable[[JobReport], None] = lambda report: None,
+    ) -> None:
+        """`build` is the function by which a worker builds its own services; it is sent by name."""
+        self.run = run
+        self._ports = ports
+        self._crew = crew
+        self._tools = tools
+        self._build = build
+        self._on_job = on_job
+        self._purse = Purse(max_cost_usd)
+        self._orders: dict[str, AttemptOrder] = {}
+        self._tasks: dict[str, Task] = {}
+        """Those that were read and verified once."""
+        self.states: dict[str, AttemptState] = {}
+        """The attempts that were taken in by this process, by the key of the job."""
+        self.stopped_by = ""
+        """Why the whole run stopped, in a sentence; empty if nothing did."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl+C was pressed."""
+        return self._crew.interrupts > 0
+
+    def work(self, tick: Callable[[], None] = lambda: None) -> None:
+        """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now and then.
+
+        Raises `AgentRunError` while another process works on the run.
+        """
+
+        def heed() -> None:
+            if self.run.stop_asked and not self._crew.stopping:
+                self._stop("It was asked to stop.")
+            tick()
+
+        with self.run.held():
+            self._note(*begun_unnoted(self.run, self._ports.attempts.root))
+            for state in self.run.jobs.values():
+                self._pay(state)
+            try:
+                work = partial(attempted, build=self._build)
+                self._crew.carry_out(work, self._jobs(), self._checked, self._heed, heed)
+            except InfrastructureError as error:
+                self._stop(str(error))
+        if self.interrupted:
+            self._stop("It was stopped at your request.")
+
+    def _stop(self, why: str) -> None:
+        self.stopped_by = self.stopped_by or why
+        if not self._crew.stopping:
+            self._crew.stop()
+
+    # What is sent
+
+    def _jobs(self) -> Iterator[ClusterJob]:
+        """Yield the jobs that are left and that another machine can do."""
+        for state in self.run.left:
+            try:
+                order = self._order(state)
+            except TaskError as error:
+                self._halt(state, "task", str(error))
+            except (AttemptError, OSError) as error:
+                self._halt(state, "attempt", str(error))
+            else:
+                if order is not None:
+                    yield order
+
+    def _order(self, state: JobState) -> ClusterJob | None:
+        """Return what is sent of a job; None if its attempt needs nothing more."""
+        job, journal, cost = state.job, b"", 0.0
+        task = self._tasks.get(job.task) or self._tasks.setdefault(job.task, self._ports.task(job.task))
+        if state.attempt:
+            summary = self._ports.attempts.summary(state.attempt)
+            if summary.state.ending is not None:
+                self._note(JobEnded(job=job.key, reason=summary.state.ending.reason))
+                self._report(state, summary.state)
+                return None
+            if has_person(summary.state):
+                self._halt(state, HANDED_OVER, "A person has taken it over: it waits to be given back.")
+                return None
+            cost = summary.state.spent.usage.cost_usd or 0.0
+            journal = (self._ports.attempts.folder(state.attempt) / JOURNAL).read_bytes()
+            if summary.problem or summary.open:
+                raise AttemptError(summary.problem or f"The attempt {state.attempt} is open in another process.")
+            if len(journal) > self._tools.most_bytes:
+                self._halt(state, TOO_LARGE, f"Its journal has {len(journal):,} bytes: go on without a cluster.")
+                return None
+        order = AttemptOrder(
+            run=self.run.name,
+            created_utc_ms=self.run.document.created_utc_ms,
+            settings=self.run.settings,
+            job=job,
+            attempt=state.attempt or new_attempt_id(self._ports.clock.utc_ms()),
+            journal=journal,
+            most_usd=None if self._purse.most_usd is None else cost,
+        )
+        self._orders[job.key] = order
+        label = f"task {job.task[:12]}, repeat {job.repeat}"
+        return ClusterJob(job.key, label, partial(self._about, order), lambda: packed(task))
+
+    def _about(self, order: AttemptOrder) -> bytes:
+        """Return an order as it is sent, with its share of what the run may still cost."""
+        if order.most_usd is not None and self._purse.most_usd is not None:
+            self._purse.may_ask(order.job.key, 0.0)
+            left = max(0.0, self._purse.most_usd - self._purse.total_usd)
+            share = left / max(1, self._crew.places - len(self._crew.sent))
+            self._purse.may_ask(order.job.key, share * 0.999)  # so that rounding never passes the limit
+            order = msgspec.structs.replace(order, most_usd=order.most_usd + share)
+        return msgspec.json.encode(AttemptToMake(tools=self._tools, order=order))
+
+    # What comes back
+
+    def _checked(self, job: ClusterJob, result: bytes, worker: ClusterWorker) -> DeliveredAttempt:
+        order = self._orders[job.key]
+        try:
+            delivered = msgspec.json.decode(result, type=DeliveredAttempt)
+            require_true(delivered, order, self.run, self._tasks[order.job.task])
+        except msgspec.MsgspecError as error:
+            raise ClusterLieError(f"its result is none ({str(error)[:200]})") from error
+        except DeliveryError as error:
+            raise ClusterLieError(error.message) from error
+        return delivered
+
+    def _heed(self, outcome: ClusterOutcome) -> None:
+        state, order = self.run.jobs[outcome.job.key], self._orders.pop(outcome.job.key)
+        try:
+            match outcome.kind:
+                case WorkStatus.DONE:
+                    self._take_in(order, outcome.value, outcome.worker)
+                case WorkStatus.TOO_LARGE:
+                    self._halt(state, TOO_LARGE, outcome.message)
+                case WorkStatus.FAILED:
+                    self._halt(state, FAILED, f"gistpoint failed on the worker: {outcome.message}")
+                case None:
+                    self._halt(state, NOBODY, outcome.message)
+        except AttemptError as error:
+            self._halt(state, "attempt", str(error))
+        except OSError as error:
+            self._stop(f"The attempts can't be written: {error.strerror}.")
+        self._pay(self.run.jobs[outcome.job.key])
+
+    def _take_in(self, order: AttemptOrder, delivered: DeliveredAttempt, worker: ClusterWorker | None) -> None:
+        attempts, key = self._ports.attempts, order.job.key
+        if delivered.journal:
+            attempts.adopt(order.attempt, delivered.journal)
+        place = [JobPlace(job=key, worker=worker.name, clock_ms=worker.clock_ms)] if worker is not None else []
+        self._note(*delivered.operations(order), *place)
+        state = attempts.summary(order.attempt).state if delivered.journal else AttemptState()
+        self._report(self.run.jobs[key], state)
+
+    def _pay(self, state: JobState) -> None:
+        """Note what a job has cost so far."""
+        cost = state.lost_usd or 0.0
+        if self._purse.most_usd is not None and state.attempt:
+            with suppress(UserError):
+                cost += self._ports.attempts.summary(state.attempt).state.spent.usage.cost_usd or 0.0
+        self._purse.spent(state.job.key, cost)
+
+    def _halt(self, state: JobState, problem: str, message: str) -> None:
+        self._note(JobHalted(job=state.job.key, problem=problem, message=message))
+        self._report(state, None)
+
+    def _note(self, *operations: JobOperation) -> None:
+        now = self._ports.clock.utc_ms()
+        self.run.append([msgspec.structs.replace(operation, utc_ms=now) for operation in operations])
+
+    def _report(self, state: JobState, attempt: AttemptState | None) -> None:
+        key = state.job.key
+        if attempt is not None:
+            self.states[key] = attempt
+        self._on_job(JobReport(self.run.jobs[key], attempt))

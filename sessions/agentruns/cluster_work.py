@@ -1,0 +1,211 @@
+"""What a worker of a cluster does: an attempt of a model, or a replay. Dask calls the two functions by their names.
+
+Both work in a folder below Dask's own, which is gone afterwards, with the worker's own endpoint, key, isolation and
+environments.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+import msgspec
+
+from gistpoint.core.demo.tasks import unpack_demo
+from gistpoint.core.errors import CancelledError, EndpointError, TaskError, UserError
+from gistpoint.core.kinds.archive import unpack_task
+from gistpoint.core.locations import Locations
+from gistpoint.core.orders import MOST_BYTES, NotDoneError, StopSwitch, WorkStatus, replied
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.beginning import agent_ports
+from gistpoint.sessions.agentruns.elsewhere import AttemptOrder, carried_out
+from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
+from gistpoint.sessions.agentruns.store import RunSettings
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.replay.reporting import report_of
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.services import Services
+from gistpoint.sessions.tasks import TaskStore
+
+ServicesFactory = Callable[[IsolationChoice, bool], Services]
+"""Builds the services of a machine where nobody can be asked, given whether code may run without isolation."""
+_making = Lock()
+"""Held while something is made that the jobs of a process share."""
+
+
+class WorkTools(msgspec.Struct, frozen=True, kw_only=True):
+    """With what to work; the same for all jobs of a command."""
+
+    sandbox: str = ""
+    """The isolation that was asked for by name; empty for what the worker chooses."""
+    consented: bool = False
+    """Whether the command was told to run code without isolation if none works."""
+    tests_at_once: int = 0
+    """Test runs at once in a worker's process; 0 for one a core."""
+    base_url: str = ""
+    """The server of the model; empty for the worker's own setting."""
+    most_bytes: int = MOST_BYTES
+
+
+class AttemptToMake(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt to be made, or to go on with."""
+
+    tools: WorkTools
+    order: AttemptOrder
+
+
+class AttemptToReplay(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded attempt to be made again."""
+
+    tools: WorkTools
+    attempt: str
+    task: str
+    journal: bytes
+
+
+def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
+    """Do the order of an attempt."""
+
+    def do(about: bytes, switch: StopSwitch) -> bytes:
+        given = msgspec.json.decode(about, type=AttemptToMake)
+        services = _services(build, given.tools)
+        task = _task(services, given.order.job.task, archive)
+        ports = replace(_ports(services, given.tools, given.order.settings), task=lambda id: task)
+        with _folder() as folder:
+            delivered = carried_out(given.order, ports, folder, lambda runner: _heed(switch, runner))
+            if len(delivered.journal) > given.tools.most_bytes:
+                place = _kept(folder / "attempts" / given.order.attempt, services.locations)
+                raise NotDoneError(
+                    WorkStatus.TOO_LARGE,
+                    f"The journal of {given.order.attempt} has {len(delivered.journal):,} bytes, and at most "
+                    f"{given.tools.most_bytes:,} are sent. It stays on {platform.node()}, in {place}.",
+                )
+        return msgspec.json.encode(delivered)
+
+    return replied(order, _fit(do))
+
+
+def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
+    """Do the order of a replay."""
+
+    def do(about: bytes, switch: StopSwitch) -> bytes:
+        given = msgspec.json.decode(about, type=AttemptToReplay)
+        services = _services(build, given.tools)
+        task = _task(services, given.task, archive)
+        with _folder() as folder:
+            path = folder / given.attempt / JOURNAL
+            path.parent.mkdir()
+            path.write_bytes(given.journal)
+            replay = services.replay_of(open_run(path.parent), given.attempt, str(task.folder))
+            report = msgspec.json.encode(report_of(replay, given.attempt, run=RunContext(switch.soon)))
+        if len(report) > given.tools.most_bytes:
+            raise NotDoneError(WorkStatus.TOO_LARGE, f"The report has {len(report):,} bytes: replay the attempt alone.")
+        return report
+
+    return replied(order, _fit(do))
+
+
+def _fit(do: Callable[[bytes, StopSwitch], bytes]) -> Callable[[bytes, StopSwitch], bytes]:
+    """Return a function that turns what stands in the way of a job on this machine into a word for its sender."""
+
+    def done(about: bytes, switch: StopSwitch) -> bytes:
+        try:
+            return do(about, switch)
+        except CancelledError as error:
+            raise NotDoneError(WorkStatus.STOPPED) from error
+        except UserError as error:
+            raise NotDoneError(WorkStatus.UNFIT, str(error)) from error
+        except OSError as error:
+            raise NotDoneError(WorkStatus.UNFIT, f"its disk fails: {error.strerror}") from error
+
+    return done
+
+
+def _heed(switch: StopSwitch, runner: AgentRunner) -> None:
+    """Stop a runner as the sender wants it."""
+    if switch.at_once.cancelled:
+        runner.cancel()
+    elif switch.soon.cancelled and not runner.stopping:
+        runner.stop()
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield a folder for one job: below the worker's own, of which Dask clears up what a killed worker leaves."""
+    from importlib import import_module
+
+    try:
+        below = import_module("distributed").get_worker().local_directory
+    except (ImportError, ValueError):  # called by no worker
+        below = None
+    with tempfile.TemporaryDirectory(prefix="gistpoint-job-", dir=below) as folder:
+        yield Path(folder)
+
+
+def _kept(attempt: Path, locations: Locations) -> Path:
+    """Move an attempt from the folder of its job to the attempts of this machine."""
+    locations.attempts.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.move(attempt, locations.attempts / attempt.name))
+
+
+def _task(services: Services, id: str, archive: bytes) -> Task:
+    """Return a task of this machine, or from its archive. Raises `NotDoneError` if there is neither."""
+    kept = services.locations.cache / "cluster-tasks"
+    with _making:
+        unpack_demo(services.locations.demo)
+        if archive:
+            with tempfile.NamedTemporaryFile(suffix=".tar.zst") as file:
+                file.write(archive)
+                file.flush()
+                task = unpack_task(Path(file.name), kept)
+        else:
+            try:
+                task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
+            except TaskError as error:
+                raise NotDoneError(WorkStatus.LACKS) from error
+    if task.id != id:
+        raise TaskError(f"The archive of {id[:12]} holds another task, {task.short_id}.")
+    return task
+
+
+def _services(build: ServicesFactory, tools: WorkTools) -> Services:
+    with _making:
+        return _services_once(build, Locations.of_user(), tools.sandbox, tools.consented)
+
+
+@lru_cache(maxsize=4)
+def _services_once(build: ServicesFactory, locations: Locations, sandbox: str, consented: bool) -> Services:
+    return build(IsolationChoice(sandbox=sandbox or None), consented)
+
+
+def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> AgentPorts:
+    """Return the ports of a run, the same for all its jobs in this process: they share a gate to the model's host.
+
+    Raises `EndpointError` if this machine knows another server.
+    """
+    written = msgspec.json.encode(settings)
+    with _making:
+        key = (services.locations, tools, written)
+        if key not in _ports_made:
+            solver = services.solver(settings.model, tools.base_url)
+            if solver.host != settings.host:
+                raise EndpointError(
+                    f"its settings name another server: {solver.host or 'none'}, not {settings.host or 'none'}."
+                )
+            tests = tools.tests_at_once or len(os.sched_getaffinity(0))
+            _ports_made.clear()
+            _ports_made[key] = agent_ports(services, solver, settings, tests_at_once=tests)
+        return _ports_made[key]
+
+
+_ports_made: dict[tuple[Locations, WorkTools, bytes], AgentPorts] = {}

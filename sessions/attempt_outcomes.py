@@ -1,0 +1,191 @@
+"""What became of attempts: as rows, tables and archives, and the settling of passes that are to be read."""
+
+from __future__ import annotations
+
+import csv
+import getpass
+import io
+import json
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gistpoint.core.attempts.clock import ClockActivity
+from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.errors import UserError
+from gistpoint.core.requests import Request
+from gistpoint.sessions.annotations.keys import attempt_key
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.annotations.settling import accept_attempt, reject_attempt, verdicts
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.journal import JOURNAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptPass(Request):
+    """A pass that was read and was earned."""
+
+    attempt: str
+    why: str = ""
+    reviewer: str = ""
+    """Empty for the login."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectPass(Request):
+    """A pass that was read and does not count as solved."""
+
+    attempt: str
+    why: str
+    reviewer: str = ""
+
+
+def accept_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: AcceptPass) -> AttemptSummary:
+    """Count a pass that is suspicious, or that a reviewer has rejected; return the attempt as it stands then.
+
+    Raises `UserError` if there is nothing to settle.
+    """
+    summary = _passed(attempts, wanted.attempt)
+    if not summary.state.suspicious and not verdicts(reviews.book, attempt_key(summary.attempt_id)):
+        raise UserError(
+            f"There is nothing to settle: {summary.attempt_id} is solved, and its pass is not suspicious.",
+            hint="`gistpoint attempt reject` says that it was not earned; nothing was written.",
+        )
+    accept_attempt(Reviewer(reviews, wanted.reviewer or getpass.getuser()), summary.attempt_id, wanted.why)
+    return attempts.summary(summary.attempt_id)
+
+
+def reject_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: RejectPass) -> AttemptSummary:
+    """Record that a pass was not earned; return the attempt as it stands then. Raises `UserError` without a reason."""
+    if not wanted.why.strip():
+        raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
+    summary = _passed(attempts, wanted.attempt)
+    reject_attempt(Reviewer(reviews, wanted.reviewer or getpass.getuser()), summary.attempt_id, wanted.why)
+    return attempts.summary(summary.attempt_id)
+
+
+def _passed(attempts: AttemptStore, attempt_id: str) -> AttemptSummary:
+    summary = attempts.summary(attempt_id)
+    if summary.problem or not summary.state.solved:
+        raise UserError(f"{summary.attempt_id} has no pass to settle; its outcome is: {outcome(summary)}.")
+    return summary
+
+
+def outcome(summary: AttemptSummary) -> str:
+    """Return how an attempt ended, or that it has not ended; a pass that does not count is marked."""
+    ending = summary.state.ending
+    if summary.problem:
+        return "damaged"
+    if ending is None:
+        return "open in another window or process" if summary.open else "unfinished"
+    if summary.state.solved and summary.result is not AttemptResult.SOLVED:
+        return summary.result.value if summary.result.passes else "solved, rejected"
+    return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
+
+
+def _ended(summary: AttemptSummary, reason: str) -> str:
+    """Return why an attempt ended; a pass that does not count is not called solved."""
+    unearned = summary.state.solved and summary.result is not AttemptResult.SOLVED
+    return outcome(summary) if unearned else reason
+
+
+def _started(summary: AttemptSummary) -> str:
+    return datetime.fromtimestamp(summary.started_utc_ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
+    """Return attempts as lists and exports have them, and the numbers of those solved and of those to be read."""
+    results = Counter(summary.result for summary in summaries)
+    return {
+        "attempts": [attempt_row(summary) for summary in summaries],
+        "solved": results[AttemptResult.SOLVED],
+        "solved_to_be_read": results[AttemptResult.TO_BE_READ],
+    }
+
+
+def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
+    """Return an attempt as lists and exports have it; its keys are stable."""
+    state = summary.state
+    last, best = state.last, state.best
+    return {
+        "attempt_id": summary.attempt_id,
+        "task_id": summary.task_id,
+        "mode": summary.mode,
+        "actor": summary.actor,
+        "role": summary.role,
+        "participant": summary.participant,
+        "started": _started(summary),
+        "ended": None if state.ending is None else _ended(summary, state.ending.reason),
+        "solved": summary.result is AttemptResult.SOLVED,
+        "result": summary.result.value,
+        "suspicious": list(state.suspicious),
+        "score": None if last is None else last.score,
+        "best_score": None if best is None else best.score,
+        "milliseconds": {activity.value: state.clock.of(activity) for activity in ClockActivity},
+        "active_ms": state.clock.active,
+        "asleep_ms": state.clock.asleep,
+        "budgets": asdict(state.budgets),
+        "tool_uses_left": state.remaining.tool_uses,
+        "submissions_left": state.remaining.submissions,
+        "calls": len(state.calls),
+        "submissions": len(state.submissions),
+        "gist_settings": state.header.extra.get("gist_settings"),
+        "comforts": dict(state.affordances),
+        "problem": summary.problem,
+        "events": state.events,
+        "head": summary.head,
+        "head_kept": summary.witnessed,
+        "drivers": list(state.drivers),
+        "mixed": state.mixed,
+        "branch": summary.branch,
+    }
+
+
+def _table(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
+    rows = [dict(_flat(attempt_row(summary))) for summary in chosen]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _flat(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name, value in row.items():
+        if name == "milliseconds":
+            found += [(f"{activity}_ms", ms) for activity, ms in value.items()]
+        else:
+            found.append((name, json.dumps(value) if isinstance(value, dict | list) else value))
+    return found
+
+
+def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
+    document = {"schema": "gistpoint.attempts/1", **attempt_rows(chosen)}
+    return (json.dumps(document, indent=1) + "\n").encode("ascii")
+
+
+def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
+    """Pack the journals reproducibly, whole lines only; heads prove something only on this machine and are left out."""
+    import zstandard
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        for summary in sorted(chosen, key=lambda summary: summary.attempt_id):
+            data = (store.folder(summary.attempt_id) / JOURNAL).read_bytes()
+            info = tarfile.TarInfo(f"{summary.attempt_id}/{JOURNAL}")
+            data = data[: data.rfind(b"\n") + 1]
+            info.size, info.mode = len(data), 0o644
+            tar.addfile(info, io.BytesIO(data))
+    return zstandard.ZstdCompressor(level=10).compress(buffer.getvalue())
+
+
+ATTEMPT_WRITERS: Mapping[str, Callable[[AttemptStore, Sequence[AttemptSummary]], bytes]] = {
+    "csv": _table,
+    "json": _json,
+    "archive": _archive,
+}
+"""What attempts are written as, by name."""

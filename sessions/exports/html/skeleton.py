@@ -1,0 +1,27 @@
+"""What every page of ours begins with: its head, whose policy says what it may do, and texts escaped for it."""
+
+from __future__ import annotations
+
+from html import escape
+
+from gistpoint.core.text import bounded, visible, visible_line
+
+
+def page_head(title: str, policy: str, style: str, *, links: str = "", styles: str = "") -> str:
+    """Return a page up to its body. `title` is escaped already; `links` come before it, `styles` after `style`."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"{links}<title>{title}</title>\n<style>{style}</style>\n{styles}</head>\n<body>\n"
+    )
+
+
+def line(text: str, longest: int = 400) -> str:
+    """Return `text` as one escaped line, with control characters as glyphs."""
+    return escape(visible_line(bounded(text, longest)))
+
+
+def lines(text: str, longest: int) -> str:
+    """Return `text` escaped, with control characters other than its newlines as glyphs."""
+    return escape(visible(bounded(text, longest)))

@@ -1,0 +1,250 @@
+"""The services of screens, commands and workers, which `gistpoint.object_graph` alone builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
+from gistpoint.core.errors import AttemptError, CancelledError, EndpointError, UserError
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.locations import Locations
+from gistpoint.core.ports import Runner, TimeSource
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
+from gistpoint.sessions.tasks import TaskStore
+
+if TYPE_CHECKING:
+    from gistpoint.core.agents.solvers import AgentSolver
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
+    from gistpoint.sessions.replay.replaying import Replay
+    from gistpoint.sessions.runs.document import RunDocument
+
+
+def is_our_demo(task: Task, locations: Locations) -> bool:
+    """Whether a task is a demo task as shipped with gistpoint; the task's own claim proves nothing."""
+    return task.demo and task.folder.parent == locations.demo
+
+
+def read_gist_settings(file: str) -> dict[str, Any]:
+    """Read a file of settings of gists. Raises `UserError`."""
+    from gistpoint.core.kinds.kind import MOST_SETTINGS_BYTES
+    from gistpoint.core.kinds.registry import kind_with_settings
+
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(MOST_SETTINGS_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
+    if len(data) > MOST_SETTINGS_BYTES:
+        raise UserError(f"{file} has more than {MOST_SETTINGS_BYTES} bytes.", hint="Name a file of settings.")
+    return kind_with_settings().read_settings(data, file)
+
+
+def never(why_not: str) -> bool:
+    """Say no, where nobody can be asked whether code may run without isolation."""
+    return False
+
+
+@dataclass
+class Consent:
+    """The way to ask whether code may run without isolation: on the terminal, in an app, or not at all."""
+
+    asker: Callable[[str], bool] = never
+    """Called with the reason why there is no isolation, on the thread that makes the runner."""
+
+    def ask(self, why_not: str) -> bool:
+        """Ask, and return the answer."""
+        return self.asker(why_not)
+
+
+class Opening:
+    """Shared by the thread that opens an attempt and the screen that shows the progress."""
+
+    def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
+        """`report` gets each step in words, on the opening thread."""
+        self._report = report
+        self._lock = Lock()
+        self._cancelled = self._committed = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the user has cancelled the opening."""
+        return self._cancelled
+
+    def step(self, words: str) -> None:
+        """Report the next step. Raises `CancelledError` if it is no longer wanted."""
+        if self._cancelled:
+            raise CancelledError("The attempt was not opened.")
+        self._report(words)
+
+    def commit(self) -> None:
+        """Pass the point from which on the attempt exists. Raises `CancelledError` if it is no longer wanted."""
+        with self._lock:
+            if self._cancelled:
+                raise CancelledError("The attempt was not opened.")
+            self._committed = True
+
+    def cancel(self) -> bool:
+        """Give up; False if it is too late, because the attempt has begun."""
+        with self._lock:
+            self._cancelled = not self._committed
+            return self._cancelled
+
+
+class MirrorStanding(Protocol):
+    """Where the mirror of attempts stands; as text a few words, or none."""
+
+    @property
+    def well(self) -> bool:
+        """Whether nobody has to look."""
+        ...
+
+
+class AttemptMirror(Protocol):
+    """Sends attempts elsewhere while they are written."""
+
+    @property
+    def state(self) -> MirrorStanding:
+        """Return where it stands now."""
+        ...
+
+
+def _no_solver(name: str, base_url: str) -> AgentSolver:
+    raise EndpointError("No model was chosen.")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The stores and the way to a runner for a task."""
+
+    locations: Locations
+    tasks: TaskStore
+    attempts: AttemptStore
+    clock: TimeSource
+    runner_for: Callable[[Task], Runner]
+    """Chooses the isolation and makes the runner. Raises `SandboxUnavailableError` if consent or a backend is
+    missing; may take a while, and is called off the event loop."""
+    entrypoints_for: Callable[[Task], EntrypointRunner]
+    """As `runner_for`, for gists."""
+    isolation: Callable[[], tuple[str, bool] | None] = lambda: None
+    """Returns the name of the isolation for foreign code, and whether it isolates; None if it is not known.
+
+    It probes the machine, off the event loop.
+    """
+    enrolment: Enrolment = field(default_factory=Enrolment)
+    """The role of a new attempt."""
+    gist_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Settings that were given for new attempts of a gist, by the id of its task."""
+    consent: Consent = field(default_factory=Consent)
+    """Asks before code runs without isolation."""
+    solver: Callable[[str, str], AgentSolver] = _no_solver
+    """Finds a model by its name, at the server with this address or the one of the settings. Raises `EndpointError`."""
+    mirror: AttemptMirror | None = None
+    """Sends attempts to the team's store while they are written; None without one."""
+
+    def start(
+        self,
+        task: Task,
+        *,
+        budgets: Budgets | None = None,
+        enrolment: Enrolment | None = None,
+        opening: Opening | None = None,
+        replay: bool = False,
+        attempt_id: str = "",
+    ) -> OpenAttempt:
+        """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are given.
+
+        `enrolment` is that of a solver other than the person at the keyboard, or of a participant in a study. A
+        `replay` belongs to no participant. `attempt_id` is as `AttemptStore.start` takes it.
+        `opening` may raise `CancelledError`.
+        """
+        opening = opening or Opening()
+        task = self.as_given(task)
+        opening.step("preparing the isolation that code runs in")
+        judge = self.judge_for(task)
+        opening.step("reading the repository")
+        opening.commit()
+        enrolment = self.enrolled(task, enrolment or self.enrolment)
+        if replay:
+            enrolment = replace(enrolment, actor=REPLAY)
+        return self.attempts.start(task, judge, enrolment, budgets=budgets, attempt_id=attempt_id)
+
+    def enrolled(self, task: Task, enrolment: Enrolment) -> Enrolment:
+        """Return an enrolment as an attempt of a task has it: the demo's answers are public, so none of it counts.
+
+        A study's organiser knows the tasks, and a study says itself what counts.
+        """
+        if enrolment.role is Role.BASELINE and enrolment.study is None and is_our_demo(task, self.locations):
+            return replace(enrolment, role=Role.DEMO)
+        return enrolment
+
+    def as_given(self, task: Task) -> Task:
+        """Return a task with the settings given for its attempts. Raises `UserError`."""
+        given = self.gist_settings.get(task.id)
+        if given is None:
+            return task
+        return kind_of(task).settled(task, read_answer(task), given)
+
+    def unfinished(self, task: Task) -> list[AttemptSummary]:
+        """Return a person's attempts of a task that have not ended, the newest first, damaged ones included.
+
+        Those of a gist have the settings that a new attempt would have: the given ones, else the task's.
+        """
+        found = self.attempts.unfinished(task.id, self.enrolment)
+        kind = kind_of(task)
+        if not kind.takes_settings:
+            return found
+        given = self.as_given(task)
+        wanted = (given.budgets.tool_uses, kind.settings_in({}, given))
+        return [
+            summary
+            for summary in found
+            if (summary.state.budgets.tool_uses, kind.settings_in(summary.state.header.extra, task)) == wanted
+        ]
+
+    def resume(self, attempt_id: str, *, task: Task | None = None, opening: Opening | None = None) -> OpenAttempt:
+        """Resume an attempt; `task` is its task if that is not in the store. `opening` may raise `CancelledError`."""
+        opening = opening or Opening()
+        opening.step("reading the attempt")
+        summary = self.attempts.summary(attempt_id)
+        if summary.actor == REPLAY:
+            raise AttemptError(
+                f"Attempt {summary.attempt_id} is a recorded one that was played: it can't be resumed.",
+                hint=f"`gistpoint review {summary.attempt_id}` shows it.",
+            )
+        task = task or self.tasks.find(summary.task_id)
+        opening.step("preparing the isolation that code runs in")
+        judge = self.judge_for(task)
+        opening.commit()
+        return self.attempts.resume(attempt_id, task, judge)
+
+    def judge_for(self, task: Task) -> TaskJudge:
+        """Return the judge of a task."""
+        judge: TaskJudge = kind_of(task).judge(task, read_answer(task), self)
+        return judge
+
+    def replay_of(self, document: RunDocument, name: str, task_name: str = "") -> Replay:
+        """Return a replay of a run on its task, or on the named one; `name` is that of the run in messages.
+
+        Raises `UserError` if the run names no task, the task is not in the store or differs, or no isolation works.
+        """
+        from gistpoint.sessions.replay.recorded import origin_of
+        from gistpoint.sessions.replay.replaying import Replay, require_task
+
+        origin = origin_of(document)
+        wanted = task_name or str(origin.start.get("task_id") or "")
+        if not wanted:
+            raise UserError(
+                f"{name} does not name the task that it was recorded on.",
+                hint="`gistpoint replay --task TASK` names it.",
+            )
+        task = self.tasks.find(wanted)
+        require_task(name, origin, task)
+        return Replay(document, self.judge_for(task))

@@ -1,0 +1,207 @@
+"""What comes out of a study: its analyses and their report, what its design can tell, and its data as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NewType
+
+import msgspec
+
+from gistpoint.core.analysis.running import PRIMARY, chosen, missing_extra, run_analyses
+from gistpoint.core.locations import path_of
+from gistpoint.core.requests import Count, Request
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.ledger import person_sha256
+from gistpoint.core.study.operations import ORGANISER, STUDY, Exported, PowerTold, StudyOperationKind
+from gistpoint.core.study.prose import markdown
+from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
+from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
+from gistpoint.sessions.exports.study.report.results import SCHEMA, results
+from gistpoint.sessions.studies.course import require_unblinded
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.loading import LoadedStudy, load_study, of_person
+from gistpoint.sessions.studies.pseudonyms import Pseudonyms, key_of
+from gistpoint.sessions.studies.public import public_data
+
+if TYPE_CHECKING:
+    from gistpoint.core.analysis.power import PowerDesign, PowerFigure
+
+
+def read_study_data(study: StudyFolder, run: RunContext) -> LoadedStudy:
+    """Read a study, and report what is read. Raises `StudyError` if simulated attempts and others are mixed."""
+    run.progress(RunProgress(step="reading the study"))
+    return load_study(study, lambda words: run.progress(RunProgress(words)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyseStudy(Request):
+    """Which analyses run."""
+
+    only: tuple[str, ...] = ()
+    """Their ids; empty for those that the study declares, and for all if it declares none."""
+    unblind: bool = False
+    """Whether outcomes of a study that is open may be seen."""
+
+
+def analyse_study(study: StudyFolder, wanted: AnalyseStudy, run: RunContext) -> StudyReport:
+    """Read a study and run its analyses. Raises `StudyError`; an analysis that fails is among the results."""
+    require_unblinded(study, unblind=wanted.unblind)
+    declared = study.study.report.analyses
+    analyses = chosen(wanted.only or ([*declared, PRIMARY] if declared else []))
+    data = read_study_data(study, run).data
+    run.progress(RunProgress(step="analyses"))
+
+    def report(at: RunProgress) -> None:
+        run.progress(RunProgress(at.step.partition(": ")[2], at.done, at.total))
+
+    return StudyReport(data, run_analyses(data, analyses, RunContext(run.cancel, report)))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """The content of a report's three files."""
+
+    page: list[bytes]
+    """In pieces."""
+    results: bytes
+    methods: bytes
+
+
+def require_page() -> None:
+    """Raise `StudyError` if the packages that draw a report's figures are not installed."""
+    try:
+        import gistpoint.sessions.exports.study.report.html  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from error
+
+
+def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
+    """Return the files of a report, which are written nowhere yet. Raises `CancelledError`."""
+    from gistpoint.sessions.exports.study.report.html import page
+
+    run.progress(RunProgress(step="drawing the figures"))
+    heading = f"{SIMULATED}: methods" if made.simulated else "Methods"
+    numbers = json.dumps({"schema": SCHEMA, **results(made)}, indent=1).encode() + b"\n"
+    methods = markdown(heading, made.methods).encode("utf-8", "replace")
+    pieces = []
+    for piece in page(made):
+        pieces.append(piece.encode("utf-8", "replace"))
+        run.check()
+    return WrittenReport(pieces, numbers, methods)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOfStudy(Request):
+    """For how many people the power is computed, and what is assumed of the outcomes."""
+
+    people: Count | None = None
+    """None for several numbers."""
+    effect: float | None = None
+    """The difference of rates, or ratio of times, to be told from none."""
+    rate: float = 0.5
+    """The share solved; 0.5 is the widest case."""
+    ability: float = 0.8
+    """Standard deviation of persons, in logits."""
+    task: float = 1.2
+    """Standard deviation of tasks, in logits."""
+    sigma: float = 0.9
+    """Standard deviation of the logarithm of one person's time for one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPower:
+    """What a design can tell: the primary estimate, and the figures for each number of people."""
+
+    design: PowerDesign
+    figures: list[PowerFigure]
+    told: PowerTold
+
+
+def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
+    """Compute how wide the interval of the primary estimate will be, and keep it in the study's log.
+
+    Raises `StudyError` for assumptions that can't be, and without the extra.
+    """
+    try:
+        from gistpoint.core.analysis.power import PEOPLE, PowerAssumptions, design_of, power_of
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from error
+    assumed = PowerAssumptions(
+        ability=wanted.ability, task=wanted.task, rate=wanted.rate, sigma=wanted.sigma, effect=wanted.effect
+    )
+    numbers = (wanted.people,) if wanted.people else PEOPLE
+    designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
+    figures = [power_of(design, assumed, study.study.seed, run=run) for design in designs]
+    told = PowerTold(
+        what=designs[0].what,
+        assumed=msgspec.to_builtins(assumed),
+        figures=tuple(msgspec.to_builtins(figure) for figure in figures),
+    )
+    study.record(ORGANISER, STUDY, StudyOperationKind.POWER, told)
+    return StudyPower(designs[0], figures, told)
+
+
+ExportFormats = NewType("ExportFormats", tuple[str, ...])
+"""Names of formats of `exports.study.registry`, which are given as one value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportStudy(Request):
+    """Which data of a study are written, in which formats and where."""
+
+    to: ExportFormats
+    output: str
+    """The folder to write into; each format has a folder of its name there."""
+    person: str | None = None
+    """A participant whose data alone are written, for the participant."""
+    public: bool = False
+    """Whether the data are for publication: with pseudonyms, and without free text."""
+    simulated: bool = False
+    """Whether formats that have no place for the word may hold simulated data."""
+    unblind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StudyExported:
+    """The names of the files that were written, and what is wrong with the data."""
+
+    files: list[str]
+    problems: tuple[str, ...]
+
+
+def export_study(
+    study: StudyFolder, wanted: ExportStudy, write: Callable[[Path, bytes], None], run: RunContext
+) -> StudyExported:
+    """Export a study; `write` writes a file, and makes its folder. Raises `StudyError`."""
+    if wanted.person is None:
+        require_unblinded(study, unblind=wanted.unblind)
+    exporters = {name: study_exporter(name, public=wanted.public) for name in wanted.to}
+    data = read_study_data(study, run).data
+    if wanted.person is not None:
+        data = of_person(data, wanted.person)
+    given = _given(study, data, wanted)
+    out, files = path_of(wanted.output), list[str]()
+    run.progress(RunProgress(step="writing tables"))
+    for number, (name, exporter) in enumerate(exporters.items()):
+        run.progress(RunProgress(name, number, len(exporters)))
+        for file, content in exporter(given):
+            write(out / name / file, content)
+            files.append(f"{name}/{file}")
+    people = tuple(sorted(map(person_sha256, data.ledger.people)))
+    note = Exported(to=wanted.to, public=wanted.public, people=people)
+    study.record(wanted.person or ORGANISER, STUDY, StudyOperationKind.EXPORTED, note)
+    return StudyExported(files, data.problems)
+
+
+def _given(study: StudyFolder, data: StudyData, wanted: ExportStudy) -> StudyExport:
+    ids = {row.attempt for row in data.rows}
+    journals = {one.id: one.journal for one in study.attempts() if one.id in ids}
+    if wanted.public:
+        names = Pseudonyms.of(data, key_of(study.root))
+        journals = {names.attempt(identity): journal for identity, journal in journals.items()}
+        data = public_data(data, names)
+    return StudyExport(data, journals, public=wanted.public, simulated_wanted=wanted.simulated)

@@ -1,0 +1,135 @@
+"""The course of a study: it is made, opened, perhaps amended, and closed; until then outcomes are hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gistpoint import __version__
+from gistpoint.core.demo.tasks import unpack_demo
+from gistpoint.core.locations import Locations
+from gistpoint.core.requests import Request
+from gistpoint.core.study.facts import preregistration_markdown
+from gistpoint.core.study.operations import ORGANISER, STUDY, Amended, StudyError, StudyOpened, StudyOperationKind
+from gistpoint.core.study.reading import FILE as STUDY_FILE
+from gistpoint.core.study.soundness import faults_with_tasks
+from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, found
+from gistpoint.sessions.tasks import TaskStore, read_set
+
+DEMO = "demo"
+"""The name of the set of tasks that come with gistpoint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStudy(Request):
+    """What a new study begins with."""
+
+    tasks: str | None = None
+    """The set of tasks that is copied, or `demo`."""
+    template: StudyTemplate = StudyTemplate.BASELINE
+
+
+def new_study(folder: Path, locations: Locations, wanted: NewStudy) -> None:
+    """Write the folder of a study. Raises `StudyError` if it is not empty, or a task can't be used."""
+    demo = wanted.tasks == DEMO
+    store = TaskStore(locations.tasks, demo=locations.demo)
+    selected = None if demo or wanted.tasks is None else read_set([wanted.tasks], store)
+    if selected is not None and selected.problems:
+        raise StudyError(f"A task of the set can't be used: {selected.problems[0]}", hint="Leave it out of the set.")
+    found(folder, wanted.template, selected.tasks if selected else (), demo=demo)
+    if demo:
+        list(unpack_demo(locations.demo))
+
+
+def open_for_people(study: StudyFolder) -> None:
+    """Freeze the declaration and let people take part. Raises `StudyError` if it is open already, or unsound."""
+    if study.ledger.opened is not None:
+        raise StudyError(
+            f"{study.study.id} is open already.",
+            hint=f"After a change: gistpoint study amend {study.named} --why '...'",
+        )
+    _require_tasks(study)
+    record_opening(study, __version__)
+
+
+def record_opening(study: StudyFolder, version: str) -> None:
+    """Record that a study is open, with its protocol and the `version` of gistpoint."""
+    data = StudyOpened(
+        protocol=study.protocol,
+        tasks=tuple(sorted(study.tasks)),
+        version=version,
+        exclude_on=study.study.quality.exclude_on,
+    )
+    study.record(ORGANISER, STUDY, StudyOperationKind.OPENED, data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmendStudy(Request):
+    """Why the declaration was changed."""
+
+    why: str
+
+
+def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
+    """Put the declaration as it is now in force, and return the protocol before. Raises `StudyError`."""
+    require_opened(study)
+    before, why = study.ledger.protocol, wanted.why.strip()
+    if before == study.protocol:
+        raise StudyError("Nothing has changed that the protocol holds.", hint=f"Edit {STUDY_FILE} or texts/ first.")
+    if not why:
+        raise StudyError("An amendment needs a reason.", hint="--why 'what was changed, and why'")
+    _require_tasks(study)
+    data = Amended(protocol=study.protocol, why=why, exclude_on=study.study.quality.exclude_on)
+    study.record(ORGANISER, STUDY, StudyOperationKind.AMENDED, data)
+    return before
+
+
+def close_study(study: StudyFolder) -> None:
+    """End a study: nobody goes on with it, and outcomes are shown. Raises `StudyError`."""
+    require_opened(study)
+    if study.ledger.closed:
+        raise StudyError(f"{study.study.id} is closed already.", hint=f"gistpoint study report {study.named}")
+    study.record(ORGANISER, STUDY, StudyOperationKind.CLOSED)
+
+
+def preregistration(study: StudyFolder) -> str:
+    """Return the sections of a pre-registration as Markdown. Raises `StudyError` for a study that is open."""
+    if study.ledger.opened is not None:
+        raise StudyError(
+            f"{study.study.id} is open already: it is too late to register it.",
+            hint=f"gistpoint study report {study.named} writes the methods.",
+        )
+    return preregistration_markdown(study.study, study.tasks)
+
+
+def require_opened(study: StudyFolder) -> None:
+    """Raise `StudyError` if a study is not open yet."""
+    if study.ledger.opened is None:
+        raise StudyError(f"{study.study.id} is not open yet.", hint=f"gistpoint study open {study.named}")
+
+
+def _require_tasks(study: StudyFolder) -> None:
+    problems = [*study.read.problems, *faults_with_tasks(study.study, study.tasks)]
+    if problems:
+        raise StudyError(problems[0], hint=f"gistpoint study check {study.named} shows everything.")
+
+
+def outcomes_hidden(study: StudyFolder, *, unblind: bool) -> bool:
+    """Whether outcomes are hidden: those of people are while the study is open, unless it is to `unblind`.
+
+    That somebody sees them before the end is written into the log.
+    """
+    if study.study.simulated or study.ledger.opened is None or study.ledger.closed:
+        return False
+    if unblind:
+        study.record(ORGANISER, STUDY, StudyOperationKind.UNBLINDED)
+    return not unblind
+
+
+def require_unblinded(study: StudyFolder, *, unblind: bool) -> None:
+    """Raise `StudyError` if outcomes are hidden; see `outcomes_hidden`."""
+    if outcomes_hidden(study, unblind=unblind):
+        raise StudyError(
+            f"{study.study.id} is still open: outcomes are hidden until it is closed.",
+            hint=f"gistpoint study close {study.named}, or --unblind, which the log and the report will tell.",
+        )

@@ -1,0 +1,256 @@
+"""Who takes part in a study: enrolling people, freeing their assignments, letting them go, and erasing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.requests import Count, Request
+from gistpoint.core.study.declaration import Assistance, Study
+from gistpoint.core.study.ledger import Assignment, Person, person_sha256
+from gistpoint.core.study.operations import (
+    ERASE,
+    KEEP,
+    Enrolled,
+    Exported,
+    Returned,
+    StudyError,
+    StudyOperationKind,
+    Withdrawn,
+    person,
+)
+from gistpoint.core.study.ports import Erasure
+from gistpoint.core.study.soundness import unwritten_texts
+from gistpoint.sessions.machine import crockford
+from gistpoint.sessions.studies.course import require_opened
+from gistpoint.sessions.studies.exposures import record_exposures
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.writers import checked_code
+
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolPeople(Request):
+    """Who is enrolled: one person of a given code, or several with random codes."""
+
+    code: str = ""
+    number: Count = 1
+    stratum: str = ""
+    role: Literal["baseline", "author", "qa"] | None = None
+    """None for baseline, and for author if the code is one of the study's team."""
+
+
+def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
+    """Enrol people and return their codes. Raises `StudyError` before anybody is enrolled, if one can't be."""
+    study.require_people()
+    require_opened(study)
+    if study.ledger.closed:
+        raise StudyError(f"{study.study.id} is closed: nobody is enrolled any more.")
+    _require_stratum(study.study, wanted.stratum)
+    codes = [_free_code(study, wanted.code)] if wanted.code else _random_codes(study, wanted.number)
+    roles = {code: Role(wanted.role) if wanted.role else _role_of(study.study, code) for code in codes}
+    if Role.BASELINE in roles.values() and (unwritten := unwritten_texts(study.study)):
+        raise StudyError(
+            f"Still to be written, before anybody else takes part: {', '.join(unwritten)}.",
+            hint=f"Write them, then: gistpoint study amend {study.named} --why 'texts'. "
+            "With --role author you can try the study yourself.",
+        )
+    for code, role in roles.items():
+        admit(study, code, wanted.stratum, role)
+    return codes
+
+
+def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELINE) -> None:
+    """Record that a person is enrolled, and which tasks they have seen elsewhere."""
+    study.record(code, person(code), StudyOperationKind.ENROLLED, Enrolled(stratum=stratum, role=role.value))
+    record_exposures(study, code)
+
+
+def stratum_in_turn(study: Study, number: int) -> str:
+    """Return the stratum of one of many people, counted from 0, who are enrolled into each stratum in turn."""
+    strata = study.participants.strata or ("",)
+    return strata[number % len(strata)]
+
+
+def _role_of(study: Study, code: str) -> Role:
+    return Role.AUTHOR if code in study.participants.team else Role.BASELINE
+
+
+def _require_stratum(study: Study, given: str) -> None:
+    strata = study.participants.strata
+    if given not in (strata or ("",)):
+        known = f"They are: {', '.join(strata)}." if strata else "study.toml names none in participants.strata."
+        raise StudyError(f"{given!r} is no stratum of the study." if given else "Say the stratum.", hint=known)
+
+
+def _free_code(study: StudyFolder, code: str) -> str:
+    checked_code(code)
+    known = {other.lower(): other for other in study.ledger.people}
+    if code.lower() in known:
+        raise StudyError(
+            f"{known[code.lower()]} is in the study already.",
+            hint="Take a code that differs in more than capitals; who is enrolled takes part with `study join`.",
+        )
+    if study.ledger.is_erased(code):
+        raise StudyError(
+            "The person with this code was erased: the code can't be used again in this study.", hint="Take another."
+        )
+    return code
+
+
+def _random_codes(study: StudyFolder, number: int) -> list[str]:
+    found: list[str] = []
+    while len(found) < number:
+        code = crockford().upper()
+        if code not in found and code not in study.ledger.people and not study.ledger.is_erased(code):
+            found.append(code)
+    return found
+
+
+def require_servable(study: StudyFolder) -> None:
+    """Raise `StudyError` if people can't take part in a study in browsers."""
+    if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
+        raise StudyError(
+            f"{study.study.id} has conditions in which a model assists, and what is served gets no key to reach one.",
+            hint="Let people take part at this machine: gistpoint study join.",
+        )
+
+
+def codes_to_serve(study: StudyFolder) -> list[str]:
+    """Return the codes that may still take part. Raises `StudyError` if there is none."""
+    study.require_people()
+    if study.ledger.closed:
+        raise StudyError(f"{study.study.id} is closed: nobody takes part any more.")
+    codes = [code for code, one in study.ledger.people.items() if one.enrolled and one.withdrawn is None]
+    if not codes:
+        raise StudyError(
+            f"Nobody is enrolled in {study.study.id}.", hint=f"gistpoint study enrol {study.named} --number 8"
+        )
+    return codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnAssignment(Request):
+    """Which assignment is freed for others, and the reason."""
+
+    assignment: str
+    """Its id, or the beginning of it."""
+    why: str
+
+
+def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignment:
+    """Record that an assignment is returned, and return it. Raises `StudyError` if it can't be."""
+    given = [found for found in study.ledger.assignments() if found.id.startswith(wanted.assignment)]
+    if len(given) != 1 or not wanted.assignment:
+        raise StudyError(
+            f"{wanted.assignment!r} is the beginning of {len(given)} assignments.",
+            hint=f"`gistpoint study progress {study.named}` shows what is at work.",
+        )
+    why = wanted.why.strip()
+    if not why:
+        raise StudyError("A return needs a reason.", hint="--why 'the machine broke'")
+    assignment, who = given[0], study.ledger.person(given[0].person)
+    if assignment.id in who.returned:
+        raise StudyError(f"Assignment {assignment.id} is returned already.")
+    attempts = {begun.attempt for begun in who.begun.get(assignment.id, ())}
+    if ended := attempts & who.finished.keys():
+        raise StudyError(
+            f"Assignment {assignment.id} has an end: attempt {min(ended)}.",
+            hint=f"`gistpoint study exclude {study.named} {min(ended)} --why '...'` leaves it out of the estimates.",
+        )
+    data = Returned(assignment=assignment.id, why=why)
+    study.record(who.code, person(who.code), StudyOperationKind.RETURNED, data)
+    return assignment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawPerson(Request):
+    """Who takes part no longer, and what becomes of their data: one of `keep` and `erase` is set."""
+
+    code: str
+    keep: bool = False
+    erase: bool = False
+    words: str = ""
+    """What the person said; never kept of somebody who is erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """What became of the data of somebody who has withdrawn."""
+
+    code: str
+    data: str
+    """`keep` or `erase`."""
+    erasure: Erasure | None = None
+    """What was deleted; None if everything was kept."""
+    away: str = ""
+    """Why the team's store, which has a copy, can't be reached; empty if it has none or can."""
+    named: bool = False
+    """Whether the declaration still has the code."""
+    exports: tuple[Exported, ...] = ()
+    """The exports that hold copies."""
+    reported: bool = False
+    """Whether a report was made before."""
+
+
+def withdraw_person(study: StudyFolder, wanted: WithdrawPerson) -> Withdrawal:
+    """Record that somebody withdraws, erase on request, and return what deleting files did not reach.
+
+    Raises `StudyError` for an unknown code, and if an attempt of somebody who is to be erased is open.
+    """
+    code = _known(study, wanted.code).code
+    data = Withdrawn(data=ERASE if wanted.erase else KEEP, words="" if wanted.erase else wanted.words)
+    study.record(code, person(code), StudyOperationKind.WITHDRAWN, data)
+    if not wanted.erase:
+        return Withdrawal(code, KEEP)
+    erasure = study.erase(code)
+    return Withdrawal(
+        code,
+        ERASE,
+        erasure,
+        study.store.away,
+        code in study.study.participants.team,
+        tuple(export for export in study.ledger.study.all(Exported) if person_sha256(code) in export.people),
+        (study.root / "report.html").is_file(),
+    )
+
+
+def _known(study: StudyFolder, code: str) -> Person:
+    who = study.ledger.people.get(code)
+    if who is None:
+        erased = study.ledger.is_erased(code)
+        raise StudyError(
+            "The person with this code was erased already."
+            if erased
+            else f"Nobody in the study has the code {code!r}.",
+            hint="`gistpoint study sync` deletes what has turned up again." if erased else "Codes are case-sensitive.",
+        )
+    return who
+
+
+def people_expired(study: StudyFolder) -> list[str]:
+    """Return the codes of the people whose last operation is older than the study keeps data.
+
+    Raises `StudyError` if the declaration does not say how long that is.
+    """
+    days = study.study.privacy.retention_days
+    if not days:
+        raise StudyError(
+            "study.toml does not say how long data are kept: privacy.retention_days is 0.",
+            hint=f"`gistpoint study withdraw {study.named} CODE --erase` erases one person.",
+        )
+    before_ms = study.clock.utc_ms() - days * _DAY_MS
+    return [
+        code
+        for code, who in study.ledger.people.items()
+        if max((fact.utc_ms for facts in who.facts.by_kind.values() for fact in facts), default=before_ms) < before_ms
+    ]
+
+
+def erase_people(study: StudyFolder, codes: Iterable[str]) -> None:
+    """Erase people. Raises `StudyError` if an attempt of one is open."""
+    for code in codes:
+        study.erase(code)

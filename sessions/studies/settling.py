@@ -1,0 +1,133 @@
+"""What an organiser decides of attempts: corrected times, exclusions, and the runs of models that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gistpoint.core.requests import Request
+from gistpoint.core.study.evidence import AttemptEvidence, RecordedAttempt
+from gistpoint.core.study.measuring import measured
+from gistpoint.core.study.operations import (
+    ORGANISER,
+    STUDY,
+    Excluded,
+    Fact,
+    Included,
+    ModelsRead,
+    RelabelledSpan,
+    StudyError,
+    StudyOperationKind,
+    TimesCorrected,
+    attempt,
+)
+from gistpoint.core.study.ports import PublishedAttempt
+from gistpoint.core.study.rows import AttemptRow
+from gistpoint.sessions.journal import read_journal
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.solvers import SolverRuns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleAttempt(Request):
+    """Of which attempt something is decided, and why."""
+
+    attempt: str
+    """Its id, or the beginning of it."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSpan(Request):
+    """What a span of an attempt counts as; positions in milliseconds from its start while the program ran."""
+
+    start: int
+    end: int
+    counts_as: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A corrected span, and the row of its attempt before and after."""
+
+    span: RelabelledSpan
+    before: AttemptRow
+    after: AttemptRow
+
+
+def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -> Correction:
+    """Record what a span of an attempt counts as. Raises `StudyError` for one that the attempt does not have."""
+    published = published_attempt(study, wanted.attempt)
+    before, length_ms = _row(study, published)
+    if not 0 <= label.start < label.end <= length_ms:
+        raise StudyError(
+            f"The span does not fit: attempt {published.id} took {position_words(length_ms)}.",
+            hint="--from is before --to, and both are within the attempt.",
+        )
+    span = RelabelledSpan(label.start, label.end, label.counts_as)
+    _record(study, before, StudyOperationKind.CORRECTED, TimesCorrected(spans=(span,), why=wanted.why))
+    return Correction(span, before, _row(study, published)[0])
+
+
+def exclude_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
+    """Take an attempt out of the analyses, and return its row. Raises `StudyError`."""
+    return _settled(study, wanted, StudyOperationKind.EXCLUDED, Excluded(why=wanted.why))
+
+
+def include_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
+    """Take an attempt back into the analyses, and return its row: it may still not count. Raises `StudyError`."""
+    return _settled(study, wanted, StudyOperationKind.INCLUDED, Included(why=wanted.why))
+
+
+def _settled(study: StudyFolder, wanted: SettleAttempt, kind: StudyOperationKind, data: Fact) -> AttemptRow:
+    published = published_attempt(study, wanted.attempt)
+    _record(study, _row(study, published)[0], kind, data)
+    return _row(study, published)[0]
+
+
+def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
+    """Return the one published attempt whose id this is, or begins with it. Raises `StudyError`."""
+    found = {one.id: one for one in study.attempts() if named and one.id.startswith(named)}
+    if len(found) != 1 and named not in found:
+        what = f"is the beginning of {len(found)} attempts" if found else "is no published attempt"
+        raise StudyError(
+            f"{named[:60]!r} {what} of {study.study.id}.",
+            hint="Each has a folder in attempts/, and Enter on a task in `gistpoint study progress` lists its own; "
+            "`gistpoint study sync` publishes this machine's.",
+        )
+    return found.get(named) or next(iter(found.values()))
+
+
+def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, int]:
+    """Return the row of an attempt, without the flags that need its task, and the length of its timeline."""
+    content = read_journal(published.journal)
+    header = next((event.data.written() for event in content.events[:1]), {})
+    task = study.tasks.get(str(header.get("task_id")))
+    if task is None:
+        raise StudyError(f"The task of attempt {published.id} is none of this study's.")
+    recorded = RecordedAttempt(content.events, content.head, content.fault)
+    evidence = AttemptEvidence(study.study, task, recorded, study.ledger)
+    return measured(evidence), evidence.timeline.end_ms
+
+
+def _record(study: StudyFolder, row: AttemptRow, kind: StudyOperationKind, data: Fact) -> None:
+    """Record something of an attempt in a file of its participant, which erasing the participant deletes."""
+    study.record(row.participant or ORGANISER, attempt(row.attempt), kind, data)
+
+
+def position_words(ms: int) -> str:
+    """Return a position on a timeline as `M:SS.mmm` or `H:MM:SS.mmm`."""
+    minutes, rest = divmod(ms, 60_000)
+    return (
+        f"{minutes // 60}:{minutes % 60:02}:{rest / 1000:06.3f}" if minutes >= 60 else f"{minutes}:{rest / 1000:06.3f}"
+    )
+
+
+def record_runs_read(study: StudyFolder, solvers: Iterable[SolverRuns]) -> None:
+    """Record which runs of each model were read, unless they are those of the last time."""
+    for found in solvers:
+        runs = tuple(sorted(run.sha256 for run in found.runs if run.row is not None))
+        known = [fact for fact in study.ledger.study.all(ModelsRead) if fact.solver == found.solver.name]
+        if (known[-1].runs if known else ()) != runs:
+            data = ModelsRead(solver=found.solver.name, runs=runs)
+            study.record(ORGANISER, STUDY, StudyOperationKind.MODELS, data)

@@ -1,0 +1,560 @@
+"""Journals of attempts on a team's store: sent under a lease, fetched line by line, hundreds of lines a round trip.
+
+The file is the truth for the machine that writes it. A lease says which machine may add lines, by the server's clock
+alone; it ends by itself a minute after it was renewed. Each change of the holder counts up the attempt's `fence`, and
+lines are added under the fence that they were prepared for or not at all. A machine that went on without the lease
+sends its whole journal as a branch, `ATTEMPT~MACHINE`: nothing is mixed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from gistpoint.core.logs import append_whole, sync_file, sync_folder, take
+from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, head_path
+from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
+from gistpoint.sessions.team.address import TeamStoreError
+from gistpoint.sessions.team.alarms import Alarm
+from gistpoint.sessions.team.lines import (
+    START,
+    BrokenChainError,
+    JournalLine,
+    Position,
+    branch_of,
+    chained,
+    end_of,
+    ends,
+    head_kept,
+    header_of,
+    is_attempt_id,
+    is_of,
+    is_shared,
+    lines_after,
+    safe_lines,
+)
+from gistpoint.sessions.team.replication import (
+    BYTES,
+    GIVEN,
+    INSERT,
+    StoreLine,
+    at,
+    batches,
+    beyond,
+    columns,
+    hashes,
+    portions,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, TextClause
+
+ATTEMPTS = "attempts"
+"""The file of all their lines; each attempt is a writer in it."""
+LEASE_S = 60
+"""How long a machine may add lines without renewing its lease."""
+_TRIES = 5
+_MOVED = ("ids", "fences", "befores", "heads", "seqs", "lasts", "ends")
+"""What tells how far an attempt is moved on: its columns in `_ADD`."""
+_AT_ONCE = 200
+"""Most attempts of one transaction."""
+_ANEW = ("23505", "40P01")
+"""SQLSTATE: a line stands there that the store does not count, a deadlock."""
+_UNTIL = f"clock_timestamp() + interval '{LEASE_S} s'"
+_LOCKED = text("SELECT id, seq, head FROM attempts WHERE id = ANY(:ids) ORDER BY id FOR UPDATE")
+_CLAIM = text(
+    "INSERT INTO attempts (id, branch_of, task, actor, participant, started_utc_ms, ended, seq, head, holder, "
+    "lease_until, fence) SELECT id, branch_of, task, actor, participant, started_utc_ms, false, 0, '', :machine, "
+    f"{_UNTIL}, 1 FROM unnest(CAST(:ids AS text[]), CAST(:parents AS text[]), CAST(:tasks AS text[]), "
+    "CAST(:actors AS text[]), CAST(:participants AS text[]), CAST(:starts AS bigint[])) "
+    "AS a(id, branch_of, task, actor, participant, started_utc_ms) ORDER BY id ON CONFLICT (id) DO UPDATE SET "
+    "fence = attempts.fence + CASE WHEN attempts.holder = :machine THEN 0 ELSE 1 END, holder = :machine, "
+    f"lease_until = {_UNTIL} WHERE attempts.holder = :machine OR attempts.lease_until < clock_timestamp() "
+    "RETURNING id, fence, seq, head"
+)
+_ADD = text(
+    f"WITH held AS (UPDATE attempts SET seq = g.seq, head = g.head, ended = attempts.ended OR g.ended, "
+    f"lease_until = greatest(lease_until, {_UNTIL}) FROM unnest(CAST(:ids AS text[]), CAST(:fences AS integer[]), "
+    "CAST(:befores AS integer[]), CAST(:heads AS text[]), CAST(:seqs AS integer[]), CAST(:lasts AS text[]), "
+    "CAST(:ends AS boolean[])) AS g(id, fence, before, before_head, seq, head, ended) WHERE attempts.id = g.id "
+    "AND holder = :machine_ AND attempts.fence = g.fence AND attempts.seq = before AND attempts.head = before_head "
+    f"RETURNING attempts.id), added AS ({INSERT} SELECT l.* FROM held JOIN {GIVEN} ON l.writer = held.id) "
+    "SELECT id FROM held"
+)
+_LEASES = "FROM unnest(CAST(:ids AS text[]), CAST(:fences AS integer[])) AS g(id, fence) WHERE attempts.id = g.id AND "
+_RENEW = text(
+    f"UPDATE attempts SET lease_until = {_UNTIL} {_LEASES} holder = :machine AND attempts.fence = g.fence "
+    "RETURNING attempts.id"
+)
+_RELEASE = text(
+    f"UPDATE attempts SET lease_until = clock_timestamp() {_LEASES} holder = :machine AND attempts.fence = g.fence "
+    "RETURNING attempts.id"
+)
+_HOLDER = text("SELECT holder FROM attempts WHERE id = :id AND lease_until >= clock_timestamp()")
+_HELD = text("SELECT id, holder FROM attempts WHERE lease_until >= clock_timestamp() AND NOT ended ORDER BY id")
+_ALL = text("SELECT id, seq, head FROM attempts ORDER BY id")
+_MISCOUNTED = text(
+    "SELECT a.id, count(l.number) AS lines FROM attempts a LEFT JOIN lines_of_attempts l ON l.writer = a.id "
+    "GROUP BY a.id, a.seq HAVING count(l.number) <> a.seq ORDER BY a.id"
+)
+
+
+def holder_of(connection: Connection, attempt: str) -> str:
+    """Return the machine that may add lines to an attempt now; empty if none may."""
+    return str(connection.scalar(_HOLDER, {"id": attempt}) or "")
+
+
+def leases_held(connection: Connection) -> dict[str, str]:
+    """Return the machine that holds the lease of each attempt under way, by the id of the attempt."""
+    return {row.id: row.holder for row in connection.execute(_HELD)}
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """How far the journal of an attempt is on the store."""
+
+    attempt: str
+    """Its id there; that of a branch if another machine went on with the attempt."""
+    position: Position = START
+    """What of the file the store has."""
+    fence: int = 0
+    """That of the lease which this machine holds; 0 without one."""
+    added: int = 0
+    """How many lines were added."""
+    alarm: Alarm | None = None
+
+    @property
+    def branched(self) -> bool:
+        """Whether the lines are in a branch."""
+        return bool(branch_of(self.attempt)[0])
+
+
+@dataclass(slots=True)
+class ToPush:
+    """An attempt to be sent, and how far it is."""
+
+    folder: Path
+    hold: bool = False
+    """Whether the lease is taken, or renewed, even if there is nothing to send."""
+    pushed: Pushed | None = None
+    """What the last call returned, or found under way."""
+    done: bool = False
+    added: int = 0
+    lines: list[JournalLine] = field(default_factory=list)
+    """What the store may lack."""
+    since: int = 1
+    """The first line that was written on this machine."""
+    targets: Iterator[str] = field(default_factory=lambda: iter(()))
+    target: str = ""
+    """The attempt, or the branch, that the lines may be added to."""
+
+    @property
+    def size(self) -> int:
+        """How much of a transaction it takes, in bytes; an attempt without lines takes its share, too."""
+        known = self.pushed.position.offset if self.pushed is not None else 0
+        with suppress(FileNotFoundError):
+            return max(0, (self.folder / JOURNAL).stat().st_size - known) + BYTES // _AT_ONCE
+        return 0
+
+    def ends_as(self, pushed: Pushed) -> None:
+        """Take what stands now as the result."""
+        self.pushed, self.done = replace(pushed, added=self.added), True
+
+    def read(self, machine: str) -> None:
+        """Read the lines after those that the store has; all of them if it is not known to be ready for them."""
+        name, known = self.folder.name, self.pushed
+        try:
+            if known is not None and known.fence and known.alarm is None:
+                self.lines = safe_lines(self.folder, known.position)
+                return
+            kept = head_kept(self.folder)  # before the journal, which may grow meanwhile
+            self.lines = safe_lines(self.folder)
+        except BrokenChainError as error:
+            self.ends_as(Pushed(name, alarm=_damaged(self.folder, error.at)))
+            return
+        except FileNotFoundError:
+            self.ends_as(Pushed(name))
+            return
+        self.pushed = None
+        if not self.lines or header_of(self.lines[0].data) is None:
+            self.ends_as(Pushed(name))
+        elif kept is not None and kept.seq and not _holds(self.lines, kept):
+            self.ends_as(Pushed(name, alarm=_damaged(self.folder, min(len(self.lines), kept.seq))))
+        self.since = len(self.lines) + 1 if kept is None else kept.since
+        self.targets = _targets(name, machine)
+        self.target = next(self.targets)
+
+    def compare(self, there: Sequence[tuple[int, str, str]], counted: tuple[int, str] | None, machine: str) -> bool:
+        """Compare the lines with those of the target, of which the store counts so many; True if it can be claimed."""
+        pairs = zip(self.lines, there, strict=False)
+        other = next(((here, one) for here, one in pairs if (here.seq, here.sha256) != one[:2]), None)
+        if other is not None:
+            here, (_, sha256, sender) = other
+            if self.target == self.folder.name and (here.seq < self.since or sender == machine):
+                self.ends_as(Pushed(self.target, alarm=Alarm(f"attempt {self.target}", here.seq, here.sha256, sha256)))
+            else:
+                self.target = next(self.targets)
+        elif not self.hold and len(there) >= len(self.lines):
+            self.ends_as(Pushed(self.target, START.after(self.lines)))
+        elif counted is not None and counted != _last(there):
+            self.ends_as(Pushed(self.target, alarm=_miscounted(self.target, len(there))))
+        return other is None and not self.done
+
+    def claimed(self, fence: int, there: int) -> None:
+        """Go on from the lines that are there; without a `fence`, in a branch if there is anything to send."""
+        if fence:
+            self.pushed = Pushed(self.target, START.after(self.lines[:there]), fence)
+            self.lines = self.lines[there:]
+        elif there >= len(self.lines):
+            self.ends_as(Pushed(self.target, START.after(self.lines)))
+        else:
+            self.target = next(self.targets)
+
+
+def push_attempts(
+    engine: Engine,
+    machine: str,
+    wanted: Sequence[ToPush],
+    told: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> list[Pushed]:
+    """Send the lines of attempts that the store lacks; a difference is told in the result.
+
+    `told` gets how many are done of how many, and may raise to stop: what was sent stays.
+    """
+    for _ in range(_TRIES):
+        for some in portions([each for each in wanted if not each.done], attrgetter("size"), BYTES):
+            told(sum(each.done for each in wanted), len(wanted), some[0].folder.name)
+            _push(engine, machine, some)
+        if all(each.done for each in wanted):
+            return [each.pushed for each in wanted if each.pushed is not None]
+    name = next(each.folder.name for each in wanted if not each.done)
+    raise TeamStoreError(
+        f"The attempt {name} can't be sent: other processes change it on the store all the time.",
+        hint="`gistpoint store check` says what is there.",
+    )
+
+
+def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
+    """Send what some attempts have in one transaction; one that others changed meanwhile is left for the next try."""
+    for each in some:
+        each.read(machine)
+    try:
+        with engine.begin() as connection:
+            sent = _sent(connection, machine, [each for each in some if not each.done])
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", "") not in _ANEW:
+            raise
+        for each in some:
+            each.pushed = each.pushed if each.done else None
+        return
+    for each in sent:
+        each.added += len(each.lines)
+        each.ends_as(each.pushed or Pushed(each.target))
+
+
+def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> list[ToPush]:
+    """Take the leases that are missing, add the lines, and give back or renew; return those that are done by that."""
+    unplaced = [each for each in some if each.pushed is None]
+    while unplaced:
+        _place(connection, machine, sorted(unplaced, key=attrgetter("target")))
+        unplaced = [each for each in unplaced if each.pushed is None]
+    ready = {each.pushed.attempt: each for each in some if not each.done and each.pushed is not None}
+    held = _add(connection, machine, ready)
+    closed = [each for name, each in ready.items() if name in held and not each.hold and not is_open(each.folder)]
+    quiet = [each for each in ready.values() if each.hold and not each.lines]
+    _leased(connection, _RELEASE, machine, closed)
+    held &= _leased(connection, _RENEW, machine, quiet) | {name for name, each in ready.items() if each not in quiet}
+    for name in ready.keys() - held:
+        ready[name].pushed = None
+    return [ready[name] for name in held]
+
+
+def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None:
+    """Compare journals with what the store has under their targets, and claim those that can be gone on with."""
+    names = [each.target for each in some]
+    rows = {row.id: (row.seq, row.head) for row in connection.execute(_LOCKED, {"ids": names})}
+    there = hashes(connection, [(ATTEMPTS, name) for name in names])  # nobody adds lines while they are compared
+    claiming = []
+    for each in some:
+        target = each.target
+        if each.compare(there[ATTEMPTS, target], rows.get(target), machine):
+            claiming.append(each)
+    claims = _claim(connection, machine, claiming)
+    for each in claiming:
+        known = there[ATTEMPTS, each.target]
+        fence, *counted = claims.get(each.target, (0, *_last(known)))
+        if tuple(counted) != _last(known):  # another process of this machine was faster: nothing will be added
+            each.pushed = Pushed(each.target, fence=fence)
+        else:
+            each.claimed(fence, len(known))
+
+
+def _claim(connection: Connection, machine: str, some: Sequence[ToPush]) -> dict[str, tuple[int, int, str]]:
+    """Take or renew leases; return fence, number of lines and last hash of each attempt that no other machine holds."""
+    if not some:
+        return {}
+    begun = [header_of(each.lines[0].data) or {} for each in some]
+    given = {
+        "machine": machine,
+        "ids": [each.target for each in some],
+        "parents": [_parent(each.folder.name, each.target) for each in some],
+        "tasks": [header["task"] for header in begun],
+        "actors": [header["actor"] for header in begun],
+        "participants": [header["participant"] for header in begun],
+        "starts": [header["started_utc_ms"] for header in begun],
+    }
+    return {row.id: (row.fence, row.seq, row.head) for row in connection.execute(_CLAIM, given)}
+
+
+def _add(connection: Connection, machine: str, ready: Mapping[str, ToPush]) -> set[str]:
+    """Add lines where the lease still holds and nobody added others; return the attempts that have them all."""
+    held, places = set(ready), {name: each.pushed.position for name, each in ready.items() if each.pushed is not None}
+    lines = (
+        StoreLine(ATTEMPTS, name, line.seq, line.data, machine) for name, each in ready.items() for line in each.lines
+    )
+    for some in batches(lines):
+        given: dict[str, list[Any]] = {key: [] for key in _MOVED}
+        for name, group in groupby(some, attrgetter("writer")):
+            new = [JournalLine(line.number, line.data, line.sha256) for line in group]
+            before, pushed = places[name], ready[name].pushed
+            after = places[name] = before.after(new)
+            fence = pushed.fence if pushed is not None else 0
+            row = (name, fence, before.seq, before.head, after.seq, after.head, ends(new[-1].data))
+            for key, value in zip(given, row, strict=True):
+                given[key].append(value)
+        added = set(connection.scalars(_ADD, {**given, **columns(some), "machine_": machine}))
+        held -= {*given["ids"]} - added
+    for name in held:
+        each = ready[name]
+        each.pushed = replace(each.pushed or Pushed(name), position=places[name])
+    return held
+
+
+def _leased(connection: Connection, statement: TextClause, machine: str, some: Sequence[ToPush]) -> set[str]:
+    """Renew leases or give them back; return the attempts whose leases this machine had."""
+    if not some:
+        return set()
+    held = [each.pushed for each in some if each.pushed is not None]
+    given = {"ids": [one.attempt for one in held], "fences": [one.fence for one in held], "machine": machine}
+    return set(connection.scalars(statement, given))
+
+
+def _holds(lines: Sequence[JournalLine], kept: Head) -> bool:
+    return len(lines) >= kept.seq and lines[kept.seq - 1].sha256 == kept.sha256
+
+
+def _last(there: Sequence[tuple[int, str, str]]) -> tuple[int, str]:
+    return (len(there), there[-1][1]) if there else (0, "")
+
+
+def _parent(name: str, target: str) -> str | None:
+    """Return the attempt of which a target is a branch."""
+    return name if target != name else branch_of(name)[0] or None
+
+
+def _targets(name: str, machine: str) -> Iterator[str]:
+    return chain((name, f"{name}~{machine}"), (f"{name}~{machine}-{number}" for number in count(2)))
+
+
+def _damaged(folder: Path, line: int) -> Alarm:
+    return Alarm(
+        f"attempt {folder.name}", line, words="the journal here was changed, cut back or damaged, and is not sent."
+    )
+
+
+def _miscounted(attempt: str, seq: int) -> Alarm:
+    words = (
+        "the store's lines are not those that it counts; nothing was sent. Once its owner has deleted the attempt's "
+        "row in `attempts`, `gistpoint store sync` sends the whole."
+    )
+    return Alarm(f"attempt {attempt}", seq, words=words)
+
+
+class AttemptElsewhereError(TeamStoreError):
+    """Another machine goes on with an attempt now."""
+
+
+def take_over(engine: Engine, folder: Path, machine: str) -> None:
+    """Make an attempt ready to be resumed here: fetch what other machines added, and take the lease.
+
+    Raises `AttemptElsewhereError` while another machine holds it. A journal that went another way than the store's is
+    left alone: it is a branch.
+    """
+    try:
+        lines = lines_after(folder / JOURNAL)
+    except (BrokenChainError, OSError):
+        return
+    if not lines or header_of(lines[0].data) is None or not is_shared(folder):
+        return
+    source = (ATTEMPTS, folder.name)
+    with engine.begin() as connection:
+        there = hashes(connection, [source])[source]
+        if not there or any(line.sha256 != sent[1] for line, sent in zip(lines, there, strict=False)):
+            return
+        if not _claim(connection, machine, [ToPush(folder, lines=lines, target=folder.name)]):
+            raise AttemptElsewhereError(
+                f"Attempt {folder.name} goes on on another machine ({holder_of(connection, folder.name)}) now.",
+                hint="Close it there, or wait a minute after that machine was switched off.",
+            )
+        if len(there) > len(lines):
+            new = beyond(connection, {source: len(lines)}, {source: len(there)})
+            add_lines(folder, len(lines), [line.data for line in new])
+
+
+def pull_attempts(
+    engine: Engine,
+    root: Path,
+    machine: str,
+    told: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> tuple[int, int, list[Alarm]]:
+    """Fetch what the store has of attempts and this machine lacks; return the numbers of attempts and lines.
+
+    `told` gets how many are done of how many, and may raise to stop: what was fetched stays.
+    """
+    alarms: list[Alarm] = []
+    fetched = lines = done = 0
+    with engine.connect() as connection:
+        there = ends_there(connection)
+        for name, (seq, head) in there.items():
+            if branch_of(name)[1].startswith(machine):
+                _named_as_branch(root, name, seq, head)
+        known: dict[tuple[str, str], int] = {}
+        for name, (seq, _) in there.items():
+            if not is_attempt_id(name):
+                alarms.append(Alarm(f"attempt {name[:80]!r}", words="is no name of an attempt; it was not fetched."))
+                continue
+            end = end_of(root / name / JOURNAL) or START
+            if end.seq < seq:
+                known[ATTEMPTS, name] = end.seq
+        last = {source: there[source[1]][0] for source in known}
+        for (_, name), new in groupby(beyond(connection, known, last), attrgetter("source")):
+            told(done, len(known), name)
+            done += 1
+            got = add_lines(root / name, known[ATTEMPTS, name], [line.data for line in new])
+            if isinstance(got, Alarm):
+                alarms.append(got)
+            elif got:
+                fetched, lines = fetched + 1, lines + got
+    return fetched, lines, alarms
+
+
+def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
+    """Add the store's lines after the line `seq` to a journal; return how many, 0 if it is open or has changed."""
+    path, attempt = folder / JOURNAL, f"attempt {folder.name}"
+    with _unopened(folder) as mine:
+        end = end_of(path) or START
+        if not mine or end.seq != seq or (path.exists() and end.offset != path.stat().st_size):
+            return 0  # a torn line is put away by the next resumption
+        try:
+            new = chained(data, end.seq, end.head)
+        except BrokenChainError as error:
+            words = (
+                "the store's next line does not follow ours: two machines went on with it."
+                if seq and error.at == seq + 1
+                else "the chain of hashes breaks on the store."
+            )
+            return Alarm(attempt, error.at, words=f"{words} It was not fetched.")
+        if not new:
+            return 0
+        if not seq and not is_of(new[0].data, folder.name):
+            return Alarm(attempt, 1, words="the store's first line does not begin this attempt. It was not fetched.")
+        if not seq:
+            (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
+            (folder.parent / ELSEWHERE / folder.name).touch()
+        _append(path, new)
+        if head_path(folder).exists():  # what was fetched was not written under the head that is kept here
+            HeadFile(folder, Head(new[-1].seq, new[-1].sha256, new[-1].seq + 1)).close()
+        return len(new)
+
+
+def _append(path: Path, lines: Iterable[JournalLine]) -> None:
+    """Write lines to a journal: all of them, or none if it is new."""
+    data = b"".join(line.data + b"\n" for line in lines)
+    target = path if path.exists() else path.with_name(f"{JOURNAL}.part")
+    file = os.open(target, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if target == path else os.O_TRUNC), 0o600)
+    try:
+        append_whole(file, data, os.fstat(file).st_size)
+        sync_file(file)
+    finally:
+        os.close(file)
+    if target != path:
+        target.replace(path)
+        sync_folder(path.parent)
+        sync_folder(path.parent.parent)
+
+
+@contextmanager
+def _unopened(folder: Path) -> Iterator[bool]:
+    """Hold the lock of an attempt, so that no process opens it meanwhile; False if one has it open."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = take(folder / LOCK)
+    if lock is None:
+        yield False
+        return
+    with lock:
+        yield True
+        if not (folder / JOURNAL).exists():
+            (folder / LOCK).unlink()
+            folder.rmdir()
+
+
+def _named_as_branch(root: Path, branch: str, seq: int, head: str) -> None:
+    """Give the folder of a journal that was sent as a branch the branch's name: the attempt's is for the store's."""
+    folder, place = root / branch_of(branch)[0], root / branch
+    end = end_of(folder / JOURNAL)
+    if place.exists() or end is None or (end.seq, end.head) != (seq, head) or is_open(folder):
+        return
+    folder.rename(place)
+    if head_path(folder).exists():
+        head_path(folder).rename(head_path(place))
+    sync_folder(root)
+
+
+def local_attempts(root: Path) -> list[Path]:
+    """Return the folders of the attempts that are here and go to the store."""
+    if not root.is_dir():
+        return []
+    return sorted(place for place in root.iterdir() if (place / JOURNAL).is_file() and is_shared(place))
+
+
+def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
+    """Return the attempts of which the store lacks lines, and how many; 0 if it has others in their place."""
+    there = ends_there(connection)
+    found: dict[Path, int] = {}
+    behind: dict[tuple[str, str, int], tuple[Path, str]] = {}
+    for folder in folders:
+        end = end_of(folder / JOURNAL)
+        if end is None:
+            continue
+        seq, head = there.get(folder.name, (0, ""))
+        if end.seq > seq or head == "":
+            found[folder] = end.seq - seq
+        elif end.seq < seq:
+            behind[ATTEMPTS, folder.name, end.seq] = (folder, end.head)
+        elif end.head != head:
+            found[folder] = 0
+    for place, sha256 in at(connection, behind.keys()).items():
+        folder, head = behind[place]
+        if sha256 != head:
+            found[folder] = 0
+    return found
+
+
+def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Alarm]:
+    """Return an alarm, by its id, for each attempt of which the store has lost lines, or has some that nobody sent."""
+    names = {folder.name for folder in folders}
+    return {row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names}
+
+
+def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:
+    """Return how many lines of each attempt the store has, and the hash of the last of them."""
+    return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}

@@ -1,0 +1,243 @@
+"""Numbered lines of writers, copied to a team's store and fetched from it: the one way for all that is mirrored.
+
+A line is known by its file, its writer and its number. One that the store has is compared and never overwritten. What
+lines tell, who may add them and what an alarm says is for the callers. Statements take hundreds of lines of many
+writers, so that a slow network costs by the lines and not by the things.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+T = TypeVar("T")
+Source = tuple[str, str]
+"""A file, as its path in the data folder, and a writer in it."""
+Place = tuple[str, str, int]
+"""A line: its file, its writer and its number."""
+LINES, BYTES = 500, 4 * 1024 * 1024
+"""Most lines and bytes of one statement."""
+_FETCHED = 2_000
+"""About so many lines are fetched at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLine:
+    """A line without its end, as the store has it."""
+
+    file: str
+    writer: str
+    number: int
+    data: bytes
+    machine: str
+    op: str | None = None
+    """Its uuid if it is an operation, of which the others are the indexes."""
+    utc_ms: int | None = None
+    subject: str | None = None
+    kind: str | None = None
+    assignment: str | None = None
+
+    @property
+    def source(self) -> Source:
+        """The file and the writer."""
+        return self.file, self.writer
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the line."""
+        return hashlib.sha256(self.data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHead:
+    """The last line of a writer."""
+
+    number: int
+    sha256: str
+    subject: str = ""
+
+
+_TYPES = {
+    "file": "text",
+    "writer": "text",
+    "number": "integer",
+    "line": "bytea",
+    "sha256": "text",
+    "machine": "text",
+    "op": "text",
+    "utc_ms": "bigint",
+    "subject": "text",
+    "kind": "text",
+    "assignment": "text",
+}
+GIVEN = f"unnest({', '.join(f'CAST(:{name} AS {kind}[])' for name, kind in _TYPES.items())}) AS l({', '.join(_TYPES)})"
+"""The rows of `columns`, as statements name them."""
+INSERT = f"INSERT INTO lines ({', '.join(_TYPES)})"
+_ADD = text(
+    f"{INSERT} SELECT * FROM {GIVEN} ON CONFLICT (file, writer, number) DO NOTHING RETURNING file, writer, number"
+)
+_UNITE = text(
+    f"{INSERT} SELECT l.file, l.writer, l.number + coalesce((SELECT max(known.number) FROM lines known "
+    "WHERE known.file = l.file AND known.writer = l.writer), 0), line, sha256, machine, op, utc_ms, subject, kind, "
+    f"assignment FROM {GIVEN} ON CONFLICT DO NOTHING"
+)
+_ALONE = text("SELECT pg_advisory_xact_lock(hashtext(:what))")
+_SOURCES = "unnest(CAST(:files AS text[]), CAST(:writers AS text[]), CAST(:numbers AS integer[])) AS s(f, w, n)"
+_HEADS = text(
+    "SELECT DISTINCT ON (file, writer) file, writer, number, sha256, coalesce(subject, '') FROM lines "
+    "WHERE file = ANY(:files) ORDER BY file, writer, number DESC"
+)
+_BEYOND = text(
+    f"SELECT file, writer, number, line, machine, op FROM {_SOURCES} "
+    "JOIN lines ON file = f AND writer = w AND number > n ORDER BY file, writer, number"
+)
+_HASHES = text(
+    f"SELECT file, writer, number, encode(sha256(line), 'hex') AS sha256, machine FROM {_SOURCES} "
+    "JOIN lines ON file = f AND writer = w AND number > n ORDER BY file, writer, number"
+)
+_AT = text(
+    f"SELECT file, writer, number, encode(sha256(line), 'hex') FROM {_SOURCES} "
+    "JOIN lines ON file = f AND writer = w AND number = n ORDER BY file, writer, number"
+)
+_UUIDS = text("SELECT file, op, writer, encode(sha256(line), 'hex') FROM lines WHERE file = ANY(:files)")
+_BY_UUID = text(
+    "SELECT file, op, line FROM unnest(CAST(:files AS text[]), CAST(:uuids AS text[])) AS u(f, o) "
+    "JOIN lines ON file = f AND op = o"
+)
+_DIGESTS = text(
+    "SELECT writer, count(*), encode(sha256(string_agg(line, '\\x0a'::bytea ORDER BY number)), 'hex') FROM lines "
+    "WHERE file = :file AND (writer = ANY(:writers) OR :all) GROUP BY writer"
+)
+_DROP = text("DELETE FROM lines_of_studies WHERE file = :file AND writer = ANY(:writers)")
+
+
+def columns(lines: Sequence[StoreLine]) -> dict[str, list[object]]:
+    """Return lines as the columns that statements over `GIVEN` take."""
+    named = {"line": "data"}
+    return {name: [getattr(line, named.get(name, name)) for line in lines] for name in _TYPES}
+
+
+def batches(lines: Iterable[StoreLine]) -> Iterator[list[StoreLine]]:
+    """Yield lines in parts that one statement can take."""
+    found: list[StoreLine] = []
+    size = 0
+    for line in lines:
+        if found and (len(found) == LINES or size + len(line.data) > BYTES):
+            yield found
+            found, size = [], 0
+        found.append(line)
+        size += len(line.data)
+    if found:
+        yield found
+
+
+def add(connection: Connection, lines: Iterable[StoreLine]) -> list[StoreLine]:
+    """Add lines that may be there already; return those in whose place the store has another one."""
+    other: list[StoreLine] = []
+    for some in batches(lines):
+        added = set(map(tuple, connection.execute(_ADD, columns(some))))
+        known = {(line.file, line.writer, line.number): line for line in some}
+        there = at(connection, known.keys() - added)
+        other += [known[place] for place, sha256 in there.items() if known[place].sha256 != sha256]
+    return other
+
+
+def alone(connection: Connection, what: str) -> None:
+    """Let transactions that name the same thing come one after the other, from here to their end."""
+    connection.execute(_ALONE, {"what": what})
+
+
+def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> None:
+    """Add operations whose uuids the store lacks; each is numbered after the last of its writer.
+
+    A writer is of one machine, whose transactions come one after the other: who has seen a number has seen those below.
+    """
+    for some in batches(lines):
+        alone(connection, machine)
+        places: dict[Source, int] = {}
+        given = columns(some)
+        for number, line in enumerate(some):
+            places[line.source] = places.get(line.source, 0) + 1
+            given["number"][number] = places[line.source]
+        connection.execute(_UNITE, given)
+
+
+def heads(connection: Connection, files: Collection[str]) -> dict[Source, StoreHead]:
+    """Return the last line of each writer in files."""
+    rows = connection.execute(_HEADS, {"files": list(files)})
+    return {(file, writer): StoreHead(number, sha256, subject) for file, writer, number, sha256, subject in rows}
+
+
+def beyond(connection: Connection, known: Mapping[Source, int], last: Mapping[Source, int]) -> Iterator[StoreLine]:
+    """Yield the lines of writers after those that are known, in order; `last` tells how many there are."""
+    for some in portions(known, lambda source: last[source] - known[source]):
+        for row in connection.execute(_BEYOND, _given([(*source, known[source]) for source in some])):
+            yield StoreLine(row.file, row.writer, row.number, bytes(row.line), row.machine, row.op)
+
+
+def hashes(connection: Connection, sources: Iterable[Source]) -> dict[Source, list[tuple[int, str, str]]]:
+    """Return number, hash and sender of each line of writers; the hash is computed now."""
+    found: dict[Source, list[tuple[int, str, str]]] = {source: [] for source in sources}
+    rows = connection.execute(_HASHES, _given([(*source, 0) for source in found]))
+    for file, writer, number, sha256, machine in rows:
+        found[file, writer].append((number, sha256, machine))
+    return found
+
+
+def at(connection: Connection, places: Collection[Place]) -> dict[Place, str]:
+    """Return the hash of the line at each place that the store has, in order; the hash is computed now."""
+    rows = connection.execute(_AT, _given(places)) if places else ()
+    return {(file, writer, number): sha256 for file, writer, number, sha256 in rows}
+
+
+def uuids(connection: Connection, files: Collection[str]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return writer and hash of each operation, by file and uuid; the hash is computed now."""
+    rows = connection.execute(_UUIDS, {"files": list(files)})
+    return {(file, op): (writer, sha256) for file, op, writer, sha256 in rows}
+
+
+def by_uuid(connection: Connection, wanted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str, bytes]]:
+    """Yield file, uuid and line of operations by their files and uuids."""
+    for some in portions(wanted, lambda _: 1):
+        given = {"files": [file for file, _ in some], "uuids": [op for _, op in some]}
+        for file, op, line in connection.execute(_BY_UUID, given):
+            yield file, op, bytes(line)
+
+
+def digests(connection: Connection, file: str, writers: Collection[str] | None = None) -> dict[str, tuple[int, str]]:
+    """Return of each writer, or of some, how many lines there are and the sha256 of them, joined by line ends."""
+    given = {"file": file, "writers": list(writers or ()), "all": writers is None}
+    return {writer: (count, digest) for writer, count, digest in connection.execute(_DIGESTS, given)}
+
+
+def drop(connection: Connection, file: str, writers: Collection[str]) -> None:
+    """Delete all lines of writers in a file of a study."""
+    if writers:
+        connection.execute(_DROP, {"file": file, "writers": list(writers)})
+
+
+def portions(items: Iterable[T], size: Callable[[T], int], most: int = _FETCHED) -> Iterator[list[T]]:
+    """Yield items in lists whose sizes add up to no more than `most`; one that is larger is alone."""
+    found: list[T] = []
+    total = 0
+    for item in items:
+        more = size(item)
+        if found and total + more > most:
+            yield found
+            found, total = [], 0
+        found.append(item)
+        total += more
+    if found:
+        yield found
+
+
+def _given(places: Iterable[Place]) -> dict[str, list[object]]:
+    files, writers, numbers = [*zip(*places, strict=True)] or ((), (), ())
+    return {"files": [*files], "writers": [*writers], "numbers": [*numbers]}

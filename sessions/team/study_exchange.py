@@ -1,0 +1,437 @@
+"""A study kept equal between this machine's folder and the team's store: its log, its journals, what reviewers said.
+
+A line of the log has its number in its writer's file. What one side has beyond the other is added there; a line that is
+another one is an alarm, and is overwritten nowhere. What is of people who were erased is deleted in the store and
+neither sent nor fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from gistpoint.core.logs import line_hash, sync_file, sync_folder, wait_for
+from gistpoint.core.study.ledger import Ledger, person_sha256
+from gistpoint.core.study.operations import ERASED, Erased, StudyError, StudyOperation, StudyOperationKind, TakenBack
+from gistpoint.core.study.ports import PublishedAttempt
+from gistpoint.sessions.annotations.reviewer import ReviewStore
+from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS
+from gistpoint.sessions.studies.publishing import CONFLICT, PublishedNote, head_at, put
+from gistpoint.sessions.studies.store import FolderStore
+from gistpoint.sessions.studies.writers import name_in, writer_of
+from gistpoint.sessions.team.annotations import exchange
+from gistpoint.sessions.team.replication import (
+    StoreHead,
+    StoreLine,
+    add,
+    alone,
+    at,
+    beyond,
+    digests,
+    drop,
+    heads,
+    uuids,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+DOUBTS = ".in-doubt"
+"""The folder of notes in a study's folder, by uuid: operations that hold only once the store has them."""
+_LOOK = "`gistpoint study audit` names all that differs; find out which was changed."
+_ERASED = text("SELECT line FROM lines WHERE file = :file AND subject = :erased")
+_OPENED = text("SELECT op FROM lines WHERE file = :file AND kind = :opened")
+_BEGUN = text("SELECT assignment FROM lines WHERE file = :file AND kind = :begun AND assignment = ANY(:wanted)")
+_FREE = text("UPDATE lines_of_studies SET assignment = NULL WHERE file = :file AND op = ANY(:ops)")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyExchange:
+    """The folder of a study, and what one transaction sees of it in the store."""
+
+    files: FolderStore
+    connection: Connection
+    study: str
+
+    def _file(self, folder: str) -> str:
+        return f"studies/{self.study}/{folder}"
+
+    def _heads(self, folder: str) -> dict[str, StoreHead]:
+        return {writer: head for (_, writer), head in heads(self.connection, [self._file(folder)]).items()}
+
+    def _drop(self, folder: str, writers: Collection[str]) -> None:
+        drop(self.connection, self._file(folder), writers)
+
+    def erased(self) -> set[str]:
+        """Return the hashes of the people who were erased, as this machine or the store knows it."""
+        found = set(Ledger(self.files.operations()).erased)
+        asked = {"file": self._file(LOG), "erased": ERASED}
+        for line in self.connection.scalars(_ERASED, asked):
+            with suppress(ValueError):
+                operation = self.files.log.codec.decode(bytes(line))
+                said = operation.read(Erased) if operation is not None else None
+                found |= {said.person_sha256} if said is not None else set()
+        return found
+
+    # The log
+
+    def fetch_log(self) -> None:
+        """Add to the files what the store has beyond them. Raises `StudyError` for a line that is another one."""
+        log, there, gone = self.files.log, self._heads(LOG), self.erased()
+        here = {writer_of(path): path.read_bytes().count(b"\n") for path in log.files()}
+        self._compare_own([writer for writer in there if writer.endswith(f"@{self.files.machine}")])
+        behind = {
+            writer: here.get(writer, 0)
+            for writer, last in there.items()
+            if last.number > here.get(writer, 0) and not is_of(writer, gone)
+        }
+        if not behind:
+            return
+        log.folder.mkdir(parents=True, exist_ok=True)
+        for writer, found in groupby(self._beyond(LOG, behind, there), attrgetter("writer")):
+            self._take_in(writer, behind[writer], list(found))
+        sync_folder(log.folder)
+
+    def _beyond(self, folder: str, known: Mapping[str, int], last: Mapping[str, StoreHead]) -> Iterator[StoreLine]:
+        file = self._file(folder)
+        numbers = {(file, writer): last[writer].number for writer in known}
+        return beyond(self.connection, {(file, writer): count for writer, count in known.items()}, numbers)
+
+    def _compare_own(self, writers: Collection[str]) -> None:
+        """Compare this machine's lines: its folder may be an older copy, to which other lines were added since."""
+        there = digests(self.connection, self._file(LOG), writers) if writers else {}
+        for writer, (count, digest) in there.items():
+            path = self.files.log.path_of(writer)
+            lines = lines_in(path)[:count] if path.exists() else []
+            if len(lines) == count and digest_of(lines) != digest:
+                found = (number for number, line in self._differing(writer, lines) if line is not None)
+                raise self._alarm(writer, next(found, 0))
+
+    def _differing(self, writer: str, lines: Sequence[bytes]) -> Iterator[tuple[int, bytes | None]]:
+        """Yield the number of each line here that differs, with the store's line, or None where it has none."""
+        there = {line.number: line.data for line in self._all(LOG, writer)}
+        for number, line in enumerate(lines, 1):
+            if there.get(number) != line:
+                yield number, there.get(number)
+
+    def _all(self, folder: str, writer: str) -> Iterator[StoreLine]:
+        source = (self._file(folder), writer)
+        return beyond(self.connection, {source: 0}, {source: 1})
+
+    def _take_in(self, writer: str, known: int, rows: Sequence[StoreLine]) -> None:
+        """Add lines to a writer's file, which had `known` lines when they were asked for."""
+        lines = [row.data for place, row in enumerate(rows, known + 1) if row.number == place]
+        with locked(self.files.log.path_of(writer)) as file:
+            data = os.pread(file, os.fstat(file).st_size, 0)
+            whole = data.rfind(b"\n") + 1
+            since = data[:whole].split(b"\n")[:-1][known:]
+            for number, (ours, theirs) in enumerate(zip(since, lines, strict=False), known + 1):
+                if ours != theirs:
+                    raise self._alarm(writer, number)
+            new = b"".join(line + b"\n" for line in lines[len(since) :])
+            if not new:
+                return
+            if not new.startswith(data[whole:]):  # a line that was torn here may be completed, and nothing else
+                raise self._alarm(writer, known + 1 + len(since))
+            os.ftruncate(file, whole)
+            with os.fdopen(file, "ab", closefd=False) as out:
+                out.write(new)
+            sync_file(file)
+
+    def send_log(self, *, first: bool = False) -> None:
+        """Send the lines that the store lacks, and delete there what is of people who were erased.
+
+        Raises `StudyError` for a line that is another one there, and, where a beginning has to be the `first` of its
+        assignment, for one that is not.
+        """
+        if not first:
+            self.take_back()
+        log, there, gone = self.files.log, self._heads(LOG), self.erased()
+        self._drop(LOG, [writer for writer in there if is_of(writer, gone)])
+        new: list[tuple[StoreLine, StudyOperation | None]] = []
+        for path in log.files():
+            writer = writer_of(path)
+            if not is_of(writer, gone) and log.path_of(writer) == path:
+                new += self._lines(path, there[writer].number if writer in there else 0)
+        if new:
+            self._add(new, first=first)
+
+    def _lines(self, path: Path, after: int) -> Iterator[tuple[StoreLine, StudyOperation | None]]:
+        """Yield the lines of a file after a number, and the operation in each, if it is one."""
+        writer = writer_of(path)
+        source = (self._file(LOG), writer)
+        for number, line in enumerate(lines_in(path)[after:], after + 1):
+            one = self._decoded(line)
+            if one is None:
+                yield StoreLine(*source, number, line, self.files.machine), None
+                continue
+            assignment = _plain(one.text("assignment")) if one.kind == StudyOperationKind.BEGUN else ""
+            about = (_plain(one.subject), _plain(one.kind), assignment or None)
+            yield StoreLine(*source, number, line, self.files.machine, _plain(one.op), one.utc_ms, *about), one
+
+    def _decoded(self, line: bytes) -> StudyOperation | None:
+        with suppress(ValueError):
+            return self.files.log.codec.decode(line) if line.strip() else None
+        return None
+
+    def _add(self, new: Sequence[tuple[StoreLine, StudyOperation | None]], *, first: bool) -> None:
+        """Add lines; a second beginning of an assignment is kept and does not hold it, unless it has to be the first.
+
+        What was taken back frees its assignment, so that it can be begun again.
+        """
+        file, lines = self._file(LOG), [line for line, _ in new]
+        deletions = [one for _, one in new if one is not None and one.kind == StudyOperationKind.DELETE]
+        freed = {_plain(one.text("target")) for one in deletions}
+        if not first:
+            wanted = [line.assignment for line in lines if line.assignment]
+            asked = {"file": file, "begun": StudyOperationKind.BEGUN.value, "wanted": wanted}
+            taken = set(self.connection.scalars(_BEGUN, asked)) if wanted else set()
+            lines = list(_holding(lines, taken, freed))
+        try:
+            differing = add(self.connection, lines)
+        except IntegrityError as error:
+            raise _refusal(error, lines) from error
+        if differing:
+            raise self._alarm(differing[0].writer, differing[0].number)
+        if freed:
+            self.connection.execute(_FREE, {"file": file, "ops": sorted(freed)})
+
+    def take_back(self) -> None:
+        """Take back the plans and beginnings that are in doubt, as far as the store does not have them.
+
+        Nobody acted on them: who recorded them was told that they do not hold.
+        """
+        doubts = list(doubted(self.files.root))
+        if not doubts:
+            return
+        there, unsent = self._heads(LOG), dict[str, StudyOperation]()
+        for path in self.files.log.files():
+            head = there.get(writer_of(path))
+            found = self._lines(path, head.number if head is not None else 0)
+            unsent |= {one.op: one for _, one in found if one is not None}
+        for doubt in doubts:
+            one = unsent.get(doubt.name)
+            if one is not None:
+                writing = FolderStore(self.files.root, self.files.machine, self.files.clock)  # this may be a thread
+                back = TakenBack(target=one.op)
+                writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
+            doubt.unlink(missing_ok=True)
+
+    def _alarm(self, writer: str, number: int) -> StudyError:
+        return StudyError(
+            f"Line {number} of {writer} in the study's log is another one in the team's store.",
+            hint=f"Nothing was overwritten. {_LOOK}",
+        )
+
+    # Published journals, each in a place of its own
+
+    def fetch_journals(self) -> None:
+        """Put the journals that are not here into the folder. Raises `StudyError` for one that is not what it was."""
+        gone, there = self.erased(), self._heads(ATTEMPTS)
+        here = {(one.id, one.head) for one in self.files.attempts()}
+        wanted = {
+            place: 0
+            for place, head in there.items()
+            if (_identity(place), head.sha256) not in here and not is_of(head.subject, gone)
+        }
+        for place, lines in groupby(self._beyond(ATTEMPTS, wanted, there), attrgetter("writer")):
+            journal, head = b"".join(line.data + b"\n" for line in lines), there[place]
+            if head_at(journal, len(journal)) != head.sha256 or not _is_name(_identity(place)):
+                raise StudyError(
+                    f"The journal of attempt {_identity(place)[:60]} in the team's store is not the one that was sent.",
+                    hint="It was not taken. `gistpoint study audit` names all that differs.",
+                )
+            note = PublishedNote(head=head.sha256, bytes=len(journal), writer=head.subject)
+            put(journal, note, _identity(place), self.files.published)
+
+    def send_journals(self) -> None:
+        """Send the journals that the store lacks, and delete there those of people who were erased."""
+        alone(self.connection, self._file(ATTEMPTS))  # two journals that claim one place must not mix
+        gone, there = self.erased(), self._heads(ATTEMPTS)
+        self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
+        known: dict[str, dict[str, StoreHead]] = {}
+        for place, head in there.items():
+            if not is_of(head.subject, gone):
+                known.setdefault(_identity(place), {})[place] = head
+        mine: list[tuple[PublishedAttempt, list[bytes]]] = []
+        for one in self.files.attempts():
+            sent = {head.sha256 for head in known.get(one.id, {}).values()}
+            if one.head not in sent and not is_of(one.writer, gone):
+                mine.append((one, lines_in(one.journal)))
+        file, new = self._file(ATTEMPTS), list[StoreLine]()
+        longer = {
+            (file, place, len(lines)): line_hash(lines[-1])
+            for one, lines in mine
+            for place, head in known.get(one.id, {}).items()
+            if lines and head.number >= len(lines)
+        }
+        contained = {place for place, sha256 in at(self.connection, longer.keys()).items() if longer[place] == sha256}
+        for one, lines in mine:
+            places = known.setdefault(one.id, {})
+            if lines and not any((file, place, len(lines)) in contained for place in places):
+                new += self._placed(one, lines, places)
+        add(self.connection, new)
+
+    def _placed(
+        self, one: PublishedAttempt, lines: Sequence[bytes], places: dict[str, StoreHead]
+    ) -> Iterator[StoreLine]:
+        """Yield what the store lacks of a journal: the lines after its beginning there, or all of them."""
+        head = line_hash(lines[-1])
+        begun = (
+            place
+            for place, known in places.items()
+            if known.number < len(lines) and line_hash(lines[known.number - 1]) == known.sha256
+        )
+        place = next(begun, f"{one.id}{CONFLICT}{head[:8]}" if one.id in places else one.id)
+        after = places[place].number if place in places else 0
+        places[place] = StoreHead(len(lines), head, one.writer)
+        machine = one.writer.rpartition("@")[2]
+        for number, line in enumerate(lines[after:], after + 1):
+            yield StoreLine(self._file(ATTEMPTS), place, number, line, machine, subject=one.writer)
+
+    # What reviewers said
+
+    def exchange_reviews(self) -> None:
+        """Make the operations of reviewers those of both sides. Raises `StudyError` for one that is another there."""
+        file, gone = self._file(REVIEWS), self.erased()
+        there = uuids(self.connection, [file])
+        self._drop(REVIEWS, {writer for writer, _ in there.values() if is_of(writer, gone)})
+        store = self._reviews()
+        done = exchange(self.connection, {file: store}, self.files.machine, lambda person: _is_person(person, gone))
+        for place in done.alarms:
+            raise StudyError(
+                f"The review {place[1][:60]} of {name_in(there[place][0])} is another one in the team's store.",
+                hint="Nothing was overwritten: find out which was changed.",
+            )
+
+    def _reviews(self) -> ReviewStore:
+        return ReviewStore(self.files.root / REVIEWS, self.files.clock)
+
+    # Comparing
+
+    def differences(self) -> Iterator[str]:
+        """Yield a sentence for each line, journal and review in which the folder and the store differ."""
+        there, gone = digests(self.connection, self._file(LOG)), self.erased()
+        here = {writer_of(path): lines_in(path) for path in self.files.log.files()}
+        for writer in sorted(there.keys() | here.keys()):
+            lines = here.get(writer, [])
+            if is_of(writer, gone):
+                yield f"Somebody who was erased has a file in the log, or in the store: {writer}."
+            elif there.get(writer) != (len(lines), digest_of(lines)):
+                for number, line in self._differing(writer, lines):
+                    yield f"Line {number} of {writer} {'is missing in the store' if line is None else 'differs'}."
+                for row in self._all(LOG, writer):
+                    if row.number > len(lines):
+                        yield f"Line {row.number} of {writer} is missing here."
+        yield from self._journal_differences()
+        kept = {op for _, op in uuids(self.connection, [self._file(REVIEWS)])}
+        for op in sorted(kept ^ {one.op for one in self._reviews().book.operations}):
+            yield f"The review {op} is missing {'here' if op in kept else 'in the store'}."
+
+    def _journal_differences(self) -> Iterator[str]:
+        kept = digests(self.connection, self._file(ATTEMPTS))
+        there = {(_identity(place), digest) for place, (_, digest) in kept.items()}
+        here = {(one.id, digest_of(lines_in(one.journal))) for one in self.files.attempts()}
+        lost, unsent = ({identity for identity, _ in one} for one in (there - here, here - there))
+        for identity in sorted(lost | unsent):
+            how = "differs" if identity in lost & unsent else "is missing here"
+            yield f"The journal of attempt {identity} {'is missing in the store' if identity not in lost else how}."
+
+
+def opened_in(connection: Connection, study: str) -> set[str]:
+    """Return the uuids of the operations that open a study, as the store has it."""
+    asked = {"file": f"studies/{study}/{LOG}", "opened": StudyOperationKind.OPENED.value}
+    return set(connection.scalars(_OPENED, asked))
+
+
+def _holding(lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]) -> Iterator[StoreLine]:
+    """Yield lines, each with the assignment that it begins only if it is the first to do so."""
+    for line in lines:
+        if line.assignment in taken or line.op in freed:
+            yield replace(line, assignment=None)
+        else:
+            taken |= {line.assignment} if line.assignment else set()
+            yield line
+
+
+def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
+    """Return what is said of lines that an index refuses."""
+    if "beginning_once" in str(error):
+        return StudyError(
+            "This task was begun on another machine at this moment.",
+            hint="Go on there, or ask the organiser to return it.",
+        )
+    if "operation_once" not in str(error):
+        raise error
+    writer = next((line.writer for line in lines if line.op and line.op in str(error.orig)), "a writer")
+    return StudyError(
+        f"An operation of {writer} stands in the team's store already, in another file or line.",
+        hint="Nothing was overwritten. Look for a line that was copied in the folder's log.",
+    )
+
+
+def doubt(root: Path, operation: StudyOperation) -> Path:
+    """Note, before an operation is written to its file, that it holds only once the store has it; return the note."""
+    note = root / DOUBTS / operation.op
+    note.parent.mkdir(exist_ok=True)
+    note.touch()
+    sync_folder(note.parent)
+    return note
+
+
+def doubted(root: Path) -> Iterator[Path]:
+    """Yield the notes of operations of which nobody knows whether the store has them; each is named by the uuid."""
+    folder = root / DOUBTS
+    if folder.is_dir():
+        yield from sorted(folder.iterdir())
+
+
+def is_of(writer: str, people: Collection[str]) -> bool:
+    """Whether a writer is one of some people, by the hashes of their codes."""
+    return _is_person(name_in(writer), people)
+
+
+def _is_person(name: str, people: Collection[str]) -> bool:
+    return bool(people) and person_sha256(name) in people
+
+
+def lines_in(path: Path) -> list[bytes]:
+    """Return the whole lines of a file, without their ends."""
+    return path.read_bytes().split(b"\n")[:-1]
+
+
+def digest_of(lines: Sequence[bytes]) -> str:
+    """Return the sha256 of lines as the store computes it."""
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[int]:
+    """Open a file of the log, which is made if it is not there, as who appends to it does."""
+    with wait_for(path) as lock:
+        yield lock.file
+
+
+def _plain(value: str) -> str:
+    """Return a text as a column can hold it: without lone surrogates and zeros."""
+    return value.encode("utf-8", "replace").decode().replace("\0", "?")
+
+
+def _identity(place: str) -> str:
+    """Return the attempt of which a place has a journal."""
+    return place.partition(CONFLICT)[0]
+
+
+def _is_name(identity: str) -> bool:
+    """Whether an id from the store can be the name of a folder."""
+    return bool(identity) and identity.replace("-", "").replace("_", "").isalnum()

@@ -1,0 +1,316 @@
+"""The object graph: the stores, the isolation, the runners and the models that a command or a worker asks for.
+
+It is below `tui` and above the folders that it puts together, so that a cluster's worker needs no screen (decision
+111).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gistpoint import __version__
+
+if TYPE_CHECKING:
+    from gistpoint.core.agents.settings import AgentSettings
+    from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
+    from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.entrypoints.runs import EntrypointRunner
+    from gistpoint.core.locations import Locations
+    from gistpoint.core.ports import ChatModel, Runner
+    from gistpoint.core.requests import IsolationChoice
+    from gistpoint.core.tasks.equivalence import EquivalenceTester
+    from gistpoint.core.tasks.model import Task
+    from gistpoint.sandbox.backends.base import Backend
+    from gistpoint.sandbox.endpoints.settings import EndpointSettings
+    from gistpoint.sessions.services import Services
+    from gistpoint.sessions.team.live import LiveAnnotations
+
+
+Ask = Callable[[str], bool]
+Made = TypeVar("Made")
+
+
+class ProcessConsent:
+    """How this process asks whether code may run without isolation, where no app does; the command line sets it."""
+
+    asker: Ask | None = None
+
+    @classmethod
+    def ask(cls, why_not: str) -> bool:
+        """Ask, and return the answer: no if nobody can be asked."""
+        return cls.asker is not None and cls.asker(why_not)
+
+
+class RunnerPool(Generic[Made]):
+    """Makes a runner of each kind at most once; a failed one is tried again at the next request."""
+
+    def __init__(self, make: Callable[[bool, Ask], Made]) -> None:
+        """`make` makes a runner for our own demo or for other code, with a way to ask for consent."""
+        self._make = make
+        self._made: dict[bool, Made] = {}
+        self._lock = Lock()
+
+    def get(self, demo: bool, ask: Ask) -> Made:
+        """Return the runner. Raises `SandboxUnavailableError`; blocks while another thread makes it."""
+        with self._lock:
+            if demo not in self._made:
+                self._made[demo] = self._make(demo, ask)
+            return self._made[demo]
+
+
+class ProbedBackends:
+    """Backends that work, each made and probed once; one that does not work is made again at the next request."""
+
+    def __init__(self) -> None:
+        self._working: dict[str, Backend] = {}
+        self._lock = Lock()
+
+    def begin(self, isolation: IsolationChoice) -> None:
+        """Begin to choose one in the background; nothing is asked, and errors are left to whoever needs it."""
+
+        def choose_one() -> None:
+            from gistpoint.core.errors import UserError
+
+            with suppress(UserError):
+                _chosen_backend(isolation, True, None, probed=self)
+
+        Thread(target=choose_one, name="isolation", daemon=True).start()
+
+    def once(self, makers: Mapping[str, Callable[[], Backend]]) -> Mapping[str, Callable[[], Backend]]:
+        """Return functions that make each backend once; they block while another thread probes it."""
+        return {name: partial(self._get, name, make) for name, make in makers.items()}
+
+    def _get(self, name: str, make: Callable[[], Backend]) -> Backend:
+        with self._lock:
+            if name in self._working:
+                return self._working[name]
+            backend = make()
+            if backend.probe().works:
+                self._working[name] = backend
+            return backend
+
+
+def build_services(
+    isolation: IsolationChoice,
+    *,
+    role: Role | None = None,
+    participant: str = "",
+    probed: ProbedBackends | None = None,
+    consented: bool | None = None,
+) -> Services:
+    """Build the object graph for one run of the program; `probed` are backends that are being probed already.
+
+    `consented` answers every question whether code may run without isolation, where nobody can be asked.
+    """
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.attempts.identity import Enrolment, Role
+    from gistpoint.core.locations import Locations
+    from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.services import Consent, Services, is_our_demo, never
+    from gistpoint.sessions.tasks import TaskStore
+    from gistpoint.sessions.team import FILE as STORE_FILE
+
+    locations, clock = Locations.of_user(), SystemTime()
+    consent = Consent(ProcessConsent.ask if consented is None else never)
+    enrolment = Enrolment(role=role or Role.BASELINE, participant=participant)
+
+    probed = probed or ProbedBackends()
+
+    runners = RunnerPool(lambda demo, ask: build_runner(isolation, demo=demo, ask=ask, probed=probed))
+
+    def trusted(task: Task) -> bool:
+        return consented or is_our_demo(task, locations)
+
+    def runner_for(task: Task) -> Runner:
+        return runners.get(trusted(task), consent.ask)
+
+    single = partial(build_entrypoint_runner, isolation, probed=probed)
+
+    entrypoints = RunnerPool(lambda demo, ask: single(demo=demo, ask=ask))
+
+    imaged = RunnerPool(lambda demo, ask: single(demo=demo, ask=ask, image=True))
+
+    def entrypoint_pool(task: Task) -> RunnerPool[EntrypointRunner]:
+        return entrypoints if task.environment.image is None else imaged
+
+    def entrypoints_for(task: Task) -> EntrypointRunner:
+        return entrypoint_pool(task).get(trusted(task), consent.ask)
+
+    def chosen() -> tuple[str, bool] | None:
+        from gistpoint.core.errors import UserError
+        from gistpoint.sandbox.ladder import UNSANDBOXED
+
+        try:
+            name = _chosen_backend(isolation, True, None, probed=probed).name
+        except UserError:  # whoever starts an attempt is told
+            return None
+        return name, name != UNSANDBOXED
+
+    mirror = None
+    if (locations.config / STORE_FILE).exists():
+        from gistpoint.sessions.team.pusher import Pusher
+
+        mirror = Pusher(locations, clock)
+
+    return Services(
+        locations=locations,
+        tasks=TaskStore(locations.tasks, demo=locations.demo),
+        attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews, listener=mirror),
+        clock=clock,
+        runner_for=runner_for,
+        entrypoints_for=entrypoints_for,
+        isolation=chosen,
+        enrolment=enrolment,
+        consent=consent,
+        solver=lambda name, base_url: solver_named(locations.config, os.environ, name, base_url),
+        mirror=mirror,
+    )
+
+
+def build_worker_services(isolation: IsolationChoice, consented: bool) -> Services:
+    """Build the object graph on a cluster's worker, which imports this function by its name."""
+    return build_services(isolation, consented=consented)
+
+
+def solver_named(config: Path, environment: Mapping[str, str], model: str = "", base_url: str = "") -> AgentSolver:
+    """Return the solver of this name, or the one that environment and `config.toml` name.
+
+    Raises `EndpointError` and `SettingsError`; no message holds a value of the user's.
+    """
+    from gistpoint.core.agents.solvers import BUILT_IN, built_in
+    from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
+
+    if model.startswith(BUILT_IN):
+        return built_in(model)
+    given = {**environment, URL_NAME: base_url} if base_url else environment
+    return endpoint_solver(endpoint_settings(config, given, model or None))
+
+
+def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
+    """Return the model behind an endpoint."""
+    from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+    from gistpoint.core.agents.solvers import AgentSolver
+
+    def models() -> ModelMaker:
+        from gistpoint.sandbox.endpoints.throttle import Throttle
+
+        throttle = Throttle()
+
+        def model(settings: AgentSettings) -> ChatModel:
+            from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+            from gistpoint.sandbox.endpoints.retrying import RetryingModel
+            from gistpoint.sandbox.endpoints.throttle import ThrottledModel
+
+            chat = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=None))
+            return RetryingModel(ThrottledModel(chat, throttle.gate(endpoint.place)))
+
+        model(AgentSettings())  # so that a missing package is told before anything is begun
+        return model
+
+    prices = endpoint.prices
+    price = None if prices is None else TokenPrice(prices.prompt, prices.completion)
+    return AgentSolver(endpoint.model, models, endpoint.place, price)
+
+
+def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:
+    """Return what shares the annotations of a folder with the chosen store; None if files alone are used."""
+    from gistpoint.sessions.team import FILE as STORE_FILE
+
+    if not (locations.config / STORE_FILE).exists():
+        return None
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.sessions.team.live import LiveAnnotations
+
+    return LiveAnnotations(locations, SystemTime(), folder, reviewer)
+
+
+def build_runner(
+    isolation: IsolationChoice,
+    *,
+    demo: bool = False,
+    ask: Callable[[str], bool] | None = None,
+    probed: ProbedBackends | None = None,
+) -> Runner:
+    """Choose the isolation and return a runner on it; `ask` asks for consent. Raises `SandboxUnavailableError`."""
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.environments.store import EnvironmentStore
+    from gistpoint.sandbox.testruns import SuiteRunner
+
+    return SuiteRunner(
+        _chosen_backend(isolation, demo, ask, probed=probed), EnvironmentStore(Locations.of_user().cache)
+    )
+
+
+def build_entrypoint_runner(
+    isolation: IsolationChoice,
+    *,
+    demo: bool = False,
+    ask: Callable[[str], bool] | None = None,
+    image: bool = False,
+    probed: ProbedBackends | None = None,
+) -> EntrypointRunner:
+    """Choose the isolation as `build_runner` does, and return a runner of gists on it.
+
+    For tasks in an image it is the one that can run these, unless the command line names another.
+    """
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.backends.base import IMAGES_RUN_ON
+    from gistpoint.sandbox.environments.store import EnvironmentStore
+    from gistpoint.sandbox.gistruns.runner import GistRunner
+
+    backend = _chosen_backend(isolation, demo, ask, IMAGES_RUN_ON if image else "", probed)
+    return GistRunner(backend, EnvironmentStore(Locations.of_user().cache))
+
+
+def build_equivalence_tester(
+    isolation: IsolationChoice, *, ask: Callable[[str], bool] | None = None
+) -> EquivalenceTester:
+    """Choose the isolation as `build_runner` does, and return what compares repairs with originals on it."""
+    from gistpoint.core.locations import Locations
+    from gistpoint.sandbox.environments.store import EnvironmentStore
+    from gistpoint.sandbox.equivalence.comparing import SandboxEquivalenceTester
+
+    return SandboxEquivalenceTester(_chosen_backend(isolation, False, ask), EnvironmentStore(Locations.of_user().cache))
+
+
+def _chosen_backend(
+    isolation: IsolationChoice,
+    demo: bool,
+    ask: Callable[[str], bool] | None,
+    needed: str = "",
+    probed: ProbedBackends | None = None,
+) -> Backend:
+    from gistpoint.core.errors import SandboxUnavailableError
+    from gistpoint.core.locations import Locations
+    from gistpoint.core.user_settings import read_user_settings
+    from gistpoint.sandbox.ladder import (
+        UNSANDBOXED,
+        builtin_backends,
+        choose,
+        has_consented,
+        installed_backends,
+        remember_consent,
+    )
+
+    locations = Locations.of_user()
+    given = isolation.sandbox or needed
+    requested = given or read_user_settings(locations.config).sandbox or None
+    allowed = isolation.allow_unsandboxed
+    known = builtin_backends() if requested is None else {**builtin_backends(), **installed_backends()}
+    known = (probed or ProbedBackends()).once(known)
+    try:
+        backend = choose(requested, consented=demo or allowed or has_consented(locations.config), backends=known)
+    except SandboxUnavailableError as error:
+        if demo or requested not in (None, "plain") or not (ask or ProcessConsent.ask)(error.message):
+            raise
+        allowed, backend = True, choose(requested, consented=True, backends=known)
+    if allowed and backend.name == UNSANDBOXED:
+        remember_consent(locations.config)
+    return backend

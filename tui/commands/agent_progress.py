@@ -1,0 +1,197 @@
+"""How a run shows itself while it is carried out: a table that draws itself, or a line for each finished job."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from itertools import accumulate
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.readable import duration
+from gistpoint.core.running import time_left
+from gistpoint.core.text import visible_line
+from gistpoint.sessions.agentruns.runner import JobReport
+from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
+from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
+from gistpoint.tui.tables import Column, columns_for
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+_DRAW_S = 0.25
+_GAP = 3
+"""Cells between two columns."""
+
+
+class JobDisplay(Protocol):
+    """Shows a run while it is carried out."""
+
+    def __enter__(self) -> JobDisplay: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def changed(self, report: JobReport) -> None:
+        """Take a change of a job, on the job's thread."""
+        ...
+
+    def tell(self, sentence: str) -> None:
+        """Show a sentence about the whole run."""
+        ...
+
+    def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
+        """Take the states of the attempts, by the keys of their jobs, on the main thread; `sent` are the keys of jobs
+        that workers of a cluster have.
+        """
+        ...
+
+
+class JobLines:
+    """Prints a line for each job that ended or halted, to standard error."""
+
+    def __init__(self, run: AgentRun, *, quiet: bool = False) -> None:
+        """`quiet` prints none: the output is for a program."""
+        self._quiet = quiet
+        self._numbers = {key: number for number, key in enumerate(run.jobs, start=1)}
+        self._lock = Lock()
+        self._told: dict[str, JobStatus] = {}
+
+    def __enter__(self) -> JobLines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def changed(self, report: JobReport) -> None:
+        """Print the job once it is over."""
+        job = report.job
+        if self._quiet or job.status not in (JobStatus.ENDED, JobStatus.HALTED):
+            return
+        with self._lock:
+            if self._told.get(job.job.key) is job.status:
+                return
+            self._told[job.job.key] = job.status
+            row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState())
+            print(
+                f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}", file=sys.stderr, flush=True
+            )
+
+    def tell(self, sentence: str) -> None:
+        """Print a sentence to standard error."""
+        print(f"gistpoint: {visible_line(sentence)}", file=sys.stderr, flush=True)
+
+    def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
+        """Show nothing in between."""
+
+
+def _line(row: JobRow, jobs: int) -> str:
+    """Return a job that is over in one line."""
+    state, usage = row.state, row.state.spent.usage
+    words = [f"{row.number}/{jobs} {row.job.job.task[:12]} repeat {row.job.job.repeat}: {doing(row)}"]
+    if row.begun:
+        words.append(f"{len(state.turns)} turns, {len(state.calls)} calls, {usage.tokens:,} tokens")
+    if usage.cost_usd is not None:
+        words.append(f"${usage.cost_usd:.4f}")
+    return ", ".join([*words, *filter(None, [row.job.attempt, row.job.message])])
+
+
+class JobTable:
+    """A table on the terminal, drawn several times a second: the jobs at work, and how many there are of each."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self._run = run
+        self._live: Live | None = None
+        self._drawn_at = 0.0
+        self._began = time.monotonic()
+        self._ended_before = sum(state.status is JobStatus.ENDED for state in run.jobs.values())
+
+    def __enter__(self) -> JobTable:
+        from rich.live import Live
+
+        self._live = Live(auto_refresh=False, transient=True)
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def changed(self, report: JobReport) -> None:
+        """Wait for the next drawing."""
+
+    def tell(self, sentence: str) -> None:
+        """Print a sentence above the table."""
+        if self._live is not None:
+            self._live.console.print(f"gistpoint: {visible_line(sentence)}", markup=False, highlight=False)
+
+    def draw(self, states: Mapping[str, AttemptState], sent: Collection[str] = ()) -> None:
+        """Draw the table, unless that was just done."""
+        now = time.monotonic()
+        if self._live is None or now - self._drawn_at < _DRAW_S:
+            return
+        self._drawn_at = now
+        self._live.update(self._table(states, *self._live.console.size, sent), refresh=True)
+
+    def _times(self, ended: int, jobs: int) -> str:
+        """Return how long it takes so far, and how long it will at the pace of the jobs that ended."""
+        passed = time.monotonic() - self._began
+        left = time_left(passed, ended - self._ended_before, jobs - ended)
+        words = f", about {duration(1000 * left, rounded=True)} left" if left else ""
+        return f"{duration(1000 * passed, rounded=True)}{words}."
+
+    def _table(self, states: Mapping[str, AttemptState], width: int, height: int, sent: Collection[str] = ()) -> Table:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        jobs = list(self._run.jobs.values())
+        rows = [
+            JobRow(
+                number,
+                job,
+                states.get(job.job.key) or AttemptState(),
+                live=job.status is JobStatus.BEGUN,
+                sent=job.job.key in sent,
+            )
+            for number, job in enumerate(jobs, start=1)
+        ]
+        ended = sum(job.status is JobStatus.ENDED for job in jobs)
+        solved = sum(doing(row).startswith("✔") and not row.state.mixed for row in rows)
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            title=f"{ended} of {len(jobs)} ended, {solved} solved since this start. {self._times(ended, len(jobs))} "
+            "Ctrl+C stops; what was done is kept.",
+            title_justify="left",
+        )
+        columns = _fitting(width)
+        for column in columns:
+            table.add_column(column.name, justify="right" if column.right else "left", no_wrap=True)
+        rows.sort(key=_urgency)
+        for row in rows[: max(1, height - 6)]:
+            table.add_row(*(Text(visible_line(column.shown(row))) for column in columns))
+        return table
+
+
+def _fitting(width: int) -> list[Column[JobRow]]:
+    """Return the columns that have room, the most important first in a narrow terminal."""
+    columns = columns_for(COLUMNS, width)
+    ends = accumulate(column.width + _GAP for column in columns)
+    return [column for column, end in zip(columns, ends, strict=True) if end <= width]
+
+
+def _urgency(row: JobRow) -> int:
+    """Return the place of a job in a table that has no room for all: those at work first."""
+    order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.QUEUED)
+    return -1 if row.sent else order.index(row.job.status)

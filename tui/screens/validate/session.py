@@ -1,0 +1,193 @@
+"""One validator's session: opened tasks, runs, measurements, verdicts, and half-written texts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gistpoint.core.callgraph import CallGraph
+from gistpoint.core.errors import TaskError
+from gistpoint.core.generation.dossier import Dossier, open_dossier
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.core.kinds.steadiness import Steadiness, steadiness
+from gistpoint.core.metrics.table import FunctionMetrics, MetricRank, standings, standings_from_json
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.annotations.glance_rates import task_rates
+from gistpoint.sessions.annotations.glance_reader import GlanceStore
+from gistpoint.sessions.annotations.validator import Draft, Drafts, ValidationStore, Validator
+from gistpoint.sessions.services import Services
+from gistpoint.sessions.tasks import TaskSet
+from gistpoint.tui.screens.validate.bench import RunEnded
+from gistpoint.tui.screens.validate.queue import QueueRow
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.team.live import LiveAnnotations
+
+_DOSSIERS = 8
+"""The number of tasks whose trees stay open."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTree:
+    """A library's call graph and the metrics of its functions, tests left out."""
+
+    graph: CallGraph
+    rows: tuple[FunctionMetrics, ...]
+
+
+@dataclass(slots=True)
+class ValidationSession:
+    """One validator's work on a set of tasks."""
+
+    services: Services
+    tasks: TaskSet
+    validator: Validator
+    drafts: Drafts
+    live: LiveAnnotations | None = None
+    """Shares validations with a team's store while they are made, if one is chosen."""
+    readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Who else of the team reads a task now, by its id."""
+    glance_rates: Mapping[str, float] = field(default_factory=dict)
+    """By the ids of the tasks that somebody has read blind."""
+    _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _dossiers: dict[str, Dossier] = field(default_factory=dict)
+    _studies: dict[tuple[str, str, str], MeasuredTree] = field(default_factory=dict)
+    _trials: dict[tuple[str, TrialSubject], Trial] = field(default_factory=dict)
+    _scored: dict[str, dict[str, Trial]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, services: Services, tasks: TaskSet, name: str, live: LiveAnnotations | None = None
+    ) -> ValidationSession:
+        """Read the verdicts and comments so far. Raises `ValidationError` for an invalid name."""
+        folder = services.locations.validations
+        validator = Validator(ValidationStore(folder, services.clock), name)
+        rates = task_rates(GlanceStore(services.locations.glances, services.clock).book)
+        return cls(services, tasks, validator, Drafts(folder / "drafts", validator.name), live, glance_rates=rates)
+
+    def rows(self) -> list[QueueRow]:
+        """Return the queue."""
+        rates, functions = self.glance_rates, self._functions
+        return [
+            QueueRow(
+                task,
+                self.validator.validation(task.id),
+                rates.get(task.id),
+                functions.get(task.id, ()),
+                self.readers.get(task.id, ()),
+            )
+            for task in self.tasks.tasks
+        ]
+
+    def verdicts_of_all(self) -> Iterator[tuple[str, str, str]]:
+        """Yield every validator's verdicts: the task, who gave it, and what it is."""
+        store = self.validator.store
+        for said in ValidationStore(store.folder, self.services.clock).book.states():
+            if said.verdict is not None:
+                yield said.task, said.reviewer, said.verdict.verdict.words
+
+    # Tasks; each of these three is called in one thread
+
+    def read_functions(self, check: Callable[[], object]) -> None:
+        """Read which functions the answers name; an answer that can't be read names none.
+
+        `check` raises to stop.
+        """
+        for task in self.tasks.tasks:
+            check()
+            with contextlib.suppress(TaskError, OSError):
+                self._functions[task.id] = tuple(target.name for target in read_answer(task).targets)
+
+    def dossier(self, task: Task) -> Dossier:
+        """Open a task, or return it if it is open already. Raises `TaskError`."""
+        known = self._dossiers.get(task.id)
+        if known is None:
+            known = self._dossiers[task.id] = open_dossier(task.folder)
+            while len(self._dossiers) > _DOSSIERS:
+                self._dossiers.pop(next(iter(self._dossiers)))
+        return known
+
+    def study(self, dossier: Dossier) -> MeasuredTree:
+        """Return the call graph and the metrics of the original library; takes seconds for a large one."""
+        from gistpoint.core.callgraph import build_call_graph
+        from gistpoint.core.metrics.table import measure_functions
+
+        key = _library(dossier.task)
+        if key not in self._studies:
+            files = dossier.library_files()
+            graph = build_call_graph(files)
+            self._studies[key] = MeasuredTree(graph, tuple(measure_functions(graph, files)))
+        return self._studies[key]
+
+    # Evidence
+
+    def standings(self, dossier: Dossier, function: str) -> tuple[MetricRank, ...]:
+        """Return the ranks of a function in its library: from the task's answer, else measured in this session."""
+        known = standings_from_json(dossier.answer.metrics, function)
+        study = self._studies.get(_library(dossier.task))
+        if study is not None and not any(standing.percentile is not None for standing in known):
+            return standings(study.rows, [function]).get(function, known)
+        return known
+
+    def steadiness(self, dossier: Dossier) -> Steadiness | None:
+        """Count the outcomes of each test over the finished runs of all validators; None without a baseline."""
+        trials = self.validator.store.book.trials(dossier.task.id)
+        odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
+        return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None
+
+    def trials(self, task: Task) -> dict[TrialSubject, Trial]:
+        """Return the last finished runs of this session, with the texts of their failures."""
+        found = {subject: self._trials.get((task.id, subject)) for subject in TrialSubject}
+        return {subject: trial for subject, trial in found.items() if trial is not None}
+
+    def scored(self, task: Task) -> Mapping[str, Trial]:
+        """Return the trials in which a text was scored in this session, by text, the last one last."""
+        return self._scored.get(task.id, {})
+
+    def known_graph(self, task: Task) -> CallGraph | None:
+        """Return the call graph of a task's library if it was built."""
+        study = self._studies.get(_library(task))
+        return study.graph if study is not None else None
+
+    def record(self, ended: RunEnded) -> None:
+        """Keep the findings of a run as evidence."""
+        task, trial = ended.run.task, ended.trial
+        if trial is not None:
+            if trial.report is not None and trial.finished:
+                self._trials[task.id, trial.subject] = trial
+            elif trial.scored is not None and trial.finished:
+                known = self._scored.setdefault(task.id, {})
+                known.pop(trial.scored.text, None)
+                known[trial.scored.text] = trial
+            self.validator.trial(task.id, trial)
+        elif ended.findings:
+            self.validator.check(task.id, ended.findings, ended.backend)
+
+    # Half-written texts
+
+    def draft(self, task: Task) -> Draft:
+        """Return the texts that were typed and not sent yet."""
+        return self.drafts.read(task.id)
+
+    def draft_comment(self, task: Task, text: str) -> None:
+        """Keep a half-written comment."""
+        self.drafts.write(task.id, replace(self.draft(task), comment=text))
+
+    def draft_fix(self, task_id: str, name: str, code: str) -> None:
+        """Keep a half-written fix."""
+        draft = self.drafts.read(task_id)
+        self.drafts.write(task_id, replace(draft, fixes={**draft.fixes, name: code}))
+
+    def draft_buffer(self, buffer: str, code: str) -> None:
+        """Keep a text that an outside editor saved, by the name of its buffer; if writing fails it is kept later."""
+        task, _, name = buffer.partition("/")
+        with contextlib.suppress(OSError):
+            self.draft_fix(task, name, code)
+
+
+def _library(task: Task) -> tuple[str, str, str]:
+    source = task.source
+    return source.kind, source.name, source.revision
