@@ -72,7 +72,7 @@ class RunProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class WorkStage:
     """A step of a long operation as its reports tell of it; times are seconds of a clock that never goes back."""
 
     name: str
@@ -84,11 +84,11 @@ class Stage:
     """None while it is under way."""
 
 
-def stages_after(stages: tuple[Stage, ...], progress: RunProgress, now: float) -> tuple[Stage, ...]:
+def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: float) -> tuple[WorkStage, ...]:
     """Return the stages after a report on one of them; a report without a name is on the last, any other one begins."""
-    *done, last = stages or (Stage(progress.step, now),)
+    *done, last = stages or (WorkStage(progress.step, now),)
     if progress.step and progress.step != last.name:
-        done, last = [*done, replace(last, took=now - last.began)], Stage(progress.step, now)
+        done, last = [*done, replace(last, took=now - last.began)], WorkStage(progress.step, now)
     return (*done, replace(last, phase=progress.phase, done=progress.done, total=progress.total))
 
 

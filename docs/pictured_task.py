@@ -9,9 +9,8 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.demo.building import GIST_PINS, PINS, build_gist
 from gistpoint.core.demo.tasks import DemoTask
 from gistpoint.core.entrypoints.runs import EntrypointRunner
-from gistpoint.core.generation.intake import take_in, with_test_map
+from gistpoint.core.generation.intake import prove, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.proof import prove
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.tasks.model import Mode, Source, Target, Task

@@ -1,4 +1,4 @@
-"""Processes that decide candidates: on this machine, or on a Dask cluster."""
+"""Processes that decide candidates, here or on a Dask cluster, and ruff as the linter of what they corrupt."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.registry import blank_state
-from gistpoint.core.logs import sync_file, sync_folder, wait_for
+from gistpoint.core.logs import replace_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
@@ -221,15 +221,8 @@ class AttemptStore:
             if is_open(folder):
                 raise AttemptError(f"The attempt {attempt_id} is open in another window or process.")
             folder.mkdir(parents=True, exist_ok=True)
-            beside = folder / f".{JOURNAL}.{os.getpid()}"
-            with beside.open("wb") as file:
-                file.write(data)
-                file.flush()
-                sync_file(file.fileno())
-            beside.chmod(0o600)
-            beside.replace(folder / JOURNAL)
-            for place in (folder, self.root):
-                sync_folder(place)
+            replace_file(folder / JOURNAL, data, mode=0o600)
+            sync_folder(self.root)
         if self._listener is not None:
             self._listener.opened(folder)
             self._listener.closed(folder)

@@ -1,16 +1,33 @@
-"""Imported records: those that became tasks, and those whose repository is not available yet."""
+"""Records of a public data set made into tasks, and those whose repository is not available yet."""
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from gistpoint.core.errors import TaskError
+from gistpoint import __version__
+from gistpoint.core.errors import EnvironmentBuildError, SourceError, TaskError, UserError, cause
+from gistpoint.core.generation.breakpoint.importing import (
+    RecordSources,
+    RefusedRecordError,
+    import_record,
+    read_sources,
+)
+from gistpoint.core.generation.breakpoint.records import BreakpointRecord, Damage, read_records
+from gistpoint.core.generation.context import FetchingHarness
+from gistpoint.core.generation.intake import Intake, NoTaskError, take_in, with_test_map_if_it_ends
+from gistpoint.core.generation.settings import SourceSpec
+from gistpoint.core.logs import replace_file
+from gistpoint.core.ports import Runner
+from gistpoint.core.requests import LOCAL, Count, Request
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.fields import Fields
 
 FORMAT, VERSION = "gistpoint.imports", 1
@@ -83,14 +100,191 @@ class ImportLedger:
             "imported": dict(imports.imported),
             "pending": [asdict(item) for item in imports.pending.values()],
         }
+        text = json.dumps(document, indent=1, ensure_ascii=True) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=".imports-", dir=self.path.parent)
+        replace_file(self.path, text.encode("ascii"), mode=0o600)
+
+
+MOST_BYTES = 512 << 20
+_ELSEWHERE = "If the repository is elsewhere, say where with --sources."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRecords(Request):
+    """Which records of a data set become tasks."""
+
+    data_set: Literal["breakpoint"]
+    file: Annotated[str | None, LOCAL] = None
+    """None for the records that wait for their repository."""
+    sources: Annotated[str | None, LOCAL] = None
+    """The file that says where repositories are to be had, and what their suites need."""
+    only: str | None = None
+    """A text that repository, file or function must hold."""
+    min_failing: Count = 5
+
+    def record_sources(self) -> RecordSources:
+        """Return where repositories are to be had. Raises `UserError`."""
+        if self.sources is None:
+            return RecordSources()
+        path = Path(self.sources)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            return read_sources(path.read_text(encoding="utf-8"), path.name)
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"{self.sources} can't be read: {cause(error)}.", hint="--sources takes a TOML file."
+            ) from error
+
+    def records(self, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:
+        """Return the valid records that are wanted, and the outcomes of the damaged ones. Raises `UserError`."""
+        if self.file is None:
+            waiting = ledger.read().pending.values()
+            texts = (pending.text.encode("utf-8", "surrogateescape") for pending in waiting)
+            items = [item for text in texts for item in read_records(text)]
+        else:
+            items = list(read_records(_bytes_of(Path(self.file))))
+            if not any(isinstance(item, BreakpointRecord) for item in items):
+                why = f" Line {items[0].line}: {items[0].reason}" if items and isinstance(items[0], Damage) else ""
+                raise UserError(f"{self.file} holds no record of the data set.{why}")
+        damaged = [item for item in items if isinstance(item, Damage)]
+        valid = [item for item in items if isinstance(item, BreakpointRecord)]
+        wanted = self.only or ""
+        return [item for item in valid if wanted in f"{item.url} {_function(item)}"], [
+            ImportOutcome(item.line, "", "damaged", "damaged", item.reason) for item in damaged
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """The outcome of a record: `imported`, `marked`, `here already`, `refused`, `damaged` or `waits`."""
+
+    line: int
+    function: str
+    outcome: str
+    reason: str = ""
+    """One of a closed list if the record is refused."""
+    detail: str = ""
+    task: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether there is a task of the record now."""
+        return self.outcome not in ("refused", "damaged", "waits")
+
+
+@dataclass
+class Importer:
+    """Imports records, one repository after the other; each outcome is written to disk at once."""
+
+    ledger: ImportLedger
+    sources: RecordSources
+    tasks: Path
+    """The folder of the tasks."""
+    open_harness: Callable[[], tuple[Runner, FetchingHarness]]
+    """Is called once, when the first repository is to be fetched."""
+    outcomes: list[ImportOutcome]
+    min_failing: int = 5
+    run: RunContext = field(default=UNATTENDED)
+
+    def all(self, records: Iterable[BreakpointRecord]) -> None:
+        """Import the records in the order of their repositories. Raises `CancelledError` and `UserError`."""
+        imported = self.ledger.read().imported
+        groups: dict[str, list[BreakpointRecord]] = {}
+        for record in records:
+            known = imported.get(record.id, "")
+            if known and (self.tasks / known / TASK_FILE).is_file():
+                self._note(record, "here already", task=known)
+            else:
+                groups.setdefault(record.place, []).append(record)
+        for group in groups.values():
+            self._repository(group)
+
+    def _repository(self, group: list[BreakpointRecord]) -> None:
+        self.run.note(f"{group[0].place}: {len(group)} {'record' if len(group) == 1 else 'records'}")
+        with tempfile.TemporaryDirectory(prefix="gistpoint-import-") as scratch:
+            try:
+                spec = self.sources.spec_of(group[0])
+                intake = self._taken_in(spec, Path(scratch))
+            except SourceError as error:
+                self._wait(group, f"{error.message} {_ELSEWHERE}")
+                return
+            except EnvironmentBuildError as error:
+                self._wait(group, str(error))
+                return
+            except NoTaskError as refusal:
+                for record in group:
+                    self._refuse(record, refusal.reason.value, refusal.message)
+                return
+            for record in group:
+                self._record(record, intake)
+
+    def _taken_in(self, spec: SourceSpec, scratch: Path) -> Intake:
+        runner, harness = self._opened
+        repository = harness.fetch(spec, scratch, self.run)
+        intake = take_in(repository, runner, max_seconds=spec.max_suite_seconds, run=self.run)
+        return with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=self.run)
+
+    @cached_property
+    def _opened(self) -> tuple[Runner, FetchingHarness]:
+        return self.open_harness()
+
+    def _record(self, record: BreakpointRecord, intake: Intake) -> None:
+        try:
+            made = import_record(
+                record,
+                intake,
+                self._opened[0],
+                self.tasks,
+                min_failing=self.min_failing,
+                provenance={"gistpoint": __version__},
+                run=self.run,
+            )
+        except (RefusedRecordError, NoTaskError) as refusal:
+            self._refuse(record, refusal.reason.value, refusal.message)
+            return
+        self.ledger.settle(imported={record.id: made.task.id})
+        failing = f"{len(made.task.brief.failing)} tests fail"
+        if not made.marked:
+            self._note(record, "imported", task=made.task.id, detail=failing)
+            return
+        costs = "cost an attempt" if made.task.rules.refused_costs_attempt else "cost no attempt"
+        detail = f"{failing}; it was made here before, and keeps its rules: refused submissions {costs}"
+        self._note(record, "marked", task=made.task.id, detail=detail)
+
+    def _refuse(self, record: BreakpointRecord, reason: str, detail: str) -> None:
+        self.ledger.settle(refused=[record.id])
+        self._note(record, "refused", reason, detail)
+
+    def _wait(self, group: list[BreakpointRecord], reason: str) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self.ledger.wait(
+            PendingRecord(
+                record.id, record.url, record.commit, _function(record), record.line, reason, now, record.text
+            )
+            for record in group
+        )
+        for record in group:
+            self._note(record, "waits", "repository_not_here", reason)
+
+    def _note(
+        self, record: BreakpointRecord, outcome: str, reason: str = "", detail: str = "", *, task: str = ""
+    ) -> None:
+        function = _function(record)
+        self.outcomes.append(ImportOutcome(record.line, function, outcome, reason, detail, task))
+        self.run.note(f"  line {record.line}, {function}: {outcome}{f', {detail}' if detail else ''}")
+
+
+def _pending(record: BreakpointRecord, reason: str, now: str) -> PendingRecord:
+    return PendingRecord(record.id, record.url, record.commit, _function(record), record.line, reason, now, record.text)
+
+
+def _function(record: BreakpointRecord) -> str:
+    return f"{record.path}::{record.function}"
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{path} is larger than {MOST_BYTES >> 20} MiB.")
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path} can't be read: {error.strerror}.") from error

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from pathlib import Path
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.logs import sync_file, sync_folder
+from gistpoint.core.logs import create_file
 
 MACHINE_FILE = "machine"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -26,18 +25,7 @@ def machine_of(data: Path) -> str:
     path = data / MACHINE_FILE
     if not path.exists():
         data.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{MACHINE_FILE}.{os.getpid()}.tmp")
-        with part.open("w", encoding="ascii") as file:
-            file.write(crockford() + "\n")
-            file.flush()
-            sync_file(file.fileno())
-        try:
-            path.hardlink_to(part)  # the first of two processes decides
-            sync_folder(data)
-        except FileExistsError:
-            pass
-        finally:
-            part.unlink()
+        create_file(path, f"{crockford()}\n".encode())
     try:
         name = path.read_text(encoding="ascii").strip()
     except ValueError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -17,6 +15,7 @@ from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Ending, Handover, Pause, Submission
 from gistpoint.core.kinds.registry import blank_state
+from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 
 OUTLINES = "outlines"
@@ -146,11 +145,4 @@ class Outlines:
         raw = {name: msgspec.Raw(kept) for name, kept in self._kept.items()}
         data = msgspec.msgpack.encode(_File(_FORMAT, self._program, raw))
         with suppress(OSError):
-            descriptor, name = tempfile.mkstemp(prefix=f".{OUTLINES}-", dir=self._path.parent)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                Path(name).replace(self._path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            replace_file(self._path, data, durable=False, mode=0o600)

@@ -12,9 +12,8 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.code.index import index_source
-from gistpoint.core.generation.intake import take_in
+from gistpoint.core.generation.intake import prove, take_in
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge

@@ -15,10 +15,13 @@ BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
 
 
 class BaseScreen(Screen[ScreenResultType]):
-    """A screen that is dismissed at most once, and that lets go of what it holds however it is taken away."""
+    """A screen that is dismissed at most once, and that lets go of what it holds however it is taken away.
 
-    def __init__(self) -> None:
-        super().__init__()
+    A modal screen names `ModalScreen` before this class: Textual takes styles from the first base alone.
+    """
+
+    def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name, id, classes)
         self._is_left = False
         self._last_steps: list[Callable[[], object]] = []
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from gistpoint.core.generation.progress import CampaignProgress, KeptTask, TrialProgress
 from gistpoint.core.readable import duration
-from gistpoint.core.running import RunProgress, Stage, stages_after, time_left
+from gistpoint.core.running import RunProgress, WorkStage, stages_after, time_left
 from gistpoint.core.text import visible_line
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.charts import gauge
@@ -32,7 +32,7 @@ class CampaignShown:
     """Of the source that is worked on; None before the first one is known."""
     before: tuple[CampaignProgress, ...] = ()
     """The last reports on the sources that are done."""
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[WorkStage, ...] = ()
     """The steps before functions are tried, the one under way last; none of a source whose functions are tried."""
     notes: tuple[str, ...] = ()
     """Sentences on results, the latest last."""
@@ -119,7 +119,7 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
     return [_stage_words(stage, width, now) for stage in shown.stages[-most:]]
 
 
-def _stage_words(stage: Stage, width: int, now: float) -> str:
+def _stage_words(stage: WorkStage, width: int, now: float) -> str:
     name = visible_line(stage.name) or "beginning"
     if stage.took is not None:
         return f"✔ {name:<{_NAME}} {duration(1000 * stage.took)}"

@@ -31,24 +31,22 @@ COMMANDS = (
     CommandRow("demo", "solve a task on a small library that comes with gistpoint", "demo:demo_options", screen=True),
     CommandRow("solve", "solve a task, or resume an attempt", "solve:solve_options", screen=True),
     CommandRow("review", "read recorded runs step by step", "review:review_options", screen=True),
-    CommandRow(
-        "glance", "read functions blind, and see how often a fault is seen", "glance:glance_options", screen=True
-    ),
+    CommandRow("glance", "read functions blind, and see how often a fault is seen", "glance:GLANCE", screen=True),
     CommandRow("task new", "make a task from an sdist, a folder or a git repository", "task_making:NEW"),
-    CommandRow("task import", "make tasks of a public data set's records", "task_import:import_options"),
+    CommandRow("task import", "make tasks of a public data set's records", "task_import:IMPORT"),
     CommandRow("task generate", "make many tasks of one or more libraries", "task_making:GENERATE"),
-    CommandRow("task list", "the tasks that are here", "tasks:list_options"),
-    CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:show_options"),
-    CommandRow("task export", "tasks as one file each, or for another harness", "task_export:export_options"),
-    CommandRow("task delete", "remove a task; attempts of it keep their journals", "tasks:delete_options"),
-    CommandRow("task check", "prove that a task leaks nothing and scores as it should", "tasks:check_options"),
+    CommandRow("task list", "the tasks that are here", "tasks:LIST"),
+    CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:SHOW"),
+    CommandRow("task export", "tasks as one file each, or for another harness", "task_export:EXPORT"),
+    CommandRow("task delete", "remove a task; attempts of it keep their journals", "tasks:DELETE"),
+    CommandRow("task check", "prove that a task leaks nothing and scores as it should", "tasks:CHECK"),
     CommandRow("task validate", "judge tasks by hand, with the evidence on one screen", "validations:validate_options"),
     CommandRow(
         "task validations",
         "where a set's validation stands, and how far two validators agree",
         "validations:state_options",
     ),
-    CommandRow("task baseline", "record what the suite shows on another backend", "tasks:baseline_options"),
+    CommandRow("task baseline", "record what the suite shows on another backend", "tasks:BASELINE"),
     CommandRow("gist new", "make gist tasks of a library's entrypoints", "gist_making:NEW"),
     CommandRow("gist list", "gist tasks by difficulty, with their reference", "gist_listing:LIST"),
     CommandRow("gist reference", "make a gist by program: a known bound for the task", "gists:REFERENCE"),
@@ -237,9 +235,9 @@ def _home(options: argparse.Namespace) -> int:
     from gistpoint.tui.commands.output import interactive
 
     if not interactive():
-        from gistpoint.tui.commands.tasks import listing
+        from gistpoint.tui.commands.tasks import ListTasks, listing
 
-        return listing(argparse.Namespace(json=False, where="", ids=False))
+        return listing(ListTasks())
     from gistpoint.core.locations import Locations
     from gistpoint.object_graph import build_services
     from gistpoint.tui.app import GistpointApp, ServicesMaker

@@ -14,9 +14,8 @@ from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.demo.tasks import LIBRARY, PACKAGE, DemoTask, demo_tasks
 from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.entrypoints.runs import EntrypointRunner
-from gistpoint.core.generation.intake import Intake, take_in, with_test_map
+from gistpoint.core.generation.intake import Intake, prove, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.folder import read_answer, write_task

@@ -24,9 +24,8 @@ from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
 from gistpoint.core.demo.building import PINS, VERSION, library_tree
 from gistpoint.core.demo.tasks import LIBRARY, unpack_demo
 from gistpoint.core.errors import UserError
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError
+from gistpoint.core.generation.intake import CorruptionProof, Intake, NoGood, NoTaskError
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.proof import CorruptionProof
 from gistpoint.core.generation.removal import definitions, removal_target
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.metrics.table import FunctionMetrics, measure_functions, standings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.index import DefinitionKind, index_source
@@ -22,6 +22,7 @@ from gistpoint.core.corruption.prompt import render_template
 from gistpoint.core.corruption.rounds import (
     Appearance,
     End,
+    Keep,
     LoopResult,
     LoopSettings,
     ModelTrial,
@@ -30,12 +31,13 @@ from gistpoint.core.corruption.rounds import (
     TryOut,
 )
 from gistpoint.core.corruption.subject import NamesInReach, read_vocabulary
-from gistpoint.core.errors import InfrastructureError, SourceError, TaskError
+from gistpoint.core.errors import InfrastructureError, SourceError, TaskError, UserError
 from gistpoint.core.generation.intake import Intake, NoTaskError, run_step
 from gistpoint.core.generation.removal import named_function, removal_target
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ChatModel, Runner, RunRequest
+from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Failure, Target, ToolLimits
 from gistpoint.core.tasks.trees import corrupted_tree
@@ -314,3 +316,64 @@ def _broken_by_removal(intake: Intake, ref: FunctionRef, runner: Runner, run: Ru
 
 def _words(name: SubmissionVerdict | End) -> str:
     return name.value.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorruptingModel(Request):
+    """The model that corrupts a function, and the limits of its work."""
+
+    model: str | None = None
+    keep: Keep = Keep.BEST
+    rounds: Natural = 5
+    """Of test feedback."""
+    max_tool_calls: Count = 30
+    examples: Annotated[str | None, LOCAL] = None
+    """The file of judged corruptions, of which it is shown some."""
+    max_tokens: Count | None = None
+    """Sent and received."""
+    max_cost: Positive | None = None
+    """In US dollars."""
+
+    def caps(self) -> tuple[int | None, float | None]:
+        """Return the most tokens and US dollars for one function; None where nothing is said."""
+        return self.max_tokens, self.max_cost
+
+    def loop(self, min_failing: int, max_tokens: int | None, max_cost: float | None) -> LoopSettings:
+        """Return the limits of each conversation; `max_tokens` and `max_cost` are those of the endpoint."""
+        tokens, cost = self.caps()
+        changes: dict[str, Any] = {
+            "keep": self.keep,
+            "feedback_rounds": self.rounds,
+            "tool_calls": self.max_tool_calls,
+            "max_cost_usd": max_cost if cost is None else cost,
+        }
+        if (most := max_tokens if tokens is None else tokens) is not None:
+            changes["max_tokens"] = most
+        return LoopSettings.for_tasks(min_failing, **changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorruptingModelOfSet(CorruptingModel):
+    """The model that corrupts the functions of a set; its other limits are those of all functions together."""
+
+    max_tokens_per_function: Count | None = None
+    max_cost_per_function: Positive | None = None
+
+    def caps(self) -> tuple[int | None, float | None]:
+        """Return the most tokens and US dollars for one function; None where nothing is said."""
+        return self.max_tokens_per_function, self.max_cost_per_function
+
+    def require_model(self) -> None:
+        """Raise `UserError` if there is something for a model to keep to, and no model."""
+        limits = ("examples", "max_tokens", "max_cost", "max_tokens_per_function", "max_cost_per_function")
+        given = [name for name in limits if getattr(self, name) is not None]
+        if given and not self.model:
+            option = f"--{given[0].replace('_', '-')}"
+            raise UserError(f"{option} is for a corrupting model, and none is named.", hint="Add --model NAME.")
+
+
+OpenModel = Callable[[CorruptingModel, int], tuple[ChatModel, LoopSettings]]
+"""Returns a model and the limits of its conversations for tasks with that many failing tests.
+
+Raises `EndpointError` if the endpoint is not configured.
+"""

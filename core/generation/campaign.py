@@ -17,12 +17,11 @@ from typing import Any, Protocol
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import remove_body
 from gistpoint.core.errors import EndpointError, InfrastructureError, SourceError
-from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate
+from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate, Strata
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.intake import LOOK, NoTaskError
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.generation.settings import CampaignMode
-from gistpoint.core.generation.strata import Strata
 from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.model import decide_by_model

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TypeVar
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.index import Definition
-from gistpoint.core.generation.choice import GroupRules
-from gistpoint.core.generation.choosing import beyond, cells, meeting, require_defined
+from gistpoint.core.errors import UserError
+from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.removal import MIN_LINES, definitions
 from gistpoint.core.generation.settings import CampaignSettings
-from gistpoint.core.generation.strata import Strata, in_turns
+from gistpoint.core.metrics.bars import MetricBar, at_bars
+from gistpoint.core.metrics.conditions import filter_rows
+from gistpoint.core.metrics.table import percentile
 
 LOCATED = 5
 """Places in a spectrum-based localisation that a solver would look at first."""
@@ -75,6 +79,51 @@ class CorruptionCandidate:
     """How many functions are wanted."""
     stratum: str = ""
     """The part of a stratified set that it would count in."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """The strata of a campaign's candidates, in a fixed order; none if its set is not stratified.
+
+    Each gets an equal share of the tasks, the first ones one more if it does not come out even. What a stratum that has
+    no candidate left can't fill goes to the others.
+    """
+
+    names: tuple[str, ...] = ()
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    """The tasks wanted of each stratum, if they are said; then nothing goes from one to another."""
+    equal: bool = False
+    """Whether no stratum may have more than another's share: nothing goes from one to another."""
+
+    def share(self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()) -> int:
+        """Return how many of `count` tasks may be of this stratum.
+
+        `kept` holds the tasks so far by stratum, `exhausted` the strata that have no candidate left.
+        """
+        if not self.names:
+            return count
+        if self.fixed:
+            return self.fixed.get(stratum, 0)
+        if self.equal:
+            return count // len(self.names)
+        if stratum in exhausted or stratum not in self.names:
+            return kept.get(stratum, 0)
+        left = [name for name in self.names if name not in exhausted]
+        base, over = divmod(max(0, count - sum(kept.get(name, 0) for name in exhausted)), len(left))
+        return base + (left.index(stratum) < over)
+
+    def has_room(self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()) -> bool:
+        """Whether another task of this stratum may be kept, and so whether its candidates are worth a try."""
+        return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
+
+
+def in_turns(groups: Iterable[Sequence[T]]) -> list[T]:
+    """Return the items of all groups: the first of each, then the second of each, and so on."""
+    rows = zip_longest(*([(item,) for item in group] for group in groups), fillvalue=())
+    return [item for row in rows for cell in row for item in cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +270,62 @@ def in_reach(library: SourceLibrary, rules: GroupRules, name: str, others: Seque
     return all(other in near for other in (others[-1:] if rules.chain else others)) and not any(
         nested(name, other) for other in others
     )
+
+
+_MOST_NAMED = 10
+
+
+def require_defined(choice: Choice, defined: Collection[str]) -> None:
+    """Raise `UserError` if the list of functions names one that the library does not define, with its line."""
+    unknown = [(line, name) for name, line in choice.functions.items() if name not in defined]
+    if unknown:
+        listed = ", ".join(f"line {line}: {name[:200]}" for line, name in unknown[:_MOST_NAMED])
+        more = f", and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
+        raise UserError(
+            f"The library does not define {len(unknown)} of the functions in the list: {listed}{more}.",
+            hint="`gistpoint code SOURCE --names` prints those that there are.",
+        )
+
+
+def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> list[str]:
+    """Return the functions that meet every condition; percentiles are those of all functions of the library."""
+    if not choice.where:
+        return list(names)
+    rows = [row for name in names if (row := library.by_name.get(name)) is not None]
+    return [row.function for row in filter_rows(rows, choice.where, library.rows)]
+
+
+def beyond(library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBar], percent: float) -> list[str]:
+    """Return the functions at or beyond every bar, which are percentiles among these functions."""
+    if not bars:
+        return list(names)
+    rows = [row for name in names if (row := library.by_name.get(name)) is not None]
+    return [row.function for row in at_bars(rows, bars, percent)]
+
+
+def cells(library: SourceLibrary, names: Sequence[str], choice: Choice) -> dict[str, str]:
+    """Return the cell of each function on the plane of the two metrics, by quantiles among these functions.
+
+    The cell is empty if tasks are not spread; a function for which a metric is unknown has none, and is left out.
+    """
+    if not choice.plane:
+        return dict.fromkeys(names, "")
+    points: dict[str, list[float]] = {}
+    for name in names:
+        row = library.by_name.get(name)
+        values = [] if row is None else [row.cell(metric) for metric in choice.plane]
+        point = [float(value) for value in values if isinstance(value, int | float)]
+        if len(point) == len(choice.plane):
+            points[name] = point
+    shares = [100 * n / choice.bins for n in range(1, choice.bins)]
+    edges = [[percentile(values, share) for share in shares] for values in zip(*points.values(), strict=True)]
+    found: dict[str, str] = {}
+    for name, point in points.items():
+        places = [sum(value > edge for edge in inner) for value, inner in zip(point, edges, strict=True)]
+        told = (_quantile(place, choice.bins) for place in places)
+        found[name] = ", ".join(f"{metric} {text}" for metric, text in zip(choice.plane, told, strict=True))
+    return found
+
+
+def _quantile(place: int, bins: int) -> str:
+    return ("low", "high")[place] if bins == 2 else f"{place + 1}/{bins}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
 from gistpoint.core.generation.intake import Intake, record_tests, take_in
+from gistpoint.core.logs import replace_file
 from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY, FunctionMetrics, measure_functions, with_complexity
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner, TestMapper
@@ -297,12 +297,8 @@ class _Folder:
             return None
 
     def _write(self, name: str, record: msgspec.Struct) -> None:
-        partial = self.folder / f".{name}.{os.getpid()}"
-        with partial.open("w", encoding="utf-8") as file:
-            json.dump({"version": VERSION, **msgspec.to_builtins(record)}, file, separators=(",", ":"))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self.folder / f"{name}.json")
+        text = json.dumps({"version": VERSION, **msgspec.to_builtins(record)}, separators=(",", ":"))
+        replace_file(self.folder / f"{name}.json", text.encode("ascii"))
 
 
 def learn_library(

@@ -1,4 +1,4 @@
-"""Writes a proven corruption as a task folder."""
+"""Writes proven corruptions as task folders: one, and the set of a campaign while it is made."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.code.index import index_source
-from gistpoint.core.generation.intake import Intake
+from gistpoint.core.generation.intake import CorruptionProof, Intake
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.progress import KeptTask
-from gistpoint.core.generation.proof import CorruptionProof
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, StateFile, glance_of
 from gistpoint.core.kinds.folder import read_task, write_task

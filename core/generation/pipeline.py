@@ -8,28 +8,52 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.code.splice import remove_body
 from gistpoint.core.corruption.rounds import Round
-from gistpoint.core.errors import CancelledError, EndpointError, EnvironmentBuildError, RecordingError, SourceError
-from gistpoint.core.generation.by_model import ModelCorruption, ModelTerms, corrupt_by_model
+from gistpoint.core.errors import (
+    CancelledError,
+    EndpointError,
+    EnvironmentBuildError,
+    RecordingError,
+    SourceError,
+    UserError,
+    cause,
+)
+from gistpoint.core.generation.by_model import (
+    CorruptingModel,
+    CorruptingModelOfSet,
+    ModelCorruption,
+    ModelTerms,
+    OpenModel,
+    corrupt_by_model,
+)
 from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, agreement, run_campaign, run_controls
-from gistpoint.core.generation.candidates import CandidatePlan, plan
-from gistpoint.core.generation.choosing import require_defined
+from gistpoint.core.generation.candidates import CandidatePlan, plan, require_defined
+from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, tasks_wanted
 from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in, with_test_map_if_it_ends
+from gistpoint.core.generation.examples import hash_of_examples
+from gistpoint.core.generation.intake import (
+    CorruptionProof,
+    Intake,
+    NoGood,
+    NoTaskError,
+    prove,
+    take_in,
+    with_test_map_if_it_ends,
+)
 from gistpoint.core.generation.library import SourceLibrary, learn_library
 from gistpoint.core.generation.making import InUse, WrittenSet, write_proven
 from gistpoint.core.generation.progress import CampaignMeter
-from gistpoint.core.generation.proof import CorruptionProof, prove
 from gistpoint.core.generation.removal import check_named, definitions, random_targets, removal_target
-from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
+from gistpoint.core.generation.settings import Batch, CampaignMode, CampaignSettings, SourceSpec, SuiteNeeds, read_batch
 from gistpoint.core.generation.verdicts import Counts, StateFile
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
+from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.model import Rules, Task
 from gistpoint.core.text import plural
@@ -40,6 +64,112 @@ _REFUSED = {
     EnvironmentBuildError: "environment_not_to_be_built",
     RecordingError: "watched_run_did_not_end",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask(Request):
+    """A task of one function."""
+
+    source: str
+    mode: Literal["remove", "discovery"] = "remove"
+    function: str = ""
+    """Empty for one that the seed picks."""
+    seed: int = 0
+    suite: SuiteNeeds = field(default_factory=SuiteNeeds)
+    min_failing: Count = 5
+    model: CorruptingModel = field(default_factory=CorruptingModel)
+
+    def settings(self, open_model: OpenModel) -> tuple[CampaignSettings, ChatModel | None]:
+        """Return the settings and the corrupting model, found before any costly work; None for remove mode."""
+        mode = CampaignMode(self.mode)
+        if mode is CampaignMode.REMOVE:
+            if self.model.model:
+                raise UserError("--model corrupts a function; removing needs none.", hint="Add --mode discovery.")
+            return CampaignSettings(mode, self.seed, self.min_failing), None
+        if not self.function:
+            raise UserError("A discovery task needs --function: what the model is to corrupt.")
+        model, loop = open_model(self.model, self.min_failing)
+        examples = hash_of_examples(self.model.examples)
+        return CampaignSettings(
+            mode, self.seed, self.min_failing, model=model.name, loop=loop, examples=examples
+        ), model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateTasks(Request):
+    """Sets of tasks of one or more sources."""
+
+    sources: tuple[str, ...] = ()
+    batch: Annotated[str | None, LOCAL] = None
+    """The file that names the sources."""
+    mode: CampaignMode = CampaignMode.DISCOVERY
+    count: Count | None = None
+    """Tasks of each source."""
+    min_failing: Count = 5
+    seed: int = 0
+    workers: Annotated[Count | None, LOCAL] = None
+    """Processes; None for one a core."""
+    cluster: Annotated[str | None, LOCAL] = None
+    """The address of a Dask scheduler."""
+    control: Natural = 0
+    """Candidates that are tried on the whole suite as well."""
+    max_glance: Share | None = None
+    choice: ChooseFunctions = field(default_factory=ChooseFunctions)
+    groups: GroupFunctions = field(default_factory=GroupFunctions)
+    suite: SuiteNeeds = field(default_factory=SuiteNeeds)
+    model: CorruptingModelOfSet = field(default_factory=CorruptingModelOfSet)
+
+    def planned(self, open_model: OpenModel) -> tuple[Batch, CampaignSettings, int]:
+        """Return the sources, the settings, and how many tasks of each source are wanted, before any costly work.
+
+        Raises `UserError` for a request that contradicts itself, and what `open_model` raises.
+        """
+        batch, settings = self._batch(), self._settings(open_model)
+        count = tasks_wanted(self.count, settings.choice, settings.groups)
+        if settings.choice.functions and len(batch.sources) > 1:
+            raise UserError("--functions lists the functions of one source.", hint="Name one source.")
+        return batch, settings, count
+
+    def _settings(self, open_model: OpenModel) -> CampaignSettings:
+        self.model.require_model()
+        choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
+        if self.max_glance is not None and model:
+            raise UserError(
+                "--max-glance is for corruptions that are made without a model.", hint="Leave out one of them."
+            )
+        return CampaignSettings(
+            self.mode,
+            self.seed,
+            self.min_failing,
+            self.choice.only_hard,
+            model,
+            open_model(self.model, self.min_failing)[1] if model else None,
+            choice,
+            groups,
+            hash_of_examples(self.model.examples),
+            self.max_glance,
+        )
+
+    def _batch(self) -> Batch:
+        if bool(self.batch) == bool(self.sources):
+            raise UserError(
+                "Name one or more sources, or a batch file, not both.",
+                hint="gistpoint task generate name==version, or gistpoint task generate --batch FILE.toml.",
+            )
+        if not self.batch:
+            return Batch(tuple(self.suite.of(source) for source in dict.fromkeys(self.sources)))
+        if self.suite != SuiteNeeds():
+            raise UserError(
+                "With --batch, the arguments of each source are in the file.",
+                hint="Write them there: pytest_args, extra_requirements, build_steps, exclude_newer, "
+                "max_suite_seconds.",
+            )
+        path = Path(self.batch)
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file.") from error
+        return read_batch(text, path.name)
 
 
 TermsOf = Callable[[str], ModelTerms]

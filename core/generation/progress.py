@@ -1,4 +1,4 @@
-"""The progress of a campaign: what is tried now, what was kept, what was thrown away and why."""
+"""The progress of a campaign: what is tried now, what was kept, what was thrown away."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, StateFile
+from gistpoint.core.logs import replace_file
 from gistpoint.core.running import RunProgress
 
 
@@ -165,9 +166,7 @@ class TrialBoard:
         own = f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
         place = self.folder / f"{sha256_of_text(own)[:16]}.json"
         with contextlib.suppress(OSError):
-            partial = place.with_suffix(".part")
-            partial.write_bytes(msgspec.json.encode(_Line(key, time.time(), trial)))
-            partial.replace(place)
+            replace_file(place, msgspec.json.encode(_Line(key, time.time(), trial)), durable=False)
 
     def trials(self, keys: Collection[str]) -> tuple[TrialProgress, ...]:
         """Return the lines about the candidates `keys`, the newest of each, named by the order of the workers."""

@@ -15,7 +15,7 @@ from gistpoint.core.corruption.evidence import FEW_FAILING, band
 from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
-from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING
+from gistpoint.core.generation.intake import DEFAULT_MIN_FAILING
 from gistpoint.core.metrics.bars import HARD, MetricBar
 from gistpoint.core.requests import Positive, Request
 from gistpoint.core.tasks.fields import Count, Duration, Fields

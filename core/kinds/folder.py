@@ -6,7 +6,6 @@ open the second.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import TaskKind
 from gistpoint.core.kinds.registry import all_modes, kind_of, not_loaded
+from gistpoint.core.logs import replace_file
 from gistpoint.core.pins import EnvironmentPins, fault_in
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.documents import (
@@ -135,9 +135,7 @@ def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
     file = task.folder / ANSWER_FILE
     document = dict(read_document(file).values)
     document["provenance"] = {**entries, **document.get("provenance", {})}
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    partial.write_text(json_text(document), encoding="utf-8")
-    partial.replace(file)
+    replace_file(file, json_text(document).encode("ascii"), durable=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs.locks import APPENDING, FileLock
@@ -40,6 +41,45 @@ def append_whole(file: int, data: bytes, size: int) -> None:
     except OSError:
         os.ftruncate(file, size)
         raise
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
+    """Write a file in place of the one before, whole or not at all; what is `durable` is on the disk on return.
+
+    Whoever reads meanwhile reads the old one or the new one. Raises OSError.
+    """
+    part = _beside(path, data, mode, durable=durable)
+    part.replace(path)
+    if durable:
+        sync_folder(path.parent)
+
+
+def create_file(path: Path, data: bytes) -> None:
+    """Write a file, on the disk on return, unless there is one by now: of two processes the first decides."""
+    part = _beside(path, data, 0o600, durable=True)
+    try:
+        path.hardlink_to(part)
+        sync_folder(path.parent)
+    except FileExistsError:
+        pass
+    finally:
+        part.unlink()
+
+
+def _beside(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
+    """Write a hidden file beside `path`, which no other process or thread writes."""
+    part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{get_ident()}.part")
+    part.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                sync_file(file.fileno())
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return part
 
 
 def line_hash(line: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Every function with its metrics, as rows: sorted, and written as CSV."""
+"""Every function with its metrics, as rows, sorted and written as CSV; and as they were before a corruption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of a study beside its estimates: who took part, which attempts count, under which settings."""
+"""The facts of a study beside its estimates, and the texts made of them: its methods, its pre-registration."""
 
 from __future__ import annotations
 

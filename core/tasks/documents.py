@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.model import CANARY, FORMAT, VERSION, Baseline
 from gistpoint.core.tasks.protection import protection_document, read_protections
@@ -55,9 +55,7 @@ def write_baseline(folder: Path, baseline: Baseline) -> None:
     fields["protections"] = {name: protection_document(found) for name, found in baseline.protections.items()}
     document = {"format": _BASELINE, "version": ANSWER_VERSION, "canary": CANARY, **fields}
     path = folder / "answer" / "baselines" / f"{baseline.backend}-{baseline.environment[:12]}.json"
-    beside = path.with_name(f".{path.name}.{os.getpid()}")  # others may be reading it
-    beside.write_text(json_text(document), encoding="utf-8")
-    beside.replace(path)
+    replace_file(path, json_text(document).encode("ascii"), durable=False)  # others may be reading it
 
 
 def json_text(document: Mapping[str, Any]) -> str:

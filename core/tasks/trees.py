@@ -1,4 +1,4 @@
-"""The two trees of a repair: the original with its targets corrupted, and the corrupted one repaired."""
+"""The trees of a repair: the original with its targets corrupted, the corrupted one repaired, or one patched."""
 
 from __future__ import annotations
 

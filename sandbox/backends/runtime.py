@@ -9,12 +9,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from gistpoint.core.locations import Locations
+from gistpoint.core.logs import replace_file
 from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.backends.sharedlibraries import libraries_named, libraries_of, read_binary
 from gistpoint.sandbox.cache import build_once
@@ -104,14 +104,11 @@ def _state(path: Path) -> list[object]:
 
 
 def _write(file: Path, runtime: Runtime) -> None:
-    """Write a list atomically: another process may be reading it."""
+    """Write a list; another process may be reading it."""
     interpreter, system = ([astuple(part) for part in parts] for parts in (runtime.interpreter, runtime.system))
     stored = {"key": runtime.key, "interpreter": interpreter, "system": system}
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=".", dir=file.parent)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as beside:
-        json.dump(stored, beside)
-    Path(name).replace(file)
+    replace_file(file, json.dumps(stored).encode("ascii"), durable=False, mode=0o600)
 
 
 def _lay_out(runtime: Runtime, folder: Path) -> None:

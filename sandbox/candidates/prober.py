@@ -11,7 +11,6 @@ from itertools import islice
 
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError
-from gistpoint.core.generation.failures import LineSpan, read_failure
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import ProbeFailure, ProbeReport, Runner, RunRequest
@@ -20,7 +19,16 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Stop
-from gistpoint.sandbox.candidates.warm import Bounds, Order, Orders, ServerGoneError, Tally, WarmSuite
+from gistpoint.sandbox.candidates.warm import (
+    Bounds,
+    LineSpan,
+    Order,
+    Orders,
+    ServerGoneError,
+    Tally,
+    WarmSuite,
+    read_failure,
+)
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 

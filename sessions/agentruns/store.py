@@ -8,7 +8,6 @@ journal and nowhere else.
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
-from gistpoint.core.logs import AppendLog, LogKind, is_held, read_log, sync_file, sync_folder, take, wait_for
+from gistpoint.core.logs import AppendLog, LogKind, is_held, read_log, replace_file, sync_folder, take, wait_for
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 
@@ -382,13 +381,7 @@ def _write_document(folder: Path, document: AgentRunDocument) -> None:
     import tomli_w
 
     text = tomli_w.dumps(_without_none(msgspec.to_builtins(document)))
-    beside = folder / f".{RUN_FILE}.{os.getpid()}"
-    with beside.open("wb") as file:
-        file.write(text.encode())
-        file.flush()
-        sync_file(file.fileno())
-    beside.replace(folder / RUN_FILE)
-    sync_folder(folder)
+    replace_file(folder / RUN_FILE, text.encode())
 
 
 def _read_document(path: Path) -> AgentRunDocument:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import msgspec
 
+from gistpoint.core.chat import Usage
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.corruption.glance import GlanceVerdict
-from gistpoint.core.ports import TimeSource
+from gistpoint.core.corruption.judging import JudgeRequest, JudgeResult, ModelSaid, judge, prompt_sha256, questions
+from gistpoint.core.ports import ChatModel, TimeSource
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.sessions.annotations.glances import (
     CODEC,
     MODEL,
@@ -108,3 +113,33 @@ class GlanceReader:
         operation = GlanceOperation(str(uuid.uuid4()), self.name, at, task, kind.value, msgspec.to_builtins(data))
         self.store.append([operation])
         return operation
+
+
+def read_by_model(
+    reader: GlanceReader,
+    model: ChatModel,
+    items: Sequence[BlindItem],
+    times: int,
+    *,
+    max_cost_usd: float | None = None,
+    run: RunContext = UNATTENDED,
+) -> tuple[JudgeResult, int]:
+    """Ask a model what it has not said yet of each item, `times` times from the reader's seed on; keep each answer.
+
+    Returns the result and how many answers were missing. Raises `CancelledError`; what was answered is kept.
+    """
+
+    def is_missing(question: JudgeRequest) -> bool:
+        return reader.glances(question.item.task).reading(question.item.function, question.seed, 1) is None
+
+    missing = [question for question in questions(items, reader.seed, times) if is_missing(question)]
+    answers = count(1)
+
+    def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
+        reader.seed = question.seed
+        line = 0 if said.answer is BlindAnswer.NOTHING else said.line or 0
+        answer = BlindlySaid(said.answer, line, said.words, 0, usage.cost_usd, prompt_sha256())
+        reader.read(question.item, answer, question.version)
+        run.progress(RunProgress(f"{reader.name} on {question.item.function}", next(answers), len(missing)))
+
+    return judge(missing, model, keep, max_cost_usd=max_cost_usd, cancel=run.cancel), len(missing)

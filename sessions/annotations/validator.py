@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.kinds.kind import Trial
+from gistpoint.core.logs import replace_file
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.sessions.annotations.side_files import CommentData, DeleteData, SideFileStore
@@ -76,10 +76,9 @@ class Drafts:
         if not draft.comment and not draft.fixes:
             path.unlink(missing_ok=True)
             return
+        text = json.dumps({"comment": draft.comment, "fixes": dict(draft.fixes)})
         self.folder.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps({"comment": draft.comment, "fixes": dict(draft.fixes)}), encoding="utf-8")
-        fresh.replace(path)
+        replace_file(path, text.encode("ascii"), durable=False)
 
     def _path(self, task: str) -> Path:
         return self.folder / f"{task}.json"

@@ -1,4 +1,4 @@
-"""The export formats, by the name that the user gives; packages can add theirs by entry point."""
+"""The export formats, by the name that the user gives, and Markdown; packages can add theirs by entry point."""
 
 from __future__ import annotations
 

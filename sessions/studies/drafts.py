@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gistpoint.core.logs import FileLock, NoLocksError, take
+from gistpoint.core.logs import FileLock, NoLocksError, replace_file, take
 from gistpoint.core.study.ledger import person_sha256
 
 
@@ -53,11 +52,9 @@ class FormDrafts:
 
     def write(self, form: str, assignment: str, draft: FormDraft) -> None:
         """Keep a draft in place of the one before. Raises OSError."""
+        text = json.dumps(msgspec.to_builtins(draft))  # half a surrogate pair, too
         self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(form, assignment)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(msgspec.to_builtins(draft)), encoding="ascii")  # half a surrogate pair, too
-        part.replace(path)
+        replace_file(self._path(form, assignment), text.encode("ascii"), durable=False)
 
     def remove(self, form: str, assignment: str = "") -> None:
         """Forget a draft, if there is one."""

@@ -1,4 +1,4 @@
-"""A study's folder, opened: what was declared, its tasks, its log folded, and its attempts here and published."""
+"""A study's folder: a new one, and one that is opened, with its declaration, its tasks, its log and its attempts."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from gistpoint.core.assist.help import HelpGist
+from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import GistHelp, Study
 from gistpoint.core.study.operations import StudyError
 
@@ -39,8 +39,6 @@ def write_help(root: Path, task: str, made: HelpGist) -> None:
     path = help_path(root, task)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{os.getpid()}.tmp")
-        scratch.write_text(made.text, encoding="utf-8", errors="surrogateescape")
-        scratch.replace(path)
+        replace_file(path, made.text.encode("utf-8", "surrogateescape"), durable=False)
     except OSError as error:
         raise StudyError(f"{FOLDER}/{task[:12]} can't be written: {error.strerror}.") from error

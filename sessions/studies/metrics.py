@@ -5,8 +5,8 @@ Measuring a library takes seconds, so it is done once, when an analysis needs it
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_named
+from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.model import Task
@@ -116,9 +117,5 @@ def _of_targets(library: Mapping[str, Mapping[str, float]], task: StudyTask) -> 
 
 
 def _write(path: Path, metrics: StudyMetrics) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        part.write_bytes(msgspec.json.encode(metrics, order="sorted") + b"\n")
-        part.replace(path)
-    except OSError:  # the folder may be on a disk that can only be read: it is measured again the next time
-        part.unlink(missing_ok=True)
+    with suppress(OSError):  # the folder may be on a disk that can only be read: it is measured again the next time
+        replace_file(path, msgspec.json.encode(metrics, order="sorted") + b"\n", durable=False)

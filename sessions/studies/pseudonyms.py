@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
 import secrets
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
-from gistpoint.core.logs import sync_file, sync_folder
+from gistpoint.core.logs import create_file
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import ORGANISER, StudyError
 
@@ -50,20 +49,7 @@ def key_of(root: Path) -> bytes:
 def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, exist_ok=True)
     (path.parent / ".gitignore").write_text("*\n", encoding="ascii")
-    part = path.with_name(f".{KEY}.{os.getpid()}.tmp")
-    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(file, secrets.token_hex(32).encode() + b"\n")
-        sync_file(file)
-    finally:
-        os.close(file)
-    try:
-        path.hardlink_to(part)  # the first of two processes decides
-        sync_folder(path.parent)
-    except FileExistsError:
-        pass
-    finally:
-        part.unlink()
+    create_file(path, secrets.token_hex(32).encode() + b"\n")
 
 
 class Pseudonyms:

@@ -56,6 +56,11 @@ def line_of(store: Annotations, operation: Any) -> bytes:
     return store.codec.encode(operation).rstrip(b"\n")
 
 
+def operations_in(stores: Stores) -> dict[Uuid, Any]:
+    """Return the operations in the files here."""
+    return {(file, one.op): one for file, store in stores.items() for one in store.book.operations}
+
+
 def exchange(
     connection: Connection, stores: Stores, machine: str, without: Callable[[str], bool] = lambda person: False
 ) -> Exchanged:
@@ -64,7 +69,7 @@ def exchange(
     What people said of whom `without` is true is not sent.
     """
     there = uuids(connection, stores)
-    mine = {(file, one.op): one for file, store in stores.items() for one in store.book.operations}
+    mine = operations_in(stores)
     new = [(place[0], one) for place, one in mine.items() if place not in there and not without(one.reviewer)]
     send(connection, stores, machine, new)
     wanted = [place for place in there if place not in mine] + other_lines(stores, mine, there)
@@ -139,7 +144,7 @@ def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> Exchanged:
 def operation_differences(connection: Connection, stores: Stores) -> Iterator[tuple[str, Alarm]]:
     """Yield what differs between the files here and the store, each with its kind."""
     there = uuids(connection, stores)
-    mine = {(file, one.op): one for file, store in stores.items() for one in store.book.operations}
+    mine = operations_in(stores)
     for file, op in sorted(mine.keys() - there.keys()):
         yield "missing there", Alarm(f"{file}: operation {op}", words="the store has none.")
     for file, op in sorted(there.keys() - mine.keys()):

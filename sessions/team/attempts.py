@@ -9,13 +9,13 @@ sends its whole journal as a branch, `ATTEMPT~MACHINE`: nothing is mixed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -32,6 +32,7 @@ from gistpoint.sessions.team.lines import (
     Position,
     branch_of,
     chained,
+    cut_at,
     end_of,
     ends,
     head_kept,
@@ -42,63 +43,43 @@ from gistpoint.sessions.team.lines import (
     lines_after,
     safe_lines,
 )
-from gistpoint.sessions.team.replication import (
-    BYTES,
-    GIVEN,
-    INSERT,
-    StoreLine,
-    at,
-    batches,
-    beyond,
-    columns,
-    hashes,
-    portions,
-)
+from gistpoint.sessions.team.replication import StoreLine, add, arrays, at, beyond, hashes, portions
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, TextClause
+    from sqlalchemy import Connection, Engine
 
 ATTEMPTS = "attempts"
 """The file of all their lines; each attempt is a writer in it."""
 LEASE_S = 60
 """How long a machine may add lines without renewing its lease."""
 _TRIES = 5
-_MOVED = ("ids", "fences", "befores", "heads", "seqs", "lasts", "ends")
-"""What tells how far an attempt is moved on: its columns in `_ADD`."""
 _AT_ONCE = 200
 """Most attempts of one transaction."""
-_ANEW = ("23505", "40P01")
-"""SQLSTATE: a line stands there that the store does not count, a deadlock."""
+_DEADLOCK = "40P01"
+"""SQLSTATE."""
 _UNTIL = f"clock_timestamp() + interval '{LEASE_S} s'"
 _LOCKED = text("SELECT id, seq, head FROM attempts WHERE id = ANY(:ids) ORDER BY id FOR UPDATE")
 _CLAIM = text(
     "INSERT INTO attempts (id, branch_of, task, actor, participant, started_utc_ms, ended, seq, head, holder, "
     "lease_until, fence) SELECT id, branch_of, task, actor, participant, started_utc_ms, false, 0, '', :machine, "
-    f"{_UNTIL}, 1 FROM unnest(CAST(:ids AS text[]), CAST(:parents AS text[]), CAST(:tasks AS text[]), "
-    "CAST(:actors AS text[]), CAST(:participants AS text[]), CAST(:starts AS bigint[])) "
+    f"{_UNTIL}, 1 FROM unnest(CAST(:id AS text[]), CAST(:branch_of AS text[]), CAST(:task AS text[]), "
+    "CAST(:actor AS text[]), CAST(:participant AS text[]), CAST(:started_utc_ms AS bigint[])) "
     "AS a(id, branch_of, task, actor, participant, started_utc_ms) ORDER BY id ON CONFLICT (id) DO UPDATE SET "
     "fence = attempts.fence + CASE WHEN attempts.holder = :machine THEN 0 ELSE 1 END, holder = :machine, "
     f"lease_until = {_UNTIL} WHERE attempts.holder = :machine OR attempts.lease_until < clock_timestamp() "
     "RETURNING id, fence, seq, head"
 )
-_ADD = text(
-    f"WITH held AS (UPDATE attempts SET seq = g.seq, head = g.head, ended = attempts.ended OR g.ended, "
-    f"lease_until = greatest(lease_until, {_UNTIL}) FROM unnest(CAST(:ids AS text[]), CAST(:fences AS integer[]), "
-    "CAST(:befores AS integer[]), CAST(:heads AS text[]), CAST(:seqs AS integer[]), CAST(:lasts AS text[]), "
-    "CAST(:ends AS boolean[])) AS g(id, fence, before, before_head, seq, head, ended) WHERE attempts.id = g.id "
-    "AND holder = :machine_ AND attempts.fence = g.fence AND attempts.seq = before AND attempts.head = before_head "
-    f"RETURNING attempts.id), added AS ({INSERT} SELECT l.* FROM held JOIN {GIVEN} ON l.writer = held.id) "
-    "SELECT id FROM held"
+_CLAIMED = ("id", "branch_of", "task", "actor", "participant", "started_utc_ms")
+_MOVE = text(
+    "UPDATE attempts SET seq = m.seq, head = m.head, ended = attempts.ended OR m.ended, "
+    f"lease_until = CASE WHEN closes THEN clock_timestamp() ELSE greatest(lease_until, {_UNTIL}) END "
+    "FROM unnest(CAST(:id AS text[]), CAST(:fence AS integer[]), CAST(:old_seq AS integer[]), CAST(:old AS text[]), "
+    "CAST(:seq AS integer[]), CAST(:head AS text[]), CAST(:ended AS boolean[]), CAST(:closes AS boolean[])) "
+    "AS m(id, fence, old_seq, old, seq, head, ended, closes) WHERE attempts.id = m.id AND holder = :machine "
+    "AND attempts.fence = m.fence AND attempts.seq = old_seq AND attempts.head = old RETURNING attempts.id"
 )
-_LEASES = "FROM unnest(CAST(:ids AS text[]), CAST(:fences AS integer[])) AS g(id, fence) WHERE attempts.id = g.id AND "
-_RENEW = text(
-    f"UPDATE attempts SET lease_until = {_UNTIL} {_LEASES} holder = :machine AND attempts.fence = g.fence "
-    "RETURNING attempts.id"
-)
-_RELEASE = text(
-    f"UPDATE attempts SET lease_until = clock_timestamp() {_LEASES} holder = :machine AND attempts.fence = g.fence "
-    "RETURNING attempts.id"
-)
+"""Counts lines that are about to be added, and renews the lease or gives it back; nothing if it was lost."""
+_MOVED = ("id", "fence", "old_seq", "old", "seq", "head", "ended", "closes")
 _HOLDER = text("SELECT holder FROM attempts WHERE id = :id AND lease_until >= clock_timestamp()")
 _HELD = text("SELECT id, holder FROM attempts WHERE lease_until >= clock_timestamp() AND NOT ended ORDER BY id")
 _ALL = text("SELECT id, seq, head FROM attempts ORDER BY id")
@@ -138,6 +119,14 @@ class Pushed:
         return bool(branch_of(self.attempt)[0])
 
 
+NOWHERE = Pushed("")
+"""Before anything was compared."""
+
+
+class _ChangedError(Exception):
+    """The store has lines that it does not count: everything is compared again."""
+
+
 @dataclass(slots=True)
 class ToPush:
     """An attempt to be sent, and how far it is."""
@@ -145,8 +134,8 @@ class ToPush:
     folder: Path
     hold: bool = False
     """Whether the lease is taken, or renewed, even if there is nothing to send."""
-    pushed: Pushed | None = None
-    """What the last call returned, or found under way."""
+    pushed: Pushed = NOWHERE
+    """What the last call returned, or found under way; without a fence everything is compared."""
     done: bool = False
     added: int = 0
     lines: list[JournalLine] = field(default_factory=list)
@@ -159,10 +148,9 @@ class ToPush:
 
     @property
     def size(self) -> int:
-        """How much of a transaction it takes, in bytes; an attempt without lines takes its share, too."""
-        known = self.pushed.position.offset if self.pushed is not None else 0
+        """How many bytes are to be read."""
         with suppress(FileNotFoundError):
-            return max(0, (self.folder / JOURNAL).stat().st_size - known) + BYTES // _AT_ONCE
+            return (self.folder / JOURNAL).stat().st_size - self.pushed.position.offset
         return 0
 
     def ends_as(self, pushed: Pushed) -> None:
@@ -170,30 +158,32 @@ class ToPush:
         self.pushed, self.done = replace(pushed, added=self.added), True
 
     def read(self, machine: str) -> None:
-        """Read the lines after those that the store has; all of them if it is not known to be ready for them."""
-        name, known = self.folder.name, self.pushed
+        """Read the lines after those that the store has; all of them if these are to be compared."""
         try:
-            if known is not None and known.fence and known.alarm is None:
-                self.lines = safe_lines(self.folder, known.position)
-                return
-            kept = head_kept(self.folder)  # before the journal, which may grow meanwhile
-            self.lines = safe_lines(self.folder)
+            if self.pushed.fence:
+                self.lines = safe_lines(self.folder, self.pushed.position)
+            else:
+                self._read_whole(machine)
         except BrokenChainError as error:
-            self.ends_as(Pushed(name, alarm=_damaged(self.folder, error.at)))
-            return
+            words = "the journal here was changed, cut back or damaged, and is not sent."
+            alarm = Alarm(f"attempt {self.folder.name}", error.at, words=words)
+            self.ends_as(Pushed(self.folder.name, alarm=alarm))
         except FileNotFoundError:
-            self.ends_as(Pushed(name))
-            return
-        self.pushed = None
+            self.ends_as(Pushed(self.folder.name))
+
+    def _read_whole(self, machine: str) -> None:
+        kept = head_kept(self.folder)  # before the journal, which may grow meanwhile
+        self.lines = safe_lines(self.folder)
+        if at := cut_at(self.lines, kept):
+            raise BrokenChainError(at)
         if not self.lines or header_of(self.lines[0].data) is None:
-            self.ends_as(Pushed(name))
-        elif kept is not None and kept.seq and not _holds(self.lines, kept):
-            self.ends_as(Pushed(name, alarm=_damaged(self.folder, min(len(self.lines), kept.seq))))
+            self.ends_as(Pushed(self.folder.name))
         self.since = len(self.lines) + 1 if kept is None else kept.since
-        self.targets = _targets(name, machine)
+        name = self.folder.name
+        self.targets = chain((name, f"{name}~{machine}"), (f"{name}~{machine}-{number}" for number in count(2)))
         self.target = next(self.targets)
 
-    def compare(self, there: Sequence[tuple[int, str, str]], counted: tuple[int, str] | None, machine: str) -> bool:
+    def compare(self, there: Sequence[tuple[int, str, str]], counted: tuple[int, str], machine: str) -> bool:
         """Compare the lines with those of the target, of which the store counts so many; True if it can be claimed."""
         pairs = zip(self.lines, there, strict=False)
         other = next(((here, one) for here, one in pairs if (here.seq, here.sha256) != one[:2]), None)
@@ -205,7 +195,7 @@ class ToPush:
                 self.target = next(self.targets)
         elif not self.hold and len(there) >= len(self.lines):
             self.ends_as(Pushed(self.target, START.after(self.lines)))
-        elif counted is not None and counted != _last(there):
+        elif counted != _last(there):
             self.ends_as(Pushed(self.target, alarm=_miscounted(self.target, len(there))))
         return other is None and not self.done
 
@@ -219,6 +209,19 @@ class ToPush:
         else:
             self.target = next(self.targets)
 
+    def moves(self) -> tuple[object, ...]:
+        """Return how the store's row of the attempt moves on by the lines: the values of `_MOVED`."""
+        before, after = self.pushed.position, self.pushed.position.after(self.lines)
+        closes = not self.hold and not is_open(self.folder)
+        ended = bool(self.lines) and ends(self.lines[-1].data)
+        return (self.pushed.attempt, self.pushed.fence, before.seq, before.head, after.seq, after.head, ended, closes)
+
+    def claims(self) -> tuple[object, ...]:
+        """Return the store's row of an attempt that it does not have: the values of `_CLAIMED`."""
+        name, header = self.folder.name, header_of(self.lines[0].data) or {}
+        parent = name if self.target != name else branch_of(name)[0] or None
+        return (self.target, parent, *header.values())
+
 
 def push_attempts(
     engine: Engine,
@@ -230,15 +233,16 @@ def push_attempts(
 
     `told` gets how many are done of how many, and may raise to stop: what was sent stays.
     """
+    waiting = list(wanted)
     for _ in range(_TRIES):
-        for some in portions([each for each in wanted if not each.done], attrgetter("size"), BYTES):
-            told(sum(each.done for each in wanted), len(wanted), some[0].folder.name)
+        for some in portions(waiting, _AT_ONCE, attrgetter("size")):
+            told(len(wanted) - len(waiting), len(wanted), some[0].folder.name)
             _push(engine, machine, some)
-        if all(each.done for each in wanted):
-            return [each.pushed for each in wanted if each.pushed is not None]
-    name = next(each.folder.name for each in wanted if not each.done)
+        waiting = [each for each in waiting if not each.done]
+        if not waiting:
+            return [each.pushed for each in wanted]
     raise TeamStoreError(
-        f"The attempt {name} can't be sent: other processes change it on the store all the time.",
+        f"The attempt {waiting[0].folder.name} can't be sent: other processes change it on the store all the time.",
         hint="`gistpoint store check` says what is there.",
     )
 
@@ -249,33 +253,36 @@ def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
         each.read(machine)
     try:
         with engine.begin() as connection:
-            sent = _sent(connection, machine, [each for each in some if not each.done])
-    except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", "") not in _ANEW:
+            held = _sent(connection, machine, some)
+    except (DBAPIError, _ChangedError) as error:
+        if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") != _DEADLOCK:
             raise
-        for each in some:
-            each.pushed = each.pushed if each.done else None
-        return
-    for each in sent:
-        each.added += len(each.lines)
-        each.ends_as(each.pushed or Pushed(each.target))
+        held = set()
+    for each in _undone(some):
+        if each.pushed.attempt in held:
+            each.added += len(each.lines)
+            each.ends_as(replace(each.pushed, position=each.pushed.position.after(each.lines)))
+        else:
+            each.pushed = NOWHERE
 
 
-def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> list[ToPush]:
-    """Take the leases that are missing, add the lines, and give back or renew; return those that are done by that."""
-    unplaced = [each for each in some if each.pushed is None]
-    while unplaced:
+def _undone(some: Iterable[ToPush]) -> list[ToPush]:
+    return [each for each in some if not each.done]
+
+
+def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[str]:
+    """Take the leases that are missing and add the lines; return the attempts whose leases held."""
+    while unplaced := [each for each in _undone(some) if not each.pushed.fence]:
         _place(connection, machine, sorted(unplaced, key=attrgetter("target")))
-        unplaced = [each for each in unplaced if each.pushed is None]
-    ready = {each.pushed.attempt: each for each in some if not each.done and each.pushed is not None}
-    held = _add(connection, machine, ready)
-    closed = [each for name, each in ready.items() if name in held and not each.hold and not is_open(each.folder)]
-    quiet = [each for each in ready.values() if each.hold and not each.lines]
-    _leased(connection, _RELEASE, machine, closed)
-    held &= _leased(connection, _RENEW, machine, quiet) | {name for name, each in ready.items() if each not in quiet}
-    for name in ready.keys() - held:
-        ready[name].pushed = None
-    return [ready[name] for name in held]
+    ready = {each.pushed.attempt: each for each in _undone(some)}
+    if not ready:
+        return set()
+    given = arrays(_MOVED, [each.moves() for each in ready.values()])
+    held = set(connection.scalars(_MOVE, {**given, "machine": machine}))
+    lines = (StoreLine(ATTEMPTS, name, line.seq, line.data, machine) for name in held for line in ready[name].lines)
+    if add(connection, lines):
+        raise _ChangedError
+    return held
 
 
 def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None:
@@ -283,92 +290,29 @@ def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None
     names = [each.target for each in some]
     rows = {row.id: (row.seq, row.head) for row in connection.execute(_LOCKED, {"ids": names})}
     there = hashes(connection, [(ATTEMPTS, name) for name in names])  # nobody adds lines while they are compared
-    claiming = []
-    for each in some:
-        target = each.target
-        if each.compare(there[ATTEMPTS, target], rows.get(target), machine):
-            claiming.append(each)
+    claiming = [
+        each for each in some if each.compare(there[ATTEMPTS, each.target], rows.get(each.target, (0, "")), machine)
+    ]
     claims = _claim(connection, machine, claiming)
     for each in claiming:
         known = there[ATTEMPTS, each.target]
         fence, *counted = claims.get(each.target, (0, *_last(known)))
-        if tuple(counted) != _last(known):  # another process of this machine was faster: nothing will be added
-            each.pushed = Pushed(each.target, fence=fence)
-        else:
+        if tuple(counted) == _last(known):
             each.claimed(fence, len(known))
+        else:  # another process of this machine was faster: nothing will be added
+            each.pushed = Pushed(each.target, fence=fence)
 
 
 def _claim(connection: Connection, machine: str, some: Sequence[ToPush]) -> dict[str, tuple[int, int, str]]:
     """Take or renew leases; return fence, number of lines and last hash of each attempt that no other machine holds."""
     if not some:
         return {}
-    begun = [header_of(each.lines[0].data) or {} for each in some]
-    given = {
-        "machine": machine,
-        "ids": [each.target for each in some],
-        "parents": [_parent(each.folder.name, each.target) for each in some],
-        "tasks": [header["task"] for header in begun],
-        "actors": [header["actor"] for header in begun],
-        "participants": [header["participant"] for header in begun],
-        "starts": [header["started_utc_ms"] for header in begun],
-    }
-    return {row.id: (row.fence, row.seq, row.head) for row in connection.execute(_CLAIM, given)}
-
-
-def _add(connection: Connection, machine: str, ready: Mapping[str, ToPush]) -> set[str]:
-    """Add lines where the lease still holds and nobody added others; return the attempts that have them all."""
-    held, places = set(ready), {name: each.pushed.position for name, each in ready.items() if each.pushed is not None}
-    lines = (
-        StoreLine(ATTEMPTS, name, line.seq, line.data, machine) for name, each in ready.items() for line in each.lines
-    )
-    for some in batches(lines):
-        given: dict[str, list[Any]] = {key: [] for key in _MOVED}
-        for name, group in groupby(some, attrgetter("writer")):
-            new = [JournalLine(line.number, line.data, line.sha256) for line in group]
-            before, pushed = places[name], ready[name].pushed
-            after = places[name] = before.after(new)
-            fence = pushed.fence if pushed is not None else 0
-            row = (name, fence, before.seq, before.head, after.seq, after.head, ends(new[-1].data))
-            for key, value in zip(given, row, strict=True):
-                given[key].append(value)
-        added = set(connection.scalars(_ADD, {**given, **columns(some), "machine_": machine}))
-        held -= {*given["ids"]} - added
-    for name in held:
-        each = ready[name]
-        each.pushed = replace(each.pushed or Pushed(name), position=places[name])
-    return held
-
-
-def _leased(connection: Connection, statement: TextClause, machine: str, some: Sequence[ToPush]) -> set[str]:
-    """Renew leases or give them back; return the attempts whose leases this machine had."""
-    if not some:
-        return set()
-    held = [each.pushed for each in some if each.pushed is not None]
-    given = {"ids": [one.attempt for one in held], "fences": [one.fence for one in held], "machine": machine}
-    return set(connection.scalars(statement, given))
-
-
-def _holds(lines: Sequence[JournalLine], kept: Head) -> bool:
-    return len(lines) >= kept.seq and lines[kept.seq - 1].sha256 == kept.sha256
+    given = arrays(_CLAIMED, [each.claims() for each in some])
+    return {row.id: (row.fence, row.seq, row.head) for row in connection.execute(_CLAIM, {**given, "machine": machine})}
 
 
 def _last(there: Sequence[tuple[int, str, str]]) -> tuple[int, str]:
     return (len(there), there[-1][1]) if there else (0, "")
-
-
-def _parent(name: str, target: str) -> str | None:
-    """Return the attempt of which a target is a branch."""
-    return name if target != name else branch_of(name)[0] or None
-
-
-def _targets(name: str, machine: str) -> Iterator[str]:
-    return chain((name, f"{name}~{machine}"), (f"{name}~{machine}-{number}" for number in count(2)))
-
-
-def _damaged(folder: Path, line: int) -> Alarm:
-    return Alarm(
-        f"attempt {folder.name}", line, words="the journal here was changed, cut back or damaged, and is not sent."
-    )
 
 
 def _miscounted(attempt: str, seq: int) -> Alarm:

@@ -23,6 +23,7 @@ from gistpoint.sessions.team.lines import (
     JournalLine,
     branch_of,
     chained,
+    cut_at,
     head_kept,
     header_of,
     is_of,
@@ -160,9 +161,9 @@ def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDiffere
         return [], [StoreDifference("broken chain", Alarm(what, error.at, words=f"the {JOURNAL} here is damaged."))]
     except OSError:
         return [], []
-    if kept is not None and kept.seq and (len(lines) < kept.seq or lines[kept.seq - 1].sha256 != kept.sha256):
+    if at := cut_at(lines, kept):
         words = f"the {JOURNAL} here was changed or cut back."
-        return lines, [StoreDifference("broken chain", Alarm(what, min(len(lines), kept.seq), words=words))]
+        return lines, [StoreDifference("broken chain", Alarm(what, at, words=words))]
     return lines, []
 
 

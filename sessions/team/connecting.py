@@ -53,7 +53,14 @@ def engine_of(address: StoreAddress) -> Engine:
     def connect() -> psycopg.Connection:
         return psycopg.connect(given)
 
-    return create_engine("postgresql+psycopg://", creator=connect, pool_pre_ping=True, pool_size=4, max_overflow=4)
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=connect,
+        pool_pre_ping=True,
+        pool_size=4,
+        max_overflow=4,
+        use_native_hstore=False,  # it would be looked for at the first connection
+    )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,6 +127,13 @@ def head_kept(folder: Path) -> Head | None:
         return read_head(folder)
     except BrokenHeadError:
         return None
+
+
+def cut_at(lines: Sequence[JournalLine], kept: Head | None) -> int:
+    """Return the line at which a journal is not the one whose head was kept, 0 if it is, or none was kept."""
+    if kept is None or not kept.seq or (len(lines) >= kept.seq and lines[kept.seq - 1].sha256 == kept.sha256):
+        return 0
+    return min(len(lines), kept.seq)
 
 
 def is_attempt_id(name: str) -> bool:

@@ -220,7 +220,7 @@ class Pusher:
     def _round(self) -> None:
         """Send what every open attempt has, and renew the leases that are due."""
         engine = self._reached()
-        from gistpoint.sessions.team.attempts import ToPush, push_attempts
+        from gistpoint.sessions.team.attempts import NOWHERE, ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
 
         due = [(name, each, each.closed, each.waiting) for name, each in [*self._open.items()] if each.due]
@@ -230,7 +230,7 @@ class Pusher:
         if due and self._phase is not MirrorPhase.AWAY:
             self._phase = MirrorPhase.SENDING
         with reaching(str(self._address)):
-            wanted = [ToPush(each.folder, not closed, each.pushed) for _, each, closed, _ in due]
+            wanted = [ToPush(each.folder, not closed, each.pushed or NOWHERE) for _, each, closed, _ in due]
             found = push_attempts(engine, self._machine, wanted)
         for (name, each, closed, waiting), pushed in zip(due, found, strict=True):
             each.pushed, each.renewed = pushed, monotonic()
@@ -252,14 +252,14 @@ class Pusher:
         from gistpoint.sessions.team.attempts import ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
 
-        folders = [self._locations.attempts / marker.name for marker in (self._locations.data / TO_SEND).iterdir()]
-        left = [folder for folder in sorted(folders) if folder.name not in self._open and not is_open(folder)]
+        markers = sorted((self._locations.data / TO_SEND).iterdir())
+        folders = [self._locations.attempts / marker.name for marker in markers if marker.name not in self._open]
+        left = [ToPush(folder) for folder in folders if not is_open(folder)]
         with reaching(str(self._address)):
-            there = [ToPush(folder) for folder in left if (folder / JOURNAL).is_file()]
-            for pushed in push_attempts(self._reached(), self._machine, there):
-                self._tell(pushed)
-        for folder in left:
-            self._marker(folder).unlink(missing_ok=True)
+            found = push_attempts(self._reached(), self._machine, left)
+        for each, pushed in zip(left, found, strict=True):
+            self._tell(pushed)
+            self._marker(each.folder).unlink(missing_ok=True)
 
     def _tell(self, pushed: Pushed) -> None:
         if pushed.alarm is not None:

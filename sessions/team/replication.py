@@ -8,8 +8,9 @@ writers, so that a slow network costs by the lines and not by the things.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import text
@@ -50,6 +51,12 @@ class StoreLine:
         return self.file, self.writer
 
     @property
+    def row(self) -> tuple[object, ...]:
+        """The values of its columns."""
+        about = (self.op, self.utc_ms, self.subject, self.kind, self.assignment)
+        return (self.file, self.writer, self.number, self.data, self.sha256, self.machine, *about)
+
+    @property
     def sha256(self) -> str:
         """The hash of the line."""
         return hashlib.sha256(self.data).hexdigest()
@@ -77,19 +84,19 @@ _TYPES = {
     "kind": "text",
     "assignment": "text",
 }
-GIVEN = f"unnest({', '.join(f'CAST(:{name} AS {kind}[])' for name, kind in _TYPES.items())}) AS l({', '.join(_TYPES)})"
-"""The rows of `columns`, as statements name them."""
-INSERT = f"INSERT INTO lines ({', '.join(_TYPES)})"
+_GIVEN = f"unnest({', '.join(f'CAST(:{name} AS {kind}[])' for name, kind in _TYPES.items())}) AS l({', '.join(_TYPES)})"
+_INSERT = f"INSERT INTO lines ({', '.join(_TYPES)})"
 _ADD = text(
-    f"{INSERT} SELECT * FROM {GIVEN} ON CONFLICT (file, writer, number) DO NOTHING RETURNING file, writer, number"
+    f"{_INSERT} SELECT * FROM {_GIVEN} ON CONFLICT (file, writer, number) DO NOTHING RETURNING file, writer, number"
 )
 _UNITE = text(
-    f"{INSERT} SELECT l.file, l.writer, l.number + coalesce((SELECT max(known.number) FROM lines known "
+    f"{_INSERT} SELECT l.file, l.writer, l.number + coalesce((SELECT max(known.number) FROM lines known "
     "WHERE known.file = l.file AND known.writer = l.writer), 0), line, sha256, machine, op, utc_ms, subject, kind, "
-    f"assignment FROM {GIVEN} ON CONFLICT DO NOTHING"
+    f"assignment FROM {_GIVEN} ON CONFLICT DO NOTHING"
 )
 _ALONE = text("SELECT pg_advisory_xact_lock(hashtext(:what))")
-_SOURCES = "unnest(CAST(:files AS text[]), CAST(:writers AS text[]), CAST(:numbers AS integer[])) AS s(f, w, n)"
+_PLACE = ("file", "writer", "number")
+_SOURCES = "unnest(CAST(:file AS text[]), CAST(:writer AS text[]), CAST(:number AS integer[])) AS s(f, w, n)"
 _HEADS = text(
     "SELECT DISTINCT ON (file, writer) file, writer, number, sha256, coalesce(subject, '') FROM lines "
     "WHERE file = ANY(:files) ORDER BY file, writer, number DESC"
@@ -118,31 +125,37 @@ _DIGESTS = text(
 _DROP = text("DELETE FROM lines_of_studies WHERE file = :file AND writer = ANY(:writers)")
 
 
-def columns(lines: Sequence[StoreLine]) -> dict[str, list[object]]:
-    """Return lines as the columns that statements over `GIVEN` take."""
-    named = {"line": "data"}
-    return {name: [getattr(line, named.get(name, name)) for line in lines] for name in _TYPES}
+def arrays(names: Sequence[str], rows: Collection[Sequence[object]]) -> dict[str, list[object]]:
+    """Return rows as the arrays that a statement takes, by the names of their columns."""
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
-def batches(lines: Iterable[StoreLine]) -> Iterator[list[StoreLine]]:
-    """Yield lines in parts that one statement can take."""
-    found: list[StoreLine] = []
-    size = 0
-    for line in lines:
-        if found and (len(found) == LINES or size + len(line.data) > BYTES):
+def portions(
+    items: Iterable[T], count: int, size: Callable[[T], int] = lambda _: 0, most: int = BYTES
+) -> Iterator[list[T]]:
+    """Yield items in lists of at most `count`, whose sizes add up to at most `most`; one that is larger is alone."""
+    found: list[T] = []
+    total = 0
+    for item in items:
+        more = size(item)
+        if found and (len(found) == count or total + more > most):
             yield found
-            found, size = [], 0
-        found.append(line)
-        size += len(line.data)
+            found, total = [], 0
+        found.append(item)
+        total += more
     if found:
         yield found
+
+
+def _batches(lines: Iterable[StoreLine]) -> Iterator[list[StoreLine]]:
+    return portions(lines, LINES, lambda line: len(line.data))
 
 
 def add(connection: Connection, lines: Iterable[StoreLine]) -> list[StoreLine]:
     """Add lines that may be there already; return those in whose place the store has another one."""
     other: list[StoreLine] = []
-    for some in batches(lines):
-        added = set(map(tuple, connection.execute(_ADD, columns(some))))
+    for some in _batches(lines):
+        added = set(map(tuple, connection.execute(_ADD, arrays([*_TYPES], [line.row for line in some]))))
         known = {(line.file, line.writer, line.number): line for line in some}
         there = at(connection, known.keys() - added)
         other += [known[place] for place, sha256 in there.items() if known[place].sha256 != sha256]
@@ -159,14 +172,14 @@ def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> N
 
     A writer is of one machine, whose transactions come one after the other: who has seen a number has seen those below.
     """
-    for some in batches(lines):
+    for some in _batches(lines):
         alone(connection, machine)
-        places: dict[Source, int] = {}
-        given = columns(some)
-        for number, line in enumerate(some):
-            places[line.source] = places.get(line.source, 0) + 1
-            given["number"][number] = places[line.source]
-        connection.execute(_UNITE, given)
+        last: Counter[Source] = Counter()
+        rows: list[Sequence[object]] = []
+        for line in some:
+            last[line.source] += 1
+            rows.append(replace(line, number=last[line.source]).row)
+        connection.execute(_UNITE, arrays([*_TYPES], rows))
 
 
 def heads(connection: Connection, files: Collection[str]) -> dict[Source, StoreHead]:
@@ -177,15 +190,15 @@ def heads(connection: Connection, files: Collection[str]) -> dict[Source, StoreH
 
 def beyond(connection: Connection, known: Mapping[Source, int], last: Mapping[Source, int]) -> Iterator[StoreLine]:
     """Yield the lines of writers after those that are known, in order; `last` tells how many there are."""
-    for some in portions(known, lambda source: last[source] - known[source]):
-        for row in connection.execute(_BEYOND, _given([(*source, known[source]) for source in some])):
+    for some in portions(known, _FETCHED, lambda source: last[source] - known[source], _FETCHED):
+        for row in connection.execute(_BEYOND, arrays(_PLACE, [(*source, known[source]) for source in some])):
             yield StoreLine(row.file, row.writer, row.number, bytes(row.line), row.machine, row.op)
 
 
 def hashes(connection: Connection, sources: Iterable[Source]) -> dict[Source, list[tuple[int, str, str]]]:
     """Return number, hash and sender of each line of writers; the hash is computed now."""
     found: dict[Source, list[tuple[int, str, str]]] = {source: [] for source in sources}
-    rows = connection.execute(_HASHES, _given([(*source, 0) for source in found]))
+    rows = connection.execute(_HASHES, arrays(_PLACE, [(*source, 0) for source in found]))
     for file, writer, number, sha256, machine in rows:
         found[file, writer].append((number, sha256, machine))
     return found
@@ -193,7 +206,7 @@ def hashes(connection: Connection, sources: Iterable[Source]) -> dict[Source, li
 
 def at(connection: Connection, places: Collection[Place]) -> dict[Place, str]:
     """Return the hash of the line at each place that the store has, in order; the hash is computed now."""
-    rows = connection.execute(_AT, _given(places)) if places else ()
+    rows = connection.execute(_AT, arrays(_PLACE, places)) if places else ()
     return {(file, writer, number): sha256 for file, writer, number, sha256 in rows}
 
 
@@ -205,7 +218,7 @@ def uuids(connection: Connection, files: Collection[str]) -> dict[tuple[str, str
 
 def by_uuid(connection: Connection, wanted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str, bytes]]:
     """Yield file, uuid and line of operations by their files and uuids."""
-    for some in portions(wanted, lambda _: 1):
+    for some in portions(wanted, _FETCHED):
         given = {"files": [file for file, _ in some], "uuids": [op for _, op in some]}
         for file, op, line in connection.execute(_BY_UUID, given):
             yield file, op, bytes(line)
@@ -221,23 +234,3 @@ def drop(connection: Connection, file: str, writers: Collection[str]) -> None:
     """Delete all lines of writers in a file of a study."""
     if writers:
         connection.execute(_DROP, {"file": file, "writers": list(writers)})
-
-
-def portions(items: Iterable[T], size: Callable[[T], int], most: int = _FETCHED) -> Iterator[list[T]]:
-    """Yield items in lists whose sizes add up to no more than `most`; one that is larger is alone."""
-    found: list[T] = []
-    total = 0
-    for item in items:
-        more = size(item)
-        if found and total + more > most:
-            yield found
-            found, total = [], 0
-        found.append(item)
-        total += more
-    if found:
-        yield found
-
-
-def _given(places: Iterable[Place]) -> dict[str, list[object]]:
-    files, writers, numbers = [*zip(*places, strict=True)] or ((), (), ())
-    return {"files": [*files], "writers": [*writers], "numbers": [*numbers]}

@@ -11,7 +11,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.sessions.team.annotations import annotation_stores
+from gistpoint.sessions.team.annotations import annotation_stores, operations_in
 from gistpoint.sessions.team.attempts import ends_there, leases_held, local_attempts, to_push
 from gistpoint.sessions.team.connecting import REVISION, reaching
 from gistpoint.sessions.team.lines import branch_of, end_of
@@ -121,8 +121,7 @@ def _waiting(
         if end is None or end.seq < seq:
             behind.append(seq - (0 if end is None else end.seq))
     stores = annotation_stores(locations, clock)
-    here = {(file, one.op) for file, annotated in stores.items() for one in annotated.book.operations}
-    kept = uuids(connection, stores).keys()
+    here, kept = operations_in(stores).keys(), uuids(connection, stores).keys()
     new, wanted = len(here - kept), len(kept - here)
     return (
         Waiting(len(whole - theirs), len(unsent), sum(unsent.values()), new),

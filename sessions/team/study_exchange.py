@@ -12,7 +12,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,10 +35,10 @@ from gistpoint.sessions.team.replication import (
     StoreLine,
     add,
     alone,
-    at,
     beyond,
     digests,
     drop,
+    hashes,
     heads,
     uuids,
 )
@@ -109,10 +109,9 @@ class StudyExchange:
 
     def _compare_own(self, writers: Collection[str]) -> None:
         """Compare this machine's lines: its folder may be an older copy, to which other lines were added since."""
-        there = digests(self.connection, self._file(LOG), writers) if writers else {}
-        for writer, (count, digest) in there.items():
+        for writer, (count, digest) in digests(self.connection, self._file(LOG), writers).items():
             path = self.files.log.path_of(writer)
-            lines = lines_in(path)[:count] if path.exists() else []
+            lines = lines_in(path)[:count]
             if len(lines) == count and digest_of(lines) != digest:
                 found = (number for number, line in self._differing(writer, lines) if line is not None)
                 raise self._alarm(writer, next(found, 0))
@@ -162,22 +161,17 @@ class StudyExchange:
         for path in log.files():
             writer = writer_of(path)
             if not is_of(writer, gone) and log.path_of(writer) == path:
-                new += self._lines(path, there[writer].number if writer in there else 0)
+                new += self._lines(path, there.get(writer))
         if new:
             self._add(new, first=first)
 
-    def _lines(self, path: Path, after: int) -> Iterator[tuple[StoreLine, StudyOperation | None]]:
-        """Yield the lines of a file after a number, and the operation in each, if it is one."""
-        writer = writer_of(path)
-        source = (self._file(LOG), writer)
-        for number, line in enumerate(lines_in(path)[after:], after + 1):
-            one = self._decoded(line)
-            if one is None:
-                yield StoreLine(*source, number, line, self.files.machine), None
-                continue
-            assignment = _plain(one.text("assignment")) if one.kind == StudyOperationKind.BEGUN else ""
-            about = (_plain(one.subject), _plain(one.kind), assignment or None)
-            yield StoreLine(*source, number, line, self.files.machine, _plain(one.op), one.utc_ms, *about), one
+    def _lines(self, path: Path, after: StoreHead | None) -> Iterator[tuple[StoreLine, StudyOperation | None]]:
+        """Yield the lines of a file after the last that the store has, and the operation in each, if it is one."""
+        known = after.number if after is not None else 0
+        for number, line in enumerate(lines_in(path)[known:], known + 1):
+            found = StoreLine(self._file(LOG), writer_of(path), number, line, self.files.machine)
+            operation = self._decoded(line)
+            yield (found if operation is None else _indexed(found, operation)), operation
 
     def _decoded(self, line: bytes) -> StudyOperation | None:
         with suppress(ValueError):
@@ -216,8 +210,7 @@ class StudyExchange:
             return
         there, unsent = self._heads(LOG), dict[str, StudyOperation]()
         for path in self.files.log.files():
-            head = there.get(writer_of(path))
-            found = self._lines(path, head.number if head is not None else 0)
+            found = self._lines(path, there.get(writer_of(path)))
             unsent |= {one.op: one for _, one in found if one is not None}
         for doubt in doubts:
             one = unsent.get(doubt.name)
@@ -259,42 +252,26 @@ class StudyExchange:
         alone(self.connection, self._file(ATTEMPTS))  # two journals that claim one place must not mix
         gone, there = self.erased(), self._heads(ATTEMPTS)
         self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
-        known: dict[str, dict[str, StoreHead]] = {}
-        for place, head in there.items():
-            if not is_of(head.subject, gone):
-                known.setdefault(_identity(place), {})[place] = head
-        mine: list[tuple[PublishedAttempt, list[bytes]]] = []
-        for one in self.files.attempts():
-            sent = {head.sha256 for head in known.get(one.id, {}).values()}
-            if one.head not in sent and not is_of(one.writer, gone):
-                mine.append((one, lines_in(one.journal)))
-        file, new = self._file(ATTEMPTS), list[StoreLine]()
-        longer = {
-            (file, place, len(lines)): line_hash(lines[-1])
-            for one, lines in mine
-            for place, head in known.get(one.id, {}).items()
-            if lines and head.number >= len(lines)
-        }
-        contained = {place for place, sha256 in at(self.connection, longer.keys()).items() if longer[place] == sha256}
-        for one, lines in mine:
-            places = known.setdefault(one.id, {})
-            if lines and not any((file, place, len(lines)) in contained for place in places):
-                new += self._placed(one, lines, places)
-        add(self.connection, new)
+        known = {(_identity(place), head.sha256) for place, head in there.items()}
+        mine = [one for one in self.files.attempts() if (one.id, one.head) not in known and not is_of(one.writer, gone)]
+        ids = {one.id for one in mine}
+        kept = hashes(self.connection, [(self._file(ATTEMPTS), place) for place in there if _identity(place) in ids])
+        places = {place: [sha256 for _, sha256, _ in found] for (_, place), found in kept.items()}
+        add(self.connection, chain.from_iterable(self._unsent(one, places) for one in mine))
 
-    def _placed(
-        self, one: PublishedAttempt, lines: Sequence[bytes], places: dict[str, StoreHead]
-    ) -> Iterator[StoreLine]:
-        """Yield what the store lacks of a journal: the lines after its beginning there, or all of them."""
-        head = line_hash(lines[-1])
-        begun = (
+    def _unsent(self, one: PublishedAttempt, places: dict[str, list[str]]) -> Iterator[StoreLine]:
+        """Yield the lines of a journal after its beginning in one of the places, or all of them for a new place."""
+        lines = lines_in(one.journal)
+        ours = [line_hash(line) for line in lines]
+        named = f"{one.id}{CONFLICT}{one.head[:8]}" if one.id in places else one.id
+        fitting = (
             place
-            for place, known in places.items()
-            if known.number < len(lines) and line_hash(lines[known.number - 1]) == known.sha256
+            for place, there in places.items()
+            if (_identity(place), there[: len(ours)]) == (one.id, ours[: len(there)])
         )
-        place = next(begun, f"{one.id}{CONFLICT}{head[:8]}" if one.id in places else one.id)
-        after = places[place].number if place in places else 0
-        places[place] = StoreHead(len(lines), head, one.writer)
+        place = next(fitting, named)
+        after = len(places.get(place, ()))
+        places[place] = [*places.get(place, ()), *ours[after:]]
         machine = one.writer.rpartition("@")[2]
         for number, line in enumerate(lines[after:], after + 1):
             yield StoreLine(self._file(ATTEMPTS), place, number, line, machine, subject=one.writer)
@@ -342,16 +319,29 @@ class StudyExchange:
         kept = digests(self.connection, self._file(ATTEMPTS))
         there = {(_identity(place), digest) for place, (_, digest) in kept.items()}
         here = {(one.id, digest_of(lines_in(one.journal))) for one in self.files.attempts()}
-        lost, unsent = ({identity for identity, _ in one} for one in (there - here, here - there))
+        lost, unsent = dict(there - here).keys(), dict(here - there).keys()
         for identity in sorted(lost | unsent):
             how = "differs" if identity in lost & unsent else "is missing here"
-            yield f"The journal of attempt {identity} {'is missing in the store' if identity not in lost else how}."
+            yield f"The journal of attempt {identity} {how if identity in lost else 'is missing in the store'}."
 
 
 def opened_in(connection: Connection, study: str) -> set[str]:
     """Return the uuids of the operations that open a study, as the store has it."""
     asked = {"file": f"studies/{study}/{LOG}", "opened": StudyOperationKind.OPENED.value}
     return set(connection.scalars(_OPENED, asked))
+
+
+def _indexed(line: StoreLine, one: StudyOperation) -> StoreLine:
+    """Return a line with what indexes tell of its operation."""
+    assignment = one.text("assignment") if one.kind == StudyOperationKind.BEGUN else ""
+    return replace(
+        line,
+        op=_plain(one.op),
+        utc_ms=one.utc_ms,
+        subject=_plain(one.subject),
+        kind=_plain(one.kind),
+        assignment=_plain(assignment) or None,
+    )
 
 
 def _holding(lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]) -> Iterator[StoreLine]:
@@ -406,8 +396,10 @@ def _is_person(name: str, people: Collection[str]) -> bool:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """Return the whole lines of a file, without their ends."""
-    return path.read_bytes().split(b"\n")[:-1]
+    """Return the whole lines of a file, without their ends; none if it is not there."""
+    with suppress(FileNotFoundError):
+        return path.read_bytes().split(b"\n")[:-1]
+    return []
 
 
 def digest_of(lines: Sequence[bytes]) -> str:

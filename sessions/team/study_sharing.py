@@ -22,7 +22,7 @@ from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, UnreachableError
-from gistpoint.sessions.team.blobs import get_blobs, put_blobs, require_whole
+from gistpoint.sessions.team.blobs import get_blobs, put_blobs, whole_blob
 from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
 from gistpoint.sessions.team.schema import studies
 from gistpoint.sessions.team.study_archive import files_of, files_sha256, pack, unpack
@@ -176,10 +176,10 @@ def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: 
         )
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=beside) as scratch:
-        archive, folder = Path(scratch) / "study.tar.zst", Path(scratch) / "study"
-        get_blobs(connection, {row.archive_sha256: archive}, streamed=True)
-        require_whole(archive, row.archive_sha256)
+        folder = Path(scratch) / "study"
+        get_blobs(connection, [row.archive_sha256], Path(scratch), streamed=True)
         folder.mkdir()
+        archive = whole_blob(Path(scratch), row.archive_sha256)
         if files_sha256(unpack(archive, folder)) != row.files_sha256 or read_study(folder).id != name:
             raise StudyError(
                 f"What the store {address} has as the study {name!r} is not what was shared.",

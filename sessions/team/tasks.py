@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.alarms import Alarm
-from gistpoint.sessions.team.blobs import blob_sizes, get_blobs, put_blobs, require_whole
+from gistpoint.sessions.team.blobs import blob_sizes, get_blobs, put_blobs, whole_blob
 from gistpoint.sessions.team.replication import portions
 from gistpoint.sessions.team.schema import PIECE, baselines, tasks
 
@@ -32,9 +34,8 @@ if TYPE_CHECKING:
 _LEVEL = 10
 """Of the archives' compression: the highest takes minutes for a large repository."""
 _BASELINES = "answer/baselines"
-_TOGETHER = 2 * PIECE
-"""Most bytes of the tasks of one transaction, of which each counts as more than its files by a share."""
-_SHARE = _TOGETHER // 100
+_AT_ONCE, _TOGETHER = 100, 2 * PIECE
+"""Most tasks of one transaction, and most bytes of them unless there is one alone."""
 _BASELINES_AT_ONCE = 500
 _BASELINE = tuple_(baselines.c.task, baselines.c.name)
 _BLOB = text(
@@ -71,7 +72,7 @@ def share_tasks(
     mine = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
-    root, gone = store.roots[0], store.deleted
+    gone = store.deleted
     for id in gone & mine.keys():
         store.forget_deleted(id)
     left = set() if deleted else (gone & there.keys()) - mine.keys()
@@ -79,29 +80,12 @@ def share_tasks(
     missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
     wanted = sorted(id for id in there.keys() - left if id not in mine or (sends and not has_answer(mine[id])))
     total = len(missing) + len(wanted)
-    for some in portions(missing, lambda task: _SHARE + task.tree_path.stat().st_size, _TOGETHER):
-        _send(engine, some, machine, found, lambda done, task: told(done, total, task.short_id))
+    for some in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
+        _send(engine, some, machine, found, lambda done, name: told(done, total, name))
     for id in there.keys() & mine.keys() if sends else ():
         found.alarms += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
-    asked = {id: (there[id].public_blob, there[id].answer_blob if sends else "") for id in wanted}
-    with engine.begin() as connection:
-        kept = blob_sizes(connection, {name for names in asked.values() for name in names}, public=not sends)
-    sizes = {id: sum(kept.get(name, 0) for name in names) for id, names in asked.items()}
-    for some_ids in portions(wanted, lambda id: _SHARE + sizes[id], _TOGETHER):
-        with tempfile.TemporaryDirectory(prefix=".fetching-") as scratch:
-            archives = {name: Path(scratch) / f"{name}.tar.zst" for id in some_ids for name in asked[id] if name}
-            with engine.begin() as connection:
-                streamed = sum(sizes[id] for id in some_ids) > _TOGETHER
-                get_blobs(connection, archives, public=not sends, streamed=streamed)
-            for id in some_ids:
-                told(len(missing) + found.fetched, total, id[:12])
-                try:
-                    _fetch(id, {name: archives[name] for name in asked[id] if name}, root)
-                except UserError as error:
-                    found.alarms.append(Alarm(f"task {id[:12]}", words=f"it was not fetched. {error}"))
-                else:
-                    store.forget_deleted(id)
-                    found.fetched += 1
+    asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
+    _fetch_all(engine, asked, store, found, lambda done, name: told(len(missing) + done, total, name), public=not sends)
     if sends:
         found.alarms += _share_baselines(engine, local_tasks(store))
     return found
@@ -137,46 +121,75 @@ def _answer_files(folder: Path) -> list[str]:
 
 
 def _send(
-    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, told: Callable[[int, Task], None]
+    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, told: Callable[[int, str], None]
 ) -> None:
     """Send tasks in one transaction; one that can't be read is told and does not keep the others back."""
     rows: list[dict[str, str]] = []
-    halves: dict[str, list[Path]] = {"public_blob": [], "answer_blob": []}
-    with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as name:
+        scratch = Path(name)
         for task in some:
-            told(found.sent + len(rows), task)
-            place = Path(scratch) / task.id
+            told(found.sent + len(rows), task.short_id)
             try:
-                read_task(task.folder)
-                public_sha256, answer_sha256 = fingerprints(task)
-                names = [*_answer_files(task.folder), *(f"{_BASELINES}/{name}" for name in _baselines_here(task))]
-                for half, members in (("public_blob", PUBLIC_FILES), ("answer_blob", names)):
-                    pack_files(task.folder, members, place.with_name(f"{task.id}.{half}"), level=_LEVEL)
+                rows.append({**_packed(task, scratch), "machine": machine})
             except UserError as error:
                 found.alarms.append(Alarm(f"task {task.short_id}", words=f"it was not sent. {error}"))
-                continue
-            for half, files in halves.items():
-                files.append(place.with_name(f"{task.id}.{half}"))
-            about = {"id": task.id, "mode": str(task.mode), "source": task.source.name, "machine": machine}
-            rows.append({**about, "public_sha256": public_sha256, "answer_sha256": answer_sha256})
         if not rows:
             return
         with engine.begin() as connection:
-            for half, files in halves.items():
-                for row, name in zip(rows, put_blobs(connection, files, secret=half == "answer_blob"), strict=True):
-                    row[half] = name
+            put_blobs(connection, [scratch / row["public_blob"] for row in rows], secret=False)
+            put_blobs(connection, [scratch / row["answer_blob"] for row in rows], secret=True)
             connection.execute(insert(tasks).values(rows).on_conflict_do_nothing())
     found.sent += len(rows)
 
 
-def _fetch(id: str, archives: Mapping[str, Path], root: Path) -> None:
+def _packed(task: Task, scratch: Path) -> dict[str, str]:
+    """Return the row of a task, whose halves are put into a folder, as archives by their sha256. Raises `UserError`."""
+    read_task(task.folder)
+    public, answer = fingerprints(task)
+    names = [*_answer_files(task.folder), *(f"{_BASELINES}/{name}" for name in _baselines_here(task))]
+    row = {"id": task.id, "mode": str(task.mode), "source": task.source.name}
+    row |= {"public_sha256": public, "answer_sha256": answer}
+    for half, members in (("public_blob", PUBLIC_FILES), ("answer_blob", names)):
+        pack_files(task.folder, members, scratch / half, level=_LEVEL)
+        row[half] = sha256_of(scratch / half)
+        (scratch / half).rename(scratch / row[half])
+    return row
+
+
+def _fetch_all(
+    engine: Engine,
+    asked: Mapping[str, Sequence[str]],
+    store: TaskStore,
+    found: SharedTasks,
+    told: Callable[[int, str], None],
+    *,
+    public: bool,
+) -> None:
+    """Fetch tasks, of which the blobs are named: the public half and the answer, or the public half alone."""
+    sizes = blob_sizes(engine, {name for names in asked.values() for name in names}, public=public)
+    for some in portions(asked, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, asked[id])), _TOGETHER):
+        with tempfile.TemporaryDirectory(prefix=".fetching-") as name:
+            scratch = Path(name)
+            names = [*chain.from_iterable(asked[id] for id in some)]
+            with engine.begin() as connection:
+                get_blobs(connection, names, scratch, public=public, streamed=len(some) == 1)
+            for id in some:
+                told(found.fetched, id[:12])
+                try:
+                    _fetch(id, [name for name in asked[id] if name], scratch, store.roots[0])
+                except UserError as error:
+                    found.alarms.append(Alarm(f"task {id[:12]}", words=f"it was not fetched. {error}"))
+                else:
+                    store.forget_deleted(id)
+                    found.fetched += 1
+
+
+def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
     """Unpack a task, verified, from its public half and its answer, if any, into a folder. Raises `UserError`."""
-    if (root / id).exists() and not (len(archives) > 1 and (root / id / TASK_FILE).is_file()):
+    if (root / id).exists() and not (len(blobs) > 1 and (root / id / TASK_FILE).is_file()):
         raise TeamStoreError("A folder of its id is here and can't be read.", hint="Delete it, and sync again.")
-    for sha256, archive in archives.items():
-        require_whole(archive, sha256)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=_made(root)) as place:
-        public, *answer = archives.values()
+        public, *answer = (whole_blob(scratch, name) for name in blobs)
         task = unpack_task(public, Path(place), *answer)
         if task.id != id:
             raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
@@ -200,15 +213,10 @@ def _compared(task: Task, public_sha256: str, answer_sha256: str) -> Iterator[Al
 
 
 def _baselines_there(connection: Connection) -> dict[str, dict[str, str]]:
-    """Return the hashes of the baselines that the store has, by task and name; each task is there, if without any."""
-    asked = text(
-        "SELECT id, name, encode(sha256(data), 'hex') AS sha256 FROM tasks LEFT JOIN baselines ON task = id ORDER BY id"
-    )
-    found: dict[str, dict[str, str]] = {}
-    for row in connection.execute(asked):
-        of_task = found.setdefault(row.id, {})
-        if row.name is not None:
-            of_task[row.name] = row.sha256
+    """Return the hashes of the baselines that the store has, by task and name."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for id, name, sha256 in connection.execute(text("SELECT task, name, encode(sha256(data), 'hex') FROM baselines")):
+        found[id][name] = sha256
     return found
 
 
@@ -222,26 +230,29 @@ def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Alarm]:
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[str, str]] = []
     with engine.begin() as connection:
-        there = _baselines_there(connection)
-        for id, theirs in there.items():
-            if (task := mine.get(id)) is None:
-                continue
-            here = _baselines_here(task)
-            for name, path in here.items():
-                data = path.read_bytes()
-                sha256 = hashlib.sha256(data).hexdigest()
-                if name not in theirs:
+        kept = _baselines_there(connection)
+        for id in mine.keys() & set(connection.scalars(select(tasks.c.id))):
+            for name, here, there in _compared_baselines(mine[id], kept[id]):
+                if not there:
+                    data = (mine[id].folder / _BASELINES / name).read_bytes()
                     rows.append({"task": id, "name": name, "data": data})
-                elif theirs[name] != sha256:
-                    alarms.append(Alarm(f"task {task.short_id}, {_BASELINES}/{name}", 0, sha256, theirs[name]))
-            if has_answer(task):
-                wanted += [(id, name) for name in sorted(theirs.keys() - here.keys())]
-        for some in portions(rows, lambda row: len(row["data"]) + PIECE // _BASELINES_AT_ONCE, PIECE):
+                elif here:
+                    alarms.append(Alarm(f"task {mine[id].short_id}, {_BASELINES}/{name}", 0, here, there))
+                elif has_answer(mine[id]):
+                    wanted.append((id, name))
+        for some in portions(rows, _BASELINES_AT_ONCE, lambda row: len(row["data"]), PIECE):
             connection.execute(insert(baselines).values(some).on_conflict_do_nothing())
-        for names in portions(wanted, lambda _: 1, _BASELINES_AT_ONCE):
+        for names in portions(wanted, _BASELINES_AT_ONCE):
             for id, name, data in connection.execute(select(baselines).where(_BASELINE.in_(names))):
                 alarms += _add_baseline(mine[id], name, bytes(data))
     return alarms
+
+
+def _compared_baselines(task: Task, there: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield name and hashes, here and on the store, of each baseline of a task that one side lacks, or that differs."""
+    here = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _baselines_here(task).items()}
+    for name in sorted(dict(here.items() ^ there.items())):
+        yield name, here.get(name, ""), there.get(name, "")
 
 
 def _add_baseline(task: Task, name: str, data: bytes) -> list[Alarm]:
@@ -284,16 +295,15 @@ def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple
             yield "task differs", alarm
         if (tree := sha256_of(task.tree_path)) != task.tree_sha256:
             yield "task differs", Alarm(f"task {task.short_id}, workspace/tree.tar", 0, tree, task.tree_sha256)
-        yield from _baseline_differences(task, kept.get(id, {}))
+        yield from _baseline_differences(task, kept[id])
 
 
-def _baseline_differences(task: Task, there: dict[str, str]) -> Iterator[tuple[str, Alarm]]:
-    here = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _baselines_here(task).items()}
-    for name in sorted(there.keys() | here.keys()):
+def _baseline_differences(task: Task, kept: Mapping[str, str]) -> Iterator[tuple[str, Alarm]]:
+    for name, here, there in _compared_baselines(task, kept):
         what = f"task {task.short_id}, baseline {name}"
-        if name not in here:
+        if not here:
             yield "missing here", Alarm(what, words="it is on the store alone.")
-        elif name not in there:
+        elif not there:
             yield "missing there", Alarm(what, words="the store has none.")
-        elif here[name] != there[name]:
-            yield "task differs", Alarm(what, 0, here[name], there[name])
+        else:
+            yield "task differs", Alarm(what, 0, here, there)

@@ -67,8 +67,8 @@ def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone() -> None:
 
 APPENDING = {
     "core/logs/locks.py": "the flags by which logs and locks are opened",
-    "sessions/team/mirror.py": "takes in lines of a journal that the team's store has",
-    "sessions/team/study_lines.py": "takes in lines of a study's log that the team's store has",
+    "sessions/team/attempts.py": "takes in lines of a journal that the team's store has",
+    "sessions/team/study_exchange.py": "takes in lines of a study's log that the team's store has",
 }
 """Modules that open a file in order to append to it; everybody else appends by an `AppendLog`."""
 

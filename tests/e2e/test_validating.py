@@ -16,9 +16,8 @@ from e2e.terminal import Terminal
 from tiny_tasks import Maker
 
 from gistpoint.core.code.index import index_source
-from gistpoint.core.generation.intake import take_in
+from gistpoint.core.generation.intake import prove, take_in
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.proof import prove
 from gistpoint.core.tasks.model import Mode, Target, Task
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.environments.store import EnvironmentStore

@@ -27,8 +27,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.tui.review_app import ReviewApp
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog
-from gistpoint.tui.screens.gist.gist_pane import GistPane
-from gistpoint.tui.screens.gist.screen import GistScreen, TracePane
+from gistpoint.tui.screens.gist.screen import GistPane, GistScreen, TracePane
 from gistpoint.tui.screens.gist.summary import gist_summary
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.widgets.gist_view import ScoredGist

@@ -35,7 +35,7 @@ from gistpoint.tui.screens.review.annotations import VerdictDialog
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.panes import StatePane
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.screens.study.withdraw import WithdrawDialog
+from gistpoint.tui.screens.study.pages import WithdrawDialog
 
 CHOICES = [("a", "first"), ("b", "second")]
 DIALOGS: dict[str, Callable[[], Screen[Any]]] = {

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from gistpoint.core.errors import SourceError, UserError, did_you_mean
+from gistpoint.core.errors import SourceError, did_you_mean
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
 from gistpoint.tui.commands.options import Word, Words, add_words, argument, number, option, request_of, whole
@@ -32,10 +32,7 @@ def sandbox_word(help: str = SANDBOX_HELP) -> Word:
 
 
 ISOLATION = Words(
-    {
-        "sandbox": sandbox_word(),
-        "allow_unsandboxed": option("--allow-unsandboxed", help=UNSANDBOXED_HELP),
-    },
+    {"sandbox": sandbox_word(), "allow_unsandboxed": option("--allow-unsandboxed", help=UNSANDBOXED_HELP)},
     title="isolation",
 )
 JSON = option("--json", help="as JSON")
@@ -92,9 +89,7 @@ SUITE = Words(
         "build_steps": option("--build-step", metavar="COMMAND", help="before every test run"),
         "exclude_newer": option("--exclude-newer", metavar="DATE", help="take no package that is newer"),
         "max_suite_seconds": option(
-            "--max-suite-seconds",
-            metavar="S",
-            help="above which a run of the suite is too slow (default: {default})",
+            "--max-suite-seconds", metavar="S", help="above which a run of the suite is too slow (default: {default})"
         ),
     }
 )
@@ -152,13 +147,6 @@ def share(text: str) -> float:
     if value > 1:
         raise argparse.ArgumentTypeError("must be at most 1")
     return value
-
-
-def require_not_empty(options: argparse.Namespace, *names: str) -> None:
-    """Raise `UserError` if one of these options was given without a value, as an unset shell variable does."""
-    for name in names:
-        if getattr(options, name) == "":
-            raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
 
 
 def settled_source(source: str, called: Sequence[str]) -> str:

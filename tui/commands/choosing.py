@@ -16,9 +16,7 @@ CHOICE = Words(
         ),
         "percentile": option("--percentile", metavar="P", help="of --hard among the candidates (default: 90)"),
         "spread": option(
-            "--spread",
-            metavar="METRICS",
-            help=f"tasks evenly over the quantiles of two, such as {','.join(PLANE)}",
+            "--spread", metavar="METRICS", help=f"tasks evenly over the quantiles of two, such as {','.join(PLANE)}"
         ),
         "bins": option("--bins", metavar="N", help="quantiles of each of the two (default: 4)"),
         "quadrants": option("--quadrants", help="two quantiles of each (or of code_lines,harmonic_out), equal numbers"),

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gistpoint.core.entrypoints.command import command_line
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.generation.settings import SourceSpec, SuiteNeeds
-from gistpoint.core.kinds.gist.making import (
-    FetchRepository,
-    GistResults,
-    MadeGist,
-    MakeGists,
-    make_gists,
-)
+from gistpoint.core.kinds.gist.making import FetchRepository, GistResults, MadeGist, MakeGists, make_gists
 from gistpoint.core.kinds.gist.model import STRATEGIES
 from gistpoint.core.kinds.gist.overrides import toml_lines
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
@@ -241,9 +235,7 @@ _REFERENCE = Words(
     {
         "no_reference": option("--no-reference", help="don't try to make one"),
         "seconds": option(
-            "--seconds",
-            metavar="S",
-            help="for reducing it (default: {default}); `gist reference` goes on with more",
+            "--seconds", metavar="S", help="for reducing it (default: {default}); `gist reference` goes on with more"
         ),
     },
     title="the reference gist, by which a task is known to have a solution",

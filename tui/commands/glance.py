@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from gistpoint.core.attempts.clock import SystemTime
-from gistpoint.core.chat import Usage
-from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, blind_items, in_order
-from gistpoint.core.corruption.judging import MOST_TIMES, JudgeRequest, ModelSaid, judge, prompt_sha256, questions
+from gistpoint.core.corruption.blind import BlindItem, blind_items, in_order
+from gistpoint.core.corruption.judging import MOST_TIMES
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
+from gistpoint.core.running import RunContext
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible_line
@@ -32,14 +32,14 @@ from gistpoint.sessions.annotations.glance_rates import (
     rate_values,
     rates_json,
 )
-from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader, GlanceStore
+from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore, read_by_model
 from gistpoint.sessions.annotations.rows import csv_lines
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.tasks import TaskStore, read_set
-from gistpoint.tui.commands.arguments import counted, natural, positive, require_not_empty
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
+from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.model_options import chat_model
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table, require_terminal
 from gistpoint.tui.commands.progress import ProgressLine, interruptible
 from gistpoint.tui.study_opening import open_study
@@ -54,63 +54,64 @@ _SET = (
 _ONE_OF_THEM = "Read with --judge-model first, then print with --table."
 
 
-def glance_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint glance`."""
-    parser.description = (
-        "Shows the corrupted functions of tasks one at a time, as they were or as they were corrupted, without telling "
-        "which: say what you see. The diffs come after the whole set. What you say is kept in a file of yours in the "
-        "data folder; --table prints how often faults were seen."
-    )
-    parser.add_argument("set", nargs="*", metavar="SET", help=_SET)
-    parser.add_argument("--all", action="store_true", help="all tasks that are here")
-    parser.add_argument("--reader", default="", metavar="NAME", help="who reads: a pseudonym (default: the login)")
-    parser.add_argument("--seconds", type=positive, metavar="S", help="hide the code after that long (no limit)")
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="decides which versions are shown (0)")
-    parser.add_argument(
-        "--round", type=counted, default=1, metavar="N", help="read the same versions again, in another order (1)"
-    )
-    parser.add_argument("--reveal", action="store_true", help="show each diff at once, not after the whole set")
-    model = parser.add_argument_group(
-        "reading by a model",
-        "Each function alone, in one of its versions at random, many times. The endpoint is OpenAI-compatible: "
-        "OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml.",
-    )
-    model.add_argument("--judge-model", metavar="NAME", help="ask this model in place of a person")
-    model.add_argument("--times", type=_times, default=20, metavar="N", help="requests for each function (20)")
-    model.add_argument(
-        "--max-cost", type=positive, metavar="USD", help="for the whole set; needs a price, see the guide"
-    )
-    form = parser.add_argument_group("results")
-    form.add_argument("--table", action="store_true", help="print rates and agreement instead of reading")
-    written = form.add_mutually_exclusive_group()
-    written.add_argument("--json", action="store_true", help="the table as JSON")
-    written.add_argument("--csv", action="store_true", help="the rates as CSV")
-    form.add_argument("--merge", action="append", default=[], metavar="PATH", help="first take in a reader's .jsonl")
-    return glance
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskReadingModel(Request):
+    """The model that reads in place of a person, and how often it is asked."""
+
+    judge_model: str | None = None
+    times: Annotated[int, ValueBounds(least=1, most=MOST_TIMES)] = 20
+    max_cost: Positive | None = None
 
 
-def glance(options: argparse.Namespace) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintGlances(Request):
+    """How what was read is printed; with none of the three, functions are read."""
+
+    table: bool = False
+    json: bool = False
+    csv: bool = False
+    merge: tuple[str, ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether something is printed, and nothing is read."""
+        return self.table or self.json or self.csv
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadGlances(Request):
+    """Which functions are read blind, by whom, and what is printed."""
+
+    set: tuple[str, ...] = ()
+    all: bool = False
+    reader: str = ""
+    seconds: Positive | None = None
+    seed: Natural = 0
+    round: Count = 1
+    reveal: bool = False
+    model: AskReadingModel = field(default_factory=AskReadingModel)
+    printed: PrintGlances = field(default_factory=PrintGlances)
+
+
+def glance(wanted: ReadGlances) -> int:
     """Open the functions for reading, or print what readers saw."""
-    if options.judge_model is not None and (options.table or options.json or options.csv):
+    if wanted.model.judge_model is not None and wanted.printed.any:
         raise UserError("--table, --json and --csv print what was read, and --judge-model reads.", hint=_ONE_OF_THEM)
-    require_not_empty(options, "judge_model")
-    if options.max_cost is not None and not options.judge_model:
+    if wanted.model.max_cost is not None and not wanted.model.judge_model:
         raise UserError("--max-cost is for a reading model, and none is named.", hint="Add --judge-model NAME.")
-    chosen = _chosen(options)
-    if options.table or options.json or options.csv:
-        return _print_table(options, chosen)
-    if options.judge_model:
-        return _ask_model(options, chosen)
+    chosen = _chosen(wanted)
+    if wanted.printed.any:
+        return _print_table(wanted, chosen)
+    if wanted.model.judge_model:
+        return _ask_model(wanted, chosen)
     require_terminal("reading", hint="gistpoint glance --table SET prints what readers saw.")
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.glance.reading import GlanceScreen
 
     locations = Locations.of_user()
-    store = _store(options, locations)
-    reader = GlanceReader(
-        store, options.reader or getpass.getuser(), options.seed, options.round, options.seconds or 0.0
-    )
-    items = in_order(_items(chosen.tasks), options.seed, reader.name, options.round)
+    store = _store(wanted, locations)
+    reader = GlanceReader(store, wanted.reader or getpass.getuser(), wanted.seed, wanted.round, wanted.seconds or 0.0)
+    items = in_order(_items(chosen.tasks), wanted.seed, reader.name, wanted.round)
     if not items:
         raise UserError(
             "None of these tasks has a corrupted function to be read.",
@@ -124,48 +125,30 @@ def glance(options: argparse.Namespace) -> int:
                 record_exposures(study, reader.name)
 
     def first() -> GlanceScreen:
-        return GlanceScreen(items, reader, at_once=options.reveal, told=told)
+        return GlanceScreen(items, reader, at_once=wanted.reveal, told=told)
 
     return OneScreenApp(locations, "screens/glance/glance.tcss", first).run_to_exit_code()
 
 
-def _times(text: str) -> int:
-    value = counted(text)
-    if value > MOST_TIMES:
-        raise argparse.ArgumentTypeError(f"must be {MOST_TIMES} or less")
-    return value
-
-
-def _ask_model(options: argparse.Namespace, chosen: _Chosen) -> int:
+def _ask_model(wanted: ReadGlances, chosen: _Chosen) -> int:
     """Ask a model what is missing under this seed, and print its rates. Negative if it did not answer all."""
     locations = Locations.of_user()
-    settings = endpoint_settings(locations.config, os.environ, options.judge_model)
-    store = _store(options, locations)
-    reader = GlanceReader(store, settings.model, by_model=True)
+    settings = endpoint_settings(locations.config, os.environ, wanted.model.judge_model)
+    store = _store(wanted, locations)
+    reader = GlanceReader(store, settings.model, wanted.seed, by_model=True)
     items = _items(chosen.tasks)
-
-    def is_missing(question: JudgeRequest) -> bool:
-        return reader.glances(question.item.task).reading(question.item.function, question.seed, 1) is None
-
-    missing = [question for question in questions(items, options.seed, options.times) if is_missing(question)]
-    with ProgressLine(quiet=options.json) as progress, interruptible(progress) as cancel:
-        answers = count(1)
-
-        def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
-            reader.seed = question.seed
-            line = 0 if said.answer is BlindAnswer.NOTHING else said.line or 0
-            told = BlindlySaid(said.answer, line, said.words, 0, usage.cost_usd, prompt_sha256())
-            reader.read(question.item, told, question.version)
-            progress.count(next(answers), len(missing), f"{reader.name} on {question.item.function}")
-
-        cap = options.max_cost if options.max_cost is not None else settings.max_cost_usd
-        result = judge(missing, chat_model(settings), keep, max_cost_usd=cap, cancel=cancel)
+    cap = wanted.model.max_cost if wanted.model.max_cost is not None else settings.max_cost_usd
+    with ProgressLine(quiet=wanted.printed.json) as progress, interruptible(progress) as cancel:
+        run = RunContext(cancel, progress.making)
+        result, asked = read_by_model(
+            reader, chat_model(settings), items, wanted.model.times, max_cost_usd=cap, run=run
+        )
     cost = "" if result.usage.cost_usd is None else f", ${result.usage.cost_usd:.4f}"
-    print(f"{result.answered} of {len(missing)} answers, {result.usage.tokens} tokens{cost}", file=sys.stderr)
+    print(f"{result.answered} of {asked} answers, {result.usage.tokens} tokens{cost}", file=sys.stderr)
     if result.detail:
         print(f"gistpoint: {visible_line(result.detail)}", file=sys.stderr)
     print_records(_COLUMNS, [row for row in rate_rows(store.book, items) if row.readers == reader.name])
-    return DONE if result.answered == len(missing) else NEGATIVE
+    return DONE if result.answered == asked else NEGATIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +159,18 @@ class _Chosen:
     studies: tuple[StudyFolder, ...]
 
 
-def _chosen(options: argparse.Namespace) -> _Chosen:
-    if bool(options.set) == options.all:
+def _chosen(wanted: ReadGlances) -> _Chosen:
+    if bool(wanted.set) == wanted.all:
         raise UserError(
-            "Tasks are named, or all are read with --all." if options.set else "No task is named.",
-            hint="Give one of the two." if options.set else "gistpoint glance SET, or gistpoint glance --all.",
+            "Tasks are named, or all are read with --all." if wanted.set else "No task is named.",
+            hint="Give one of the two." if wanted.set else "gistpoint glance SET, or gistpoint glance --all.",
         )
     locations = Locations.of_user()
     store = TaskStore(locations.tasks, demo=locations.demo)
-    studies = [open_study(name) for name in options.set if (path_of(name) / STUDY_FILE).is_file()]
-    names = [name for name in options.set if not (path_of(name) / STUDY_FILE).is_file()]
+    studies = [open_study(name) for name in wanted.set if (path_of(name) / STUDY_FILE).is_file()]
+    names = [name for name in wanted.set if not (path_of(name) / STUDY_FILE).is_file()]
     tasks: dict[str, Task] = {}
-    if names or options.all:
+    if names or wanted.all:
         found = read_set(names, store)
         if names and not found.tasks and found.problems:
             raise UserError(
@@ -206,10 +189,10 @@ def _items(tasks: Iterable[Task]) -> list[BlindItem]:
     return [item for task in tasks for item in blind_items(task, read_answer(task))]
 
 
-def _store(options: argparse.Namespace, locations: Locations) -> GlanceStore:
+def _store(wanted: ReadGlances, locations: Locations) -> GlanceStore:
     store = GlanceStore(locations.glances, SystemTime())
-    if options.merge:
-        merged = store.merge(Path(path) for path in options.merge)
+    if wanted.printed.merge:
+        merged = store.merge(Path(path) for path in wanted.printed.merge)
         if merged.problems and not merged.added + merged.known:
             raise UserError(merged.problems[0], hint="--merge takes the files below data/glances of another home.")
         _print_problems(merged.problems)
@@ -226,14 +209,14 @@ def _print_problems(problems: Iterable[str]) -> None:
 # What readers saw
 
 
-def _print_table(options: argparse.Namespace, chosen: _Chosen) -> int:
-    book = _store(options, Locations.of_user()).book
+def _print_table(wanted: ReadGlances, chosen: _Chosen) -> int:
+    book = _store(wanted, Locations.of_user()).book
     rows = list(rate_rows(book, _items(chosen.tasks)))
-    if options.csv:
+    if wanted.printed.csv:
         sys.stdout.writelines(for_output(csv_lines((rate_values(row) for row in rows), RATE_COLUMNS)))
         return DONE
     agreed = agreements(book, [task.id for task in chosen.tasks])
-    if options.json:
+    if wanted.printed.json:
         print_json("gistpoint.glance/1", rates_json(rows, agreed))
     elif not rows:
         print("Nobody has read any of these tasks yet: gistpoint glance SET.")
@@ -292,3 +275,45 @@ def _print_agreements(agreed: Sequence[GlanceAgreement]) -> None:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
+
+
+_MODEL = Words(
+    {
+        "judge_model": option("--judge-model", metavar="NAME", help="ask this model in place of a person"),
+        "times": option("--times", metavar="N", help="requests for each function ({default})"),
+        "max_cost": option("--max-cost", metavar="USD", help="for the whole set; needs a price, see the guide"),
+    },
+    title="reading by a model",
+    description="Each function alone, in one of its versions at random, many times. The endpoint is "
+    "OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml.",
+)
+_PRINTED = Words(
+    {
+        "table": option("--table", help="print rates and agreement instead of reading"),
+        "json": option("--json", help="the table as JSON"),
+        "csv": option("--csv", help="the rates as CSV"),
+        "merge": option("--merge", metavar="PATH", help="first take in a reader's .jsonl"),
+    },
+    title="results",
+    one_of=(("json", "csv"),),
+)
+GLANCE = Face(
+    ReadGlances,
+    glance,
+    Words(
+        {
+            "set": argument("SET", _SET),
+            "all": option("--all", help="all tasks that are here"),
+            "reader": option("--reader", metavar="NAME", help="who reads: a pseudonym (default: the login)"),
+            "seconds": option("--seconds", metavar="S", help="hide the code after that long (no limit)"),
+            "seed": option("--seed", metavar="N", help="decides which versions are shown ({default})"),
+            "round": option("--round", metavar="N", help="read the same versions again, in another order ({default})"),
+            "reveal": option("--reveal", help="show each diff at once, not after the whole set"),
+            "model": _MODEL,
+            "printed": _PRINTED,
+        }
+    ),
+    about="Shows the corrupted functions of tasks one at a time, as they were or as they were corrupted, without "
+    "telling which: say what you see. The diffs come after the whole set. What you say is kept in a file of yours in "
+    "the data folder; --table prints how often faults were seen.",
+)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gistpoint.core.corruption.rounds import LoopSettings
+from gistpoint.core.generation.by_model import CorruptingModel
 from gistpoint.core.generation.examples import TreeOf
-from gistpoint.core.generation.requests import CorruptingModel
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.trees import SourceTree, write_tree

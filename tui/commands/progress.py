@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.readable import duration
-from gistpoint.core.running import CancelToken, RunContext, RunProgress, Stage
+from gistpoint.core.running import CancelToken, RunContext, RunProgress, WorkStage
 from gistpoint.core.text import visible_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ProgressLine:
         """`quiet` shows nothing: the output is for a program, which gets one document at the end."""
         self._quiet = quiet
         self._bar: ProgressBar | None = None
-        self._stage: Stage | None = None
+        self._stage: WorkStage | None = None
         self._logged_at = float("-inf")
         self.stopping = False
         """Whether the work is being stopped: a stage that ends now is not done."""
@@ -80,7 +80,7 @@ class ProgressLine:
         if name == self._name:
             return
         self._end_stage()
-        self._stage = Stage(name, time.monotonic())
+        self._stage = WorkStage(name, time.monotonic())
         if self._bar is not None:
             self._bar.show(name, anew=True)
         else:

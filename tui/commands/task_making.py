@@ -16,8 +16,7 @@ from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.generation.examples import examples_for
-from gistpoint.core.generation.pipeline import SourceResult
-from gistpoint.core.generation.requests import GenerateTasks, NewTask
+from gistpoint.core.generation.pipeline import GenerateTasks, NewTask, SourceResult
 from gistpoint.core.generation.settings import Batch, CampaignSettings
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason

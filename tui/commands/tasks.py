@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from math import nan
 from typing import Any
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.generation.proof import BaselineDifference, differences, record_baseline
+from gistpoint.core.generation.intake import BaselineDifference, differences, record_baseline
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
@@ -27,10 +27,10 @@ from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.services import is_our_demo
 from gistpoint.sessions.tasks import BrokenTask, TaskStore
-from gistpoint.tui.commands.arguments import TASK_HELP, add_isolation, isolation_of
+from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
-from gistpoint.tui.commands.command import DONE, NEGATIVE, Handler
-from gistpoint.tui.commands.options import whole
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.tables import Column, parse_query
@@ -66,33 +66,29 @@ def _store() -> TaskStore:
     return TaskStore(locations.tasks, demo=locations.demo)
 
 
-def list_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task list`."""
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument(
-        "--where",
-        default="",
-        metavar="QUERY",
-        help="only tasks that fit, such as 'discovery failing>5 glance_rate<0.2': words, column:words, column<number",
-    )
-    parser.add_argument("--ids", action="store_true", help="only whole ids, one a line: a file of them is a set")
-    return listing
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListTasks(Request):
+    """Which tasks are listed, and how."""
+
+    json: bool = False
+    where: str = ""
+    ids: bool = False
 
 
-def listing(options: argparse.Namespace) -> int:
+def listing(wanted: ListTasks) -> int:
     """Print the stored tasks; the source is shown, as this is an organiser's view."""
     rates = _glance_rates()
-    columns = (*COLUMNS, *([_rate_column(rates)] if rates or options.where else []))
-    fits = parse_query(_BLANKS.sub(r"\1", options.where), columns).fits
+    columns = (*COLUMNS, *([_rate_column(rates)] if rates or wanted.where else []))
+    fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).fits
     entries = list(_store().tasks())
     tasks = [entry for entry in entries if isinstance(entry, Task) and fits(entry)]
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
-    if options.json:
+    if wanted.json:
         rows = [{**_row(task, rates), **_figured(task)} for task in tasks]
         problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
         print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
         return DONE
-    if options.ids:
+    if wanted.ids:
         print("".join(f"{task.id}\n" for task in tasks), end="")
     elif not entries:
         print("There are no tasks yet. `gistpoint demo` brings four; `gistpoint task new SOURCE` makes one.")
@@ -135,17 +131,18 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def show_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task show`."""
-    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
-    parser.add_argument("--json", action="store_true", help="the public part as JSON")
-    return show
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTask(Request):
+    """A task, and how it is printed."""
+
+    task: str
+    json: bool = False
 
 
-def show(options: argparse.Namespace) -> int:
+def show(wanted: NamedTask) -> int:
     """Print the brief, exactly as a solver gets it."""
-    task = _store().find(options.task)
-    if options.json:
+    task = _store().find(wanted.task)
+    if wanted.json:
         failing = [asdict(failure) for failure in task.brief.failing]
         print_json(
             "gistpoint.task/1", {**_row(task, _glance_rates()), "brief": render_brief(task), "failing_tests": failing}
@@ -155,24 +152,25 @@ def show(options: argparse.Namespace) -> int:
     return DONE
 
 
-def delete_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task delete`."""
-    parser.add_argument("task", metavar="TASK", help="id or its beginning")
-    parser.add_argument("--yes", action="store_true", help="ask nothing")
-    return delete
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTask(Request):
+    """The task that is deleted, and whether that is confirmed."""
+
+    task: str
+    yes: bool = False
 
 
-def delete(options: argparse.Namespace) -> int:
+def delete(wanted: DeleteTask) -> int:
     """Delete one of the user's tasks, after a question."""
     store, attempts = _store(), attempt_store()
-    task = store.find(options.task)
+    task = store.find(wanted.task)
     tried = [summary for summary in attempts.outlines() if summary.task_id == task.id]
     if opened := next((summary.attempt_id for summary in tried if summary.open), ""):
         raise AttemptError(f"Attempt {opened} of this task is open.", hint="Close it first.")
     if tried:
         kept = f"{len(tried)} {'attempt' if len(tried) == 1 else 'attempts'}"
         print(f"{kept} of it can still be read, but can't be resumed.", file=sys.stderr)
-    if not (options.yes or _agreed(f"Delete task {task.short_id}? Type yes: ")):
+    if not (wanted.yes or _agreed(f"Delete task {task.short_id}? Type yes: ")):
         raise UserError("Nothing was deleted.", hint="Without a terminal, confirm with --yes.")
     store.remove(task)
     print(f"{task.short_id}: deleted")
@@ -190,27 +188,26 @@ def _agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() == "yes"
 
 
-def check_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task check`."""
-    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    add_isolation(parser)
-    return check
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckTask(NamedTask):
+    """The task that is checked, how that is printed, and the isolation of its runs."""
+
+    isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def check(options: argparse.Namespace) -> int:
+def check(wanted: CheckTask) -> int:
     """Run every check and print its findings; return 1 if one failed."""
-    task = _store().find(options.task)
-    judge = build_services(isolation_of(options)).judge_for(task)
+    task = _store().find(wanted.task)
+    judge = build_services(wanted.isolation).judge_for(task)
     findings = []
-    with ProgressLine(quiet=options.json) as progress:
+    with ProgressLine(quiet=wanted.json) as progress:
         for finding in check_task(judge, read_answer(task), run=RunContext(progress=progress.making)):
             findings.append(finding)
-            if not options.json:
+            if not wanted.json:
                 word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
                 progress.line(f"{word:>8}  {finding.name}: {finding.detail}", stamped=False)
     good = all(finding.passed for finding in findings)
-    if options.json:
+    if wanted.json:
         rows = [asdict(finding) for finding in findings]
         print_json("gistpoint.check/1", {"id": task.id, "passed": good, "backend": judge.backend.name, "checks": rows})
     else:
@@ -221,32 +218,26 @@ def check(options: argparse.Namespace) -> int:
 _SHOWN = 20
 
 
-def baseline_options(parser: argparse.ArgumentParser) -> Handler:
-    """Add the options of `gistpoint task baseline`."""
-    parser.description = (
-        "Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
-        "the result beside the task's other baselines. Ids that differ between backends are shown."
-    )
-    parser.add_argument("task", metavar="TASK", help=TASK_HELP)
-    parser.add_argument("--runs", type=whole, default=RUNS, metavar="N", help="of the original, three or more")
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    add_isolation(parser)
-    return baseline
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordBaseline(CheckTask):
+    """The task whose baseline is recorded, and by how many runs of the original."""
+
+    runs: int = RUNS
 
 
-def baseline(options: argparse.Namespace) -> int:
+def baseline(wanted: RecordBaseline) -> int:
     """Record a baseline on the chosen backend, and print the test ids in which it differs from the others."""
-    if options.runs < RUNS:
+    if wanted.runs < RUNS:
         raise UserError(f"--runs must be {RUNS} or more: fewer show no flaky test.")
     locations = Locations.of_user()
-    task = TaskStore(locations.tasks, demo=locations.demo).find(options.task)
+    task = TaskStore(locations.tasks, demo=locations.demo).find(wanted.task)
     answer = read_answer(task)
-    runner = build_runner(isolation_of(options), demo=is_our_demo(task, locations))
-    with long_work(quiet=getattr(options, "json", False), kept="Nothing was written.") as work:
-        made = record_baseline(task, answer, runner, runs=options.runs, run=work.run)
+    runner = build_runner(wanted.isolation, demo=is_our_demo(task, locations))
+    with long_work(quiet=wanted.json, kept="Nothing was written.") as work:
+        made = record_baseline(task, answer, runner, runs=wanted.runs, run=work.run)
     write_baseline(task.folder, made)
     found = differences(answer, made)
-    if options.json:
+    if wanted.json:
         rows = {
             name: {
                 "only_here": sorted(d.only_here),
@@ -283,3 +274,42 @@ def _print_difference(name: str, difference: BaselineDifference) -> None:
                 print(f"  {visible_line(id)}")
             if len(ids) > _SHOWN:
                 print(f"  and {len(ids) - _SHOWN} more (--json has all)")
+
+
+LIST = Face(
+    ListTasks,
+    listing,
+    Words(
+        {
+            "json": JSON,
+            "where": option(
+                "--where",
+                metavar="QUERY",
+                help="only tasks that fit, such as 'discovery failing>5 glance_rate<0.2': words, column:words, "
+                "column<number",
+            ),
+            "ids": option("--ids", help="only whole ids, one a line: a file of them is a set"),
+        }
+    ),
+)
+SHOW = Face(NamedTask, show, Words({"task": TASK, "json": option("--json", help="the public part as JSON")}))
+DELETE = Face(
+    DeleteTask,
+    delete,
+    Words({"task": argument("TASK", "id or its beginning"), "yes": option("--yes", help="ask nothing")}),
+)
+CHECK = Face(CheckTask, check, Words({"task": TASK, "json": JSON, "isolation": ISOLATION}))
+BASELINE = Face(
+    RecordBaseline,
+    baseline,
+    Words(
+        {
+            "task": TASK,
+            "runs": option("--runs", metavar="N", help="of the original, three or more"),
+            "json": JSON,
+            "isolation": ISOLATION,
+        }
+    ),
+    about="Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
+    "the result beside the task's other baselines. Ids that differ between backends are shown.",
+)

@@ -142,7 +142,7 @@ def page_text(page: str) -> str:
     return files("gistpoint.tui").joinpath("help", f"{page}.md").read_text(encoding="utf-8")
 
 
-class HelpScreen(BaseScreen[None], ModalScreen[None]):
+class HelpScreen(ModalScreen[None], BaseScreen[None]):
     """Keys and page over the screen; what is typed filters the keys, Escape closes."""
 
     CSS_PATH = "help.tcss"

@@ -74,7 +74,7 @@ def _beside(region: Region, strips: Sequence[Strip]) -> tuple[Offset, int]:
     return region.offset, 1
 
 
-class JumpScreen(BaseScreen[JumpTarget], ModalScreen[JumpTarget]):
+class JumpScreen(ModalScreen[JumpTarget], BaseScreen[JumpTarget]):
     """The letters; any other key, and a click, ends it."""
 
     DEFAULT_CSS = """

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +18,7 @@ from textual.fuzzy import FuzzySearch
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from gistpoint.core.logs import replace_file
 from gistpoint.core.text import visible_line
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -53,13 +54,9 @@ def count_use(path: Path, id: str) -> None:
     """Count a choice; if the folder can't be written to, do nothing."""
     counts = uses(path)
     counts[id] = counts.get(id, 0) + 1
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(counts), encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
+        replace_file(path, json.dumps(counts).encode("ascii"), durable=False)
 
 
 def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]:
@@ -111,7 +108,7 @@ class CommandRows(RecordList, can_focus=False):
         ]
 
 
-class Palette(BaseScreen[PaletteEntry], ModalScreen[PaletteEntry]):
+class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     """A field, the commands that fit what is typed, and the explanation of the one under the cursor."""
 
     CSS_PATH = "palette.tcss"

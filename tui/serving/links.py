@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.logs import wait_for
+from gistpoint.core.logs import replace_file, wait_for
 from gistpoint.core.ports import TimeSource
 
 FORMAT, VERSION = "gistpoint.links", 1
@@ -99,13 +98,7 @@ class LinkBook:
         with wait_for(self._path.with_suffix(".lock")):
             links = dict(self.all())
             yield links
-            part = self._path.with_suffix(".part")
-            part.unlink(missing_ok=True)
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-                file.write(msgspec.json.format(msgspec.json.encode(_File(links=links))))
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self._path)
+            replace_file(self._path, msgspec.json.format(msgspec.json.encode(_File(links=links))), mode=0o600)
 
 
 def hash_of(token: str) -> str:

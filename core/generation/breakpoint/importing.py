@@ -18,9 +18,8 @@ from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.corruption.corruptions import new_comments, replaced_target, same_signature
 from gistpoint.core.errors import SourceError, TaskError, UserError
 from gistpoint.core.generation.breakpoint.records import BreakpointRecord, normal_url
-from gistpoint.core.generation.intake import Intake, NoTaskError
+from gistpoint.core.generation.intake import DEFAULT_MIN_FAILING, Intake, NoTaskError, prove
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.proof import DEFAULT_MIN_FAILING, prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.generation.settings import SOURCE_KEYS, SourceSpec, read_source
 from gistpoint.core.kinds.folder import add_provenance, read_answer

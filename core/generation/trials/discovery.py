@@ -15,7 +15,7 @@ from gistpoint.core.corruption.evidence import Evidence, Subtlety, is_good, subt
 from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.corruption.subject import NamesInReach
 from gistpoint.core.generation.candidates import LOCATED, effort_for
-from gistpoint.core.generation.proof import CorruptionProof
+from gistpoint.core.generation.intake import CorruptionProof
 from gistpoint.core.generation.trials.evidence import evidence_of
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason

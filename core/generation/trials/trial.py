@@ -13,9 +13,8 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.candidates import CorruptionCandidate
 from gistpoint.core.generation.context import Context
-from gistpoint.core.generation.intake import LOOK, NoGood, NoTaskError
+from gistpoint.core.generation.intake import LOOK, CorruptionProof, NoGood, NoTaskError, prove
 from gistpoint.core.generation.progress import TrialProgress
-from gistpoint.core.generation.proof import CorruptionProof, prove
 from gistpoint.core.generation.verdicts import CandidateVerdict, Cost, ProvenCorruption, Reason, Specimen
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ProbeReport

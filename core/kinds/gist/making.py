@@ -317,11 +317,7 @@ _REFERENCE = "reference gist"
 
 
 def store_reference(
-    judge: GistJudge,
-    answer: Answer,
-    seconds: float,
-    on_query: Callable[[int, int], None],
-    run: RunContext = UNATTENDED,
+    judge: GistJudge, answer: Answer, seconds: float, on_query: Callable[[int, int], None], run: RunContext = UNATTENDED
 ) -> ReferenceGist:
     """Make the reference gist of the judge's task, reduce it for `seconds`, and write it into the task's answer.
 

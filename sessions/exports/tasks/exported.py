@@ -5,15 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
+from urllib.parse import urlsplit
 
 from gistpoint.core.diffs import compute, unified
+from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.kind import ExportedWork
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import CANARY, Answer, Task
+from gistpoint.core.text import visible_line
 from gistpoint.core.trees import SourceTree
 
 REPOSITORY, GIST_FOLDER = "/repo", "/gist"
 """Where a container has the repository, and where a solver writes a gist."""
+
+MCP_URL = "http://host.docker.internal:8765/mcp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportTasks(Request):
+    """Tasks that are written for another program."""
+
+    tasks: tuple[str, ...]
+    """Names of tasks and of sets."""
+    to: str
+    """`archive`, or the name of a format."""
+    output: str
+    with_solution: bool = False
+    agent_hosts: str = ""
+    """With commas between them."""
+    tools: Literal["shell", "mcp"] = "shell"
+    mcp_url: str = MCP_URL
+    base: str = ""
+
+    def settings(self) -> TaskExportSettings:
+        """Return the settings. Raises `UserError` for an address that is none of a server."""
+        by_mcp = self.tools == "mcp"
+        if by_mcp and not _is_server(self.mcp_url):
+            shown = visible_line(self.mcp_url)[:200]
+            raise UserError(f"--mcp-url {shown!r} is no address of a server.", hint=f"For example {MCP_URL}.")
+        return TaskExportSettings(
+            with_solution=self.with_solution,
+            agent_hosts=tuple(host.strip() for host in self.agent_hosts.split(",") if host.strip()),
+            mcp_url=self.mcp_url if by_mcp else "",
+            base=self.base,
+        )
+
+
+def _is_server(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

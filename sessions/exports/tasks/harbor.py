@@ -1,4 +1,4 @@
-"""Tasks as Harbor runs them: a folder each, of its schema 1.4.
+"""Tasks as Harbor runs them, a folder each of its schema 1.4, and as Inspect does.
 
 The verifier runs in a fresh container, without a network, on the repository that the agent left. Harbor counts no uses
 of tools and no submissions.

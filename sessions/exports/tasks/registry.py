@@ -1,4 +1,4 @@
-"""The formats of exported tasks, by the name that the user gives; packages can add theirs by entry point."""
+"""The formats of exported tasks, by name, and SWE-bench's; packages can add theirs by entry point."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_lines_beyond_a_batch_cost_a_statement_each(
     with statements() as sent:
         send()
     lines = ask(server, "SELECT count(*) FROM lines")[0][0]
-    assert sum(statement.startswith("WITH held") for statement in sent) == -(-lines // 7)
+    assert sum(statement.startswith("INSERT INTO lines") for statement in sent) == -(-lines // 7)
     assert one.check() == []
 
 
@@ -143,7 +143,7 @@ def test_a_server_that_is_killed_within_a_batch_leaves_whole_attempts(
 ) -> None:
     """It is killed before each of the statements that send, in turn."""
     monkeypatch.setattr(replication, "LINES", 7)
-    monkeypatch.setattr(attempts, "BYTES", 60_000)  # a transaction takes few attempts
+    monkeypatch.setattr(attempts, "_AT_ONCE", 3)
     write, send, _ = of_attempts(one, two, server)
     write(12)
     with one.store():
@@ -153,7 +153,7 @@ def test_a_server_that_is_killed_within_a_batch_leaves_whole_attempts(
         left = [at]
 
         def kill(statement: str, left: list[int] = left) -> None:
-            if statement.startswith(("WITH held", "COMMIT", "INSERT INTO attempts", "UPDATE attempts")):
+            if statement.startswith(("COMMIT", "INSERT INTO attempts", "INSERT INTO lines", "UPDATE attempts")):
                 left[0] -= 1
                 if not left[0]:
                     server.kill()

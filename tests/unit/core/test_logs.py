@@ -16,10 +16,12 @@ from gistpoint.core.logs import (
     FileLock,
     LogKind,
     NoLocksError,
+    create_file,
     files,
     is_held,
     locks,
     read_log,
+    replace_file,
     take,
     torn_path,
     wait_for,
@@ -89,6 +91,31 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert path.read_bytes() == before
     appended(path, b"2\n")
     assert read_log(path, KIND).lines[1:] == (b"1", b"2")
+
+
+def test_a_file_is_replaced_whole_and_on_the_disk_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, order = tmp_path / "x.json", list[str]()
+    replace_file(path, b"old", durable=False, mode=0o600)
+    monkeypatch.setattr(files, "sync_file", lambda file: order.append(f"{os.fstat(file).st_size} {path.read_text()}"))
+    monkeypatch.setattr(files, "sync_folder", lambda place: order.append(path.read_text()))
+    replace_file(path, b"the new one", mode=0o600)
+    assert order == ["11 old", "the new one"]
+    replace_file(path, b"third", durable=False, mode=0o600)
+    assert len(order) == 2
+    monkeypatch.setattr(os, "fdopen", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        replace_file(path, b"fourth")
+    assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("x.json", b"third")]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_of_two_who_create_a_file_the_first_decides(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    create_file(path, b"first")
+    create_file(path, b"second")
+    assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("key", b"first")]
 
 
 @pytest.mark.parametrize(

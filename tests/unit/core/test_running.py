@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gistpoint.core.running import RunProgress, Stage, stages_after, time_left
+from gistpoint.core.running import RunProgress, WorkStage, stages_after, time_left
 
 
 def test_a_report_with_another_name_ends_the_stage_before_it() -> None:
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[WorkStage, ...] = ()
     for now, report in enumerate(
         [
             RunProgress("preparing", step="build"),
@@ -16,7 +16,7 @@ def test_a_report_with_another_name_ends_the_stage_before_it() -> None:
         ]
     ):
         stages = stages_after(stages, report, float(now))
-    assert stages == (Stage("build", 0.0, "running", 3, 9, took=2.0), Stage("prove", 2.0, "running", 1, 4))
+    assert stages == (WorkStage("build", 0.0, "running", 3, 9, took=2.0), WorkStage("prove", 2.0, "running", 1, 4))
 
 
 def test_what_is_left_is_known_once_something_is_done() -> None:

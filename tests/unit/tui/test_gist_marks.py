@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from gistpoint.core.kinds.gist.rates import ExistenceReason
 from gistpoint.core.kinds.gist.score import LineEvidence
-from gistpoint.tui.gist_marks import INVENTED, NO_RUN, NOT_RUN, RAN, STANDS, figures, glyphs, marks_of, missing_lines
+from gistpoint.tui.widgets.gist_view import (
+    INVENTED,
+    NO_RUN,
+    NOT_RUN,
+    RAN,
+    STANDS,
+    figures,
+    glyphs,
+    marks_of,
+    missing_lines,
+)
 
 THERE, INVENTION = ExistenceReason.IN_BLOCK, ExistenceReason.NOT_IN_BLOCK
 

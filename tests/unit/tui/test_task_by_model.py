@@ -14,8 +14,7 @@ from scripted_endpoint import Answer, Step, completion, endpoint
 from gistpoint.core.errors import TaskError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.by_model import replay_model_record
-from gistpoint.core.generation.intake import NoGood, NoTaskError
-from gistpoint.core.generation.proof import CorruptionProof
+from gistpoint.core.generation.intake import CorruptionProof, NoGood, NoTaskError
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Mode, Source

@@ -32,7 +32,7 @@ ON_THEIR_WAY_S = 1.0
 """A key pressed this soon after a question appeared by itself was meant for something else."""
 
 
-class Dialog(BaseScreen[Answer | None], ModalScreen[Answer | None]):
+class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     """A box at the bottom, so that what it is about stays in sight; Escape answers None."""
 
     CSS_PATH = "dialogs.tcss"

@@ -2,32 +2,60 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
 from textual.getters import query_one
-from textual.widgets import Tree
+from textual.message import Message
+from textual.widgets import ContentSwitcher, Tree
 
 from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.knowledge import traced_functions
-from gistpoint.core.attempts.state import AttemptCall, AttemptState
+from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
+from gistpoint.core.code.parsing import Fault, fault_in
+from gistpoint.core.kinds.gist.reference import undefined_names
+from gistpoint.core.kinds.gist.score import read_evidence
+from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER, SCORE_GIST, SUBMIT_GIST, TRACE
+from gistpoint.core.kinds.registry import declared
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.tui.gist_marks import does_not_parse
+from gistpoint.core.trees import SourceTree
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import shown_function
-from gistpoint.tui.screens.gist.gist_pane import GistPane
+from gistpoint.tui.screens.dialogs.ask import PickDialog
+from gistpoint.tui.screens.editing_pane import state_words
 from gistpoint.tui.screens.solve.controller import AttemptController
-from gistpoint.tui.screens.solve.kind import CallQuestion, SolvingKind
+from gistpoint.tui.screens.solve.kind import CallQuestion, EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.panes import PANES, CallAsked, PanePlace, SourceAsked, StatePane, pane_frame
 from gistpoint.tui.screens.solve.screen import SolveScreen
-from gistpoint.tui.view_models import LAST, price_words
-from gistpoint.tui.widgets.plain import plain_cell
+from gistpoint.tui.view_models import LAST, price_words, shows_evidence
+from gistpoint.tui.widgets.code_view import CodeView
+from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.function_editor import FunctionEditor
+from gistpoint.tui.widgets.gist_view import (
+    LEGEND,
+    GistGutter,
+    Marks,
+    MissingLine,
+    carried,
+    does_not_parse,
+    figures,
+    marks_of,
+    missing_lines,
+    words_of,
+)
+from gistpoint.tui.widgets.line_view import AffordanceTaken
+from gistpoint.tui.widgets.plain import Plain, plain_cell, plain_line
 
 
 class TracePane(StatePane):
@@ -143,6 +171,284 @@ class GistSolving(SolvingKind):
     def unobtrusive(self, tool: Tool) -> bool:
         """Whether the call is a score without a limit: a line for each would move the text during typing."""
         return tool is SCORE_GIST and self._pane.scores_freely
+
+
+QUIET_SECONDS = 2.0
+"""Seconds after the last key until a text is scored automatically, if scores have no limit."""
+
+
+class GistPane(EditorPane):
+    """One buffer. It has gutter and figures only if evidence may be shown."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.GIST)]
+
+    class ScoreWanted(Message):
+        """Typing has paused, and the text can be scored at no cost."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    beside = query_one(GistGutter)
+    figures = query_one("#gist-figures", Plain)
+    original = query_one("#gist-original", CodeView)
+
+    live = True
+    """Whether the text is scored automatically."""
+    asked = ""
+    """The text for which a score was last requested."""
+    _typed_at = 0.0
+    _checked = ""
+    """The text that the editor has checked last."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out figures, gutter and editor, and the views that can replace the editor."""
+        yield Plain("", id="gist-figures", classes="pane-title")
+        editor = FunctionEditor(id="function-editor")
+        editor.check = self._check
+        with ContentSwitcher(initial="gist-writing", id="editor-views"):
+            with Horizontal(id="gist-writing"):
+                yield GistGutter(editor)
+                yield editor
+            yield DiffView(id="editor-diff")
+            yield CodeView(id="gist-original")
+
+    def __init__(self, task: Task, state: AttemptState) -> None:
+        super().__init__(task, state)
+        self._scored = self._figures = ""
+        self._undefined: tuple[str, tuple[tuple[int, str], ...]] = ("", ())
+        self._marks: Marks = {}
+        self._taken = len(state.calls)
+
+    def on_mount(self) -> None:
+        """Start to check now and then whether typing has paused."""
+        self.set_interval(0.5, self._look)
+
+    def open_first(self) -> None:
+        """Open the gist as it was left."""
+        self._load(GIST_BUFFER, gist_of(self._state).now)
+        self.beside.marks = {}
+        self._take_evidence()
+        self.draw_frame()
+
+    def update_from(self, state: AttemptState) -> None:
+        """Take up a new state: a text that a tool wrote, and evidence."""
+        scored = _last_score(state) is not _last_score(self._state)
+        super().update_from(state)
+        answered = [call for call in state.calls[self._taken :] if call.text is not None]
+        self._taken += len(answered)
+        if any(_writes(call.tool) for call in answered) and gist_of(state).now != self.code:
+            self._load(GIST_BUFFER, gist_of(state).now)
+        if scored:
+            self._take_evidence()
+        self.draw_frame()
+
+    # For EditorPane
+
+    @property
+    def changed(self) -> bool:
+        """Whether the text differs from the one in the state."""
+        return self.code != gist_of(self._state).now
+
+    def start_of(self, name: str) -> str:
+        """Return the gist as a step saved it last: what the diff compares with."""
+        return gist_of(self._state).text
+
+    def take(self, name: str) -> bool:
+        """Append a function that was shown; the focus stays."""
+        shown = shown_function(self._state, name)
+        if shown is None:
+            self.app.notify("Its source was not shown yet: read it first.", severity="warning")
+            return False
+        code = self.code.rstrip("\n")
+        text = f"{code}\n\n\n{shown.text.rstrip()}\n" if code else f"{shown.text.rstrip()}\n"
+        self.editor.replace(text, self.editor.document.start, self.editor.document.end)
+        self.post_message(AffordanceTaken("copy_function"))
+        self.app.notify(f"{name} is at the end of the gist now.")
+        return False
+
+    def show_submitted(self, submission: Submission) -> None:
+        """Show the gist that a recorded attempt handed in."""
+        self.show_code(GIST_BUFFER, submission.gist)
+
+    def show_writing(self) -> None:
+        """Show the editor."""
+        self.switcher.current = "gist-writing"
+
+    def draw_frame(self) -> None:
+        """Tell whether the text is saved, and what is known of it; the frame of an original line stays."""
+        if self.switcher.current == "editor-diff":
+            self.frame("gist", "diff against what the last step saved · Alt+D goes back")
+        elif self.switcher.current != "gist-original":
+            self.frame("gist", self.frame_note())
+
+    def frame_note(self) -> Content:
+        """Return the size of the text, whether it is saved, and whether it parses."""
+        lines = self.editor.document.line_count - (not self.editor.document.get_line(-1))
+        kept = "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it: 1 step"
+        said = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
+        return Content.assemble(plain_line(said), state_words(replace(self.editor.state, added=0, removed=0)))
+
+    # Scores
+
+    @property
+    def scores_freely(self) -> bool:
+        """Whether scores have no limit: in practice, demo and validation."""
+        return self._state.budgets.scores is None
+
+    def _look(self) -> None:
+        quiet = time.monotonic() - self._typed_at
+        if not self.scores_freely or not self.live or quiet < QUIET_SECONDS or self._checked != self.code:
+            return
+        text = self._checked
+        if self.editor.state.fault is None and text.strip() and text != self.asked:
+            self.post_message(self.ScoreWanted(text))
+
+    def _check(self, text: str) -> Fault | None:
+        """Find what is wrong with a text, and what it has not defined; called on a thread."""
+        fault = fault_in(text)
+        if fault is None and self._scored:
+            self._undefined = text, undefined_names(text)
+        return fault
+
+    @on(FunctionEditor.Checked)
+    def gist_checked(self, message: FunctionEditor.Checked) -> None:
+        """Take up what was found."""
+        self._checked = message.text
+        self.draw_evidence()
+
+    # Evidence
+
+    @property
+    def may_show(self) -> bool:
+        """Whether scores and evidence may be shown now."""
+        return shows_evidence(self._state)
+
+    def _take_evidence(self) -> None:
+        found = _last_score(self._state)
+        self.figures.display = self.may_show
+        if not self.may_show:
+            return
+        if found is not None:
+            self._scored, score = found
+            self._marks = marks_of(read_evidence(score.get("lines", ())))
+            self._figures = figures(score)
+        self.draw_evidence()
+
+    def draw_evidence(self) -> None:
+        """Put the marks beside unchanged lines, and the figures above."""
+        if not self.may_show:
+            return
+        if self._scored:
+            self.beside.marks = carried(self._marks, self._scored, self.code)
+        self.figures.update(self._figures_now())
+        self.figures.set_class(bool(self._scored) and self.code != self._scored, "-stale")
+
+    def _figures_now(self) -> str:
+        fault = self.editor.state.fault
+        if fault is not None:
+            return does_not_parse(fault)
+        if not self.code.strip():
+            return "nothing is written yet"
+        if not self._scored.strip():
+            by_itself = self.scores_freely and self.live
+            return (
+                "not scored yet: a pause in typing does it, or Alt+S" if by_itself else "not scored yet: Alt+S does it"
+            )
+        found = self.missing_lines() if self._checked == self.code else []
+        stale = "" if self.code == self._scored else "  (of an earlier text)"
+        what = f"  {len(found)} to mend: Alt+N" if found else ""
+        return f"{self._figures}{stale}{what}"
+
+    def fault(self) -> Fault | None:
+        """Return why the text as it is now is not a Python module."""
+        return self.editor.state.fault if self._checked == self.code else fault_in(self.code)
+
+    def missing_lines(self) -> list[MissingLine]:
+        """Return the lines that lower the scores, if they may be shown."""
+        if not self.may_show or not self._scored:
+            return []
+        if self._undefined[0] != self.code:
+            self._undefined = self.code, undefined_names(self.code)
+        return missing_lines(self.beside.marks.values(), self._undefined[1])
+
+    @on(FunctionEditor.Edited)
+    def text_edited(self) -> None:
+        """Follow the text, and wait until typing has paused."""
+        self._typed_at = time.monotonic()
+        self.draw_evidence()
+        self.draw_frame()
+
+    def action_lack(self) -> None:
+        """Go to the next line that lowers a score, and show why."""
+        found = self.missing_lines()
+        if not found:
+            self.app.notify("Nothing is known that would raise the scores." if self.may_show else _AFTER)
+            return
+        here = self.editor.cursor_location[0] + 1
+        at = next((lack for lack in found if lack.line > here), found[0])
+        self.show_writing()
+        self.editor.move_cursor((min(at.line, self.editor.document.line_count) - 1, 0), center=True)
+        same = [lack.words for lack in found if lack.line == at.line]
+        self.app.notify(f"line {at.line}: {', '.join(same)}")
+
+    def action_lacks(self) -> None:
+        """Choose among all lines that lower a score."""
+        found = self.missing_lines()
+        if not found:
+            self.action_lack()
+            return
+
+        def answered(line: str | None) -> None:
+            if line is not None:
+                self.show_writing()
+                self.editor.move_cursor((int(line.partition(" ")[0]) - 1, 0), center=True)
+                self.editor.focus()
+
+        choices = [(f"{lack.line} {n}", f"{lack.line:>5}  {lack.words}") for n, lack in enumerate(found)]
+        self.app.push_screen(PickDialog(f"What would raise the scores   {LEGEND}", choices), answered)
+
+    def action_original(self) -> None:
+        """Show the original of the line at the cursor, or the gist again."""
+        if self.switcher.current == "gist-original":
+            self.show_writing()
+            self.editor.focus()
+            self.draw_frame()
+            return
+        if not self.may_show:
+            self.app.notify(_AFTER)
+            return
+        evidence = self.beside.marks.get(self.editor.cursor_location[0] + 1)
+        place = evidence.original if evidence is not None else None
+        if place is None:
+            self.app.notify(words_of(evidence))
+            return
+        tree = SourceTree.open(self._attempted.tree_path)
+        text = tree.read(place.path).decode("utf-8", "replace") if tree.is_file(place.path) else ""
+        self.switcher.current = "gist-original"
+        self.original.load(text, title=place.path)
+        self.original.go_to(place.line)
+        self.original.focus()
+        self.frame(f"{place.path}:{place.line}", f"{words_of(evidence)} · Alt+O goes back")
+        self.post_message(AffordanceTaken("original_line"))
+
+
+_AFTER = "Scores and evidence are shown after the hand-in."
+
+
+def _last_score(state: AttemptState) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the text that was scored last, and its score; None if nothing was."""
+    if state.submissions and state.submissions[-1].metrics:
+        last = state.submissions[-1]
+        return last.gist, last.metrics
+    trials = gist_of(state).trials
+    return (trials[-1].text, trials[-1].score) if trials else None
+
+
+def _writes(name: str) -> bool:
+    """Whether calls of a tool change the gist's text."""
+    tool = declared(name)
+    return tool is not None and tool.writes_gist
 
 
 class GistScreen(SolveScreen):

@@ -14,10 +14,9 @@ from gistpoint.core.kinds.gist.score import read_evidence
 from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.tui.gist_marks import Marks, marks_of, missing_lines, rate
 from gistpoint.tui.screens.summary import Rows, SummaryPage, SummaryScreen, SummaryTextPage, summary_rows
 from gistpoint.tui.widgets.code_view import CodeView
-from gistpoint.tui.widgets.gist_view import ScoredGist
+from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, marks_of, missing_lines, rate
 from gistpoint.tui.widgets.plain import Plain
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Protocol
 
 from textual.message import Message
-from textual.widget import Widget
 
 from gistpoint.core.attempts.bench import Judged
 from gistpoint.core.attempts.engine import Attempt, ToolResult
@@ -25,7 +24,7 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.outcomes import Outcome
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.jobs import Job, JobOwner, Jobs
 
 BATCH_SECONDS = 0.04
 """Progress reaches the screen at most this often, one frame or two."""
@@ -112,7 +111,7 @@ class EngineCall(Protocol):
 class AttemptController:
     """Runs one call at a time, records everything else in order, and posts this module's messages to `owner`."""
 
-    def __init__(self, owner: Widget, attempt: Attempt) -> None:
+    def __init__(self, owner: JobOwner, attempt: Attempt) -> None:
         self.attempt = attempt
         self._owner = owner
         self._calls = Jobs(owner, "calls", failed=self._failed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, cast
@@ -14,6 +14,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.locations import Locations
+from gistpoint.core.logs import replace_file
 from gistpoint.tui.known import last_source, shown_file, shown_function
 from gistpoint.tui.screens.solve.interruptions import How
 from gistpoint.tui.screens.solve.kind import EditorPane
@@ -100,10 +101,7 @@ class PlaceKeeper:
         if editor.is_mounted and editor.buffer:
             row, column = editor.editor.cursor_location
             written = TextPlace(editor.buffer, row, column, editor.editor.scroll_offset.y)
-        part = self._file.with_suffix(f".{os.getpid()}.part")
-        try:
-            part.parent.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(msgspec.json.encode(LeftPlace(len(state.calls), read, written)))
-            part.replace(self._file)
-        except OSError:
-            part.unlink(missing_ok=True)
+        with suppress(OSError):
+            place = LeftPlace(len(state.calls), read, written)
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._file, msgspec.json.encode(place), durable=False)

@@ -19,7 +19,6 @@ from gistpoint.core.kinds.gist.original_test import given_test
 from gistpoint.core.kinds.gist.score import GistVerdict, score_record
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.kind import Trial, TrialSubject
-from gistpoint.tui.gist_marks import figures, marks_of
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.validate.kind import ValidatingKind
@@ -34,7 +33,7 @@ from gistpoint.tui.screens.validate.overview import (
 from gistpoint.tui.screens.validate.task_page import PageTold, Showing, TaskPage
 from gistpoint.tui.widgets.diff_view import DiffView
 from gistpoint.tui.widgets.function_editor import FunctionEditor
-from gistpoint.tui.widgets.gist_view import ScoredGist
+from gistpoint.tui.widgets.gist_view import ScoredGist, figures, marks_of
 from gistpoint.tui.widgets.line_list import BAD, GOOD, HEADING, MUTED, ODD, Line, folded, line
 
 _MOST_TESTS = 12

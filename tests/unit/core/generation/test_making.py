@@ -12,9 +12,8 @@ from builders import CHECKS, GOOD, write_files
 from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import RecordingError
-from gistpoint.core.generation.intake import STEP, Intake, NoGood, NoTaskError, take_in, with_test_map
+from gistpoint.core.generation.intake import STEP, Intake, NoGood, NoTaskError, prove, take_in, with_test_map
 from gistpoint.core.generation.making import write_proven
-from gistpoint.core.generation.proof import prove
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.outcomes import Outcome, SuiteReport, TestResult

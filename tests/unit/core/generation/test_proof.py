@@ -12,8 +12,7 @@ from builders import CHECKS, GOOD, write_files
 from fakes import FakeRunner
 
 from gistpoint.core.code.testmap import TestMap
-from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, take_in
-from gistpoint.core.generation.proof import prove
+from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError, prove, take_in
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.outcomes import SuiteReport
 from gistpoint.core.pins import EnvironmentPins

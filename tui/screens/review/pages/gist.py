@@ -12,11 +12,10 @@ from gistpoint.core.kinds.gist.score import read_evidence
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.runs.repository import RepositoryState
-from gistpoint.tui.gist_marks import Marks, carried, figures, marks_of
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.gist_scoring import HIDDEN, NO_TASK, gist_task, writes_gist
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
-from gistpoint.tui.widgets.gist_view import ScoredGist
+from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, carried, figures, marks_of
 
 _NO_GIST = "This run writes no gist, as far as its record and the tasks here show."
 OWN_FILE = "gist.py"

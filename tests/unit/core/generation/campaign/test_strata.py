@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.generation.strata import Strata, in_turns
+from gistpoint.core.generation.candidates import Strata, in_turns
 
 NAMES: tuple[str, ...] = ("low", "middle", "high")
 

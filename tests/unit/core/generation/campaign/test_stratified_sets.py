@@ -13,10 +13,9 @@ import pytest
 from fake_benches import FakeBench, HeldSet
 
 from gistpoint.core.generation.campaign import Workers, run_campaign
-from gistpoint.core.generation.candidates import CorruptionCandidate
+from gistpoint.core.generation.candidates import CorruptionCandidate, Strata, in_turns
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.strata import Strata, in_turns
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, Reason, StateFile
 
 NAMES = ("low", "middle", "high")

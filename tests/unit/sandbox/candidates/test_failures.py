@@ -2,7 +2,7 @@
 
 import pytest
 
-from gistpoint.core.generation.failures import LineSpan, read_failure
+from gistpoint.sandbox.candidates.warm import LineSpan, read_failure
 
 SHORT = """tests/test_a.py:7: ValueError: no
 
