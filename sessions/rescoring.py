@@ -10,11 +10,7 @@ from typing import Any
 
 from gistpoint.core.diffs import DiffError
 from gistpoint.core.errors import InfrastructureError, UserError
-from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.model import gist_task, is_gist
-from gistpoint.core.kinds.repair.judge import RepairJudge
-from gistpoint.core.kinds.repair.scoring import taken_over
-from gistpoint.core.outcomes import FREE
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.trees import patched
@@ -117,24 +113,17 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
     except DiffError as error:
         return RescoredResult(task, one, _result(one, judge, solved=False, score=0.0, fits=False, reason=str(error)))
     try:
-        if is_gist(task) and isinstance(judge, GistJudge):
-            return RescoredResult(task, one, _of_gist(task, one, judge, files))
-        if isinstance(judge, RepairJudge):
-            found = judge.judge(taken_over(tree, files.get, task.suite.test_files))
-            if found.report.status in FREE:
-                return RescoredResult(task, one, None, f"could not be judged: {found.reason}")
-            result = _result(
-                one,
-                judge,
-                solved=found.solved,
-                score=found.score.value,
-                reason=found.reason,
-                suspicious=found.suspicious,
-            )
-            return RescoredResult(task, one, result)
+        found = kind_of(task).rejudged(judge, files)
     except InfrastructureError as error:
         return RescoredResult(task, one, None, f"could not be judged: {error}")
-    return RescoredResult(task, one, None, f"tasks of the mode {task.mode} can't be judged again")
+    if found is None:
+        return RescoredResult(task, one, None, f"tasks of the mode {task.mode} can't be judged again")
+    if not found.counts:
+        return RescoredResult(task, one, None, f"could not be judged: {found.reason}")
+    result = _result(
+        one, judge, solved=found.solved, score=found.score, reason=found.reason, suspicious=found.suspicious
+    )
+    return RescoredResult(task, one, result)
 
 
 def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
@@ -148,14 +137,6 @@ def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
     if not same or (one.solved is not None and bool(known.state.solved) != one.solved):
         return f"could not be judged: it claims to be the attempt {id}, which says otherwise"
     return f"gistpoint's own attempt {id}"
-
-
-def _of_gist(task: Task, one: ReturnedResult, judge: GistJudge, files: Mapping[str, bytes | None]) -> ExternalResult:
-    name = gist_task(task).command.gist_file
-    found = judge.judge((files.get(name) or b"").decode("utf-8", "surrogateescape")).score
-    reason = found.error.evidence if found.error is not None else ""
-    value = found.execution_fidelity
-    return _result(one, judge, solved=value == 1, score=float(value), reason=reason)
 
 
 def _result(

@@ -13,7 +13,6 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
@@ -241,12 +240,14 @@ def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSum
 
 
 def _budgets(text: str, services: Services, task: Task) -> Budgets:
-    own = kind_of(task).budgets(task, services.enrolled(task, services.enrolment).role)
+    kind = kind_of(task)
+    once = kind.blank.hands_in_once
+    own = kind.budgets(task, services.enrolled(task, services.enrolment).role)
     uses, _, submissions = text.partition("/")
-    few = submissions or ("1" if is_gist(task) else str(max(1, int(uses) // 4) if uses.isdecimal() else 0))
+    few = submissions or ("1" if once else str(max(1, int(uses) // 4) if uses.isdecimal() else 0))
     if not (uses.isdecimal() and few.isdecimal() and int(uses) > 0 and int(few) > 0):
         raise UserError(f"--budgets {text!r} is not a pair of numbers above 0.", hint="Such as 16/4.")
-    if is_gist(task) and int(few) != 1:
+    if once and int(few) != 1:
         raise UserError("A gist is handed in once.", hint=f"Give its steps alone: --budgets {uses}.")
     return replace(own, tool_uses=int(uses), submissions=int(few))
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
 from gistpoint.core.errors import AttemptError, CancelledError, EndpointError, UserError
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner, TimeSource
@@ -24,8 +23,6 @@ from gistpoint.sessions.tasks import TaskStore
 if TYPE_CHECKING:
     from gistpoint.core.agents.solvers import AgentSolver
     from gistpoint.core.entrypoints.runs import EntrypointRunner
-    from gistpoint.core.kinds.gist.judge import GistJudge
-    from gistpoint.core.kinds.gist.overrides import GistOverrides
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
 
@@ -35,18 +32,19 @@ def is_our_demo(task: Task, locations: Locations) -> bool:
     return task.demo and task.folder.parent == locations.demo
 
 
-def read_gist_settings(file: str) -> GistOverrides:
+def read_gist_settings(file: str) -> dict[str, Any]:
     """Read a file of settings of gists. Raises `UserError`."""
-    from gistpoint.core.kinds.gist.overrides import MOST_BYTES, parse_overrides
+    from gistpoint.core.kinds.kind import MOST_SETTINGS_BYTES
+    from gistpoint.core.kinds.registry import kind_with_settings
 
     try:
         with Path(file).open("rb") as opened:
-            data = opened.read(MOST_BYTES + 1)
+            data = opened.read(MOST_SETTINGS_BYTES + 1)
     except OSError as error:
         raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a file of settings.") from error
-    if len(data) > MOST_BYTES:
-        raise UserError(f"{file} has more than {MOST_BYTES} bytes.", hint="Name a file of settings.")
-    return parse_overrides(data, file)
+    if len(data) > MOST_SETTINGS_BYTES:
+        raise UserError(f"{file} has more than {MOST_SETTINGS_BYTES} bytes.", hint="Name a file of settings.")
+    return kind_with_settings().read_settings(data, file)
 
 
 def never(why_not: str) -> bool:
@@ -142,7 +140,7 @@ class Services:
     """
     enrolment: Enrolment = field(default_factory=Enrolment)
     """The role of a new attempt."""
-    gist_settings: Mapping[str, GistOverrides] = field(default_factory=dict)
+    gist_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Settings that were given for new attempts of a gist, by the id of its task."""
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
@@ -188,15 +186,11 @@ class Services:
         return enrolment
 
     def as_given(self, task: Task) -> Task:
-        """Return a task with the settings given for its attempts. Raises `GistSettingsError`."""
+        """Return a task with the settings given for its attempts. Raises `UserError`."""
         given = self.gist_settings.get(task.id)
         if given is None:
             return task
-        from gistpoint.core.kinds.gist.answer import gist_answer
-        from gistpoint.core.kinds.gist.original_test import given_test
-
-        answer = read_answer(task)
-        return given.on(task, given_test(gist_answer(answer).test) if is_gist(task) else "")
+        return kind_of(task).settled(task, read_answer(task), given)
 
     def unfinished(self, task: Task) -> list[AttemptSummary]:
         """Return a person's attempts of a task that have not ended, the newest first, damaged ones included.
@@ -204,16 +198,15 @@ class Services:
         Those of a gist have the settings that a new attempt would have: the given ones, else the task's.
         """
         found = self.attempts.unfinished(task.id, self.enrolment)
-        if not is_gist(task):
+        kind = kind_of(task)
+        if not kind.takes_settings:
             return found
-        from gistpoint.core.kinds.gist.overrides import settings_data
-
-        given, default = self.as_given(task), settings_data(task)
-        wanted = (given.budgets.tool_uses, settings_data(given))
+        given = self.as_given(task)
+        wanted = (given.budgets.tool_uses, kind.settings_in({}, given))
         return [
             summary
             for summary in found
-            if (summary.state.budgets.tool_uses, summary.state.header.extra.get("gist_settings", default)) == wanted
+            if (summary.state.budgets.tool_uses, kind.settings_in(summary.state.header.extra, task)) == wanted
         ]
 
     def resume(self, attempt_id: str, *, task: Task | None = None, opening: Opening | None = None) -> OpenAttempt:
@@ -255,10 +248,3 @@ class Services:
         task = self.tasks.find(wanted)
         require_task(name, origin, task)
         return Replay(document, self.judge_for(task))
-
-    def gist_judge_for(self, task: Task) -> GistJudge:
-        """Return the judge of a task's gists. Raises `TaskError` for a task that is not a gist task."""
-        from gistpoint.core.kinds.gist.answer import gist_answer
-        from gistpoint.core.kinds.gist.judge import GistJudge
-
-        return GistJudge(task, gist_answer(read_answer(task)), self.entrypoints_for(task))

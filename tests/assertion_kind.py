@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 from builders import write_files
 
+from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, NoKindState
@@ -21,17 +23,20 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds import registry
 from gistpoint.core.kinds.commandline import code_arguments
 from gistpoint.core.kinds.folder import read_task, write_task
-from gistpoint.core.kinds.kind import ExpectedText, Runners, StartText, TaskKind
+from gistpoint.core.kinds.kind import ExpectedText, OneRequest, Runners, StartText, TaskKind
+from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt, MeasureType
 from gistpoint.core.kinds.registry import all_tools
+from gistpoint.core.kinds.simulation import Scene
 from gistpoint.core.outcomes import FREE, BackendRecord, SuiteReport
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner, RunRequest
 from gistpoint.core.running import RunContext
+from gistpoint.core.study.data import StudyData
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
 from gistpoint.core.tasks.leaks import CheckFinding
-from gistpoint.core.tasks.model import Answer, Brief, Source, Suite, Task
+from gistpoint.core.tasks.model import Answer, Baseline, Brief, Source, Suite, Task
 from gistpoint.core.tools.browsing import BROWSING
 from gistpoint.core.tools.declaration import (
     Activity,
@@ -174,11 +179,46 @@ class AssertionJudge:
         return Tried(report, "holds" in report.passed)
 
 
+class AssertionScene(Scene):
+    """The task as simulated solvers meet it: its suite is the one assertion."""
+
+    @property
+    def suite(self) -> Baseline:
+        return Baseline("simulated", "", 1, frozenset({"holds"}), frozenset({"holds"}), frozenset())
+
+
+def tries(data: StudyData) -> Findings:
+    """The kind's own analysis: how many texts each attempt took."""
+    found = {row.attempt: row.number("tries") for row in data.rows if row.number("tries") is not None}
+    return Findings({"tries": Number(fmean(found.values()), rows=len(found))}) if found else Findings()
+
+
 class AssertionKind(TaskKind[AssertionJudge]):
     """An assertion is to be made true by editing one file."""
 
     modes = ("assertion",)
     tools = (*BROWSING, REWRITE_FILE)
+    measures = (
+        Measure("tries", "How many texts were tried.", unit="texts"),
+        Measure("last_text", "The text that was tried last.", MeasureType.TEXT),
+    )
+    task_measures = (Measure("assertion_length", "How long the assertion is.", unit="characters", metric="length"),)
+    analyses = (Analysis("as-tries", "Texts until it holds", "", f"{__name__}:tries"),)
+    prompts: Mapping[str, str] = {"assertion-1": "Make this true: {{text}}\n\n{{file}}"}
+
+    def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
+        texts = [submission.replacement.code for submission in attempt.state.submissions]
+        return {"tries": float(len(texts)), "last_text": texts[-1]} if texts else {}
+
+    def metrics(self, answer: Answer) -> Mapping[str, float]:
+        return {"length": float(len(str(answer.of_kind)))}
+
+    def simulated(self, task: Task, answer: Answer) -> AssertionScene:
+        return AssertionScene(self, task, answer)
+
+    def one_request(self, task: Task, answer: Answer) -> OneRequest:
+        start = self.start(task)
+        return OneRequest(self.prompts["assertion-1"], {"text": statement_of(task).text, "file": start.text})
 
     def read(self, fields: Fields) -> Statement:
         table = fields.table("assertion")

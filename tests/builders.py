@@ -11,8 +11,8 @@ from fakes import Check, FakeClock, FakeRunner
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.code.index import index_source
 from gistpoint.core.entrypoints.runs import EntrypointRunner
+from gistpoint.core.generation.making import template_for
 from gistpoint.core.kinds.folder import read_task, write_task
-from gistpoint.core.kinds.repair.brief import template_for
 from gistpoint.core.locations import Locations
 from gistpoint.core.outcomes import Writable
 from gistpoint.core.pins import EnvironmentPins

@@ -225,7 +225,7 @@ class GistpointApp(BaseApp):
 
         folder = self.services.attempts.folder(attempt_id)
         replaying = partial(self.services.replay_of, name=attempt_id)
-        judging, screens = self.services.gist_judge_for, Screens()
+        judging, screens = self.services.judge_for, Screens()
         live = live_annotations(self.locations, "reviews", getpass.getuser())
         settings = ReviewSettings(
             self.locations, getpass.getuser(), screens, replaying=replaying, judging=judging, live=live

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptState, attempt_result
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration
 from gistpoint.core.study.conditions import ANY_NUMBER, budgets_under
@@ -43,7 +42,7 @@ def privacy_words(privacy: Privacy) -> str:
 def task_heading(step: ReadyStep | AttemptStep, task: Task) -> str:
     """Return which task it is, of which kind, without naming it."""
     name = "Training task" if step.training else "Task"
-    return f"{name} {step.number} of {step.of}: a {'gist' if is_gist(task) else 'repair'}"
+    return f"{name} {step.number} of {step.of}: a {kind_of(task).noun}"
 
 
 def form_heading(study: Study, step: FormStep, number: int, of: int) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gistpoint.core.demo.tasks import demo_title
-from gistpoint.core.tasks.model import Mode, Task, shown_mode
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.tasks.model import Task, shown_mode
 
 _CHARACTERS = 4
 """Characters of the id in a title: enough to tell the tasks of one list apart, and to type."""
@@ -25,12 +26,7 @@ def title_of(task: Task) -> str:
     short = task.id[:_CHARACTERS]
     if title := demo_title(task):
         return title
-    if task.mode == Mode.GIST:
-        return f"Gist {short}"
-    if task.mode not in set(Mode):
-        return f"{str(task.mode).capitalize()} {short}"
-    fails = len(task.brief.failing)
-    return f"Repair {short} · {fails} test{'' if fails == 1 else 's'} fail{'s' if fails == 1 else ''}"
+    return kind_of(task).title(task, short)
 
 
 def told_title(task: Task, functions: Sequence[str] = ()) -> str:

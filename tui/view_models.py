@@ -9,7 +9,6 @@ from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Ending, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.readable import duration
-from gistpoint.core.tasks.model import Mode
 
 END_WORDS = {
     "solved": "✔ solved",
@@ -62,21 +61,6 @@ def price_words(price: Price, state: AttemptState) -> str:
     if price.submissions and not state.of_kind.hands_in_once:
         text = f"costs {uses} and 1 submission; {left.tool_uses} and {left.submissions} left then"
     return text + LAST if price.last_tool_use or price.last_submission else text
-
-
-def score_rule(mode: str) -> str:
-    """Return how the score of a task of some mode is reckoned, in a sentence or two."""
-    if mode in (Mode.REMOVE, Mode.DISCOVERY):
-        return (
-            "1 − tests failing now / tests failing at first, and never below 0. Any test that passed on the original "
-            "and does not pass now counts as failing; 1.000 takes that none does."
-        )
-    if mode == Mode.GIST:
-        return (
-            "Fidelity is 1 if the gist does all that the command does, else 0. Two rates stand beside it: the share of "
-            "its lines that run, and the share that stands in the repository."
-        )
-    return "The brief says what counts."
 
 
 def time_left(state: AttemptState, clock: Clock) -> str:

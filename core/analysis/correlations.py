@@ -14,6 +14,7 @@ from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode,
 from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools, reported_mode
 from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
 
 _Z = 1.959963984540054
@@ -34,8 +35,11 @@ def metric_correlations(data: StudyData) -> Findings:
     short: list[Shortfall] = []
     found = measuring(data, FOUND)
     mode_pools = by_mode(pools(found))
+    of_mode: dict[str, list[StudyTask]] = {}
+    for task in data.tasks.values():
+        of_mode.setdefault(reported_mode(task), []).append(task)
     for mode in modes_measuring(FOUND):
-        tasks = {task.id: task.metrics for task in data.tasks.values() if task.metrics and reported_mode(task) == mode}
+        tasks = {task.id: task.metrics for task in of_mode.get(mode, ()) if task.metrics}
         if not tasks:
             continue
         lack = too_few(f"Correlations of metrics ({mode})", ("tasks", LEAST_TASKS_OF_CORRELATION, len(tasks)))

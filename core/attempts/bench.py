@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from gistpoint.core.attempts.events import CallMade, EndReason, EventData
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, KindState
-from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Task
@@ -42,6 +42,16 @@ class Judged(Protocol):
     @property
     def reason(self) -> str:
         """Why the run did not finish, in a sentence; empty if it did."""
+        ...
+
+
+@runtime_checkable
+class JudgedBySuite(Judged, Protocol):
+    """A judgement by the run of a suite."""
+
+    @property
+    def report(self) -> SuiteReport:
+        """The run."""
         ...
 
 

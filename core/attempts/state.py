@@ -94,6 +94,11 @@ class KindState(Protocol):
     hands_in_once: ClassVar[bool]
     """Whether the only submission ends the attempt; submissions are then no budget of their own."""
 
+    @property
+    def scores_made(self) -> int:
+        """How many scores were asked for before the hand-in."""
+        ...
+
     def score_words(self, score: float) -> str:
         """Return a submission's score in words."""
         ...
@@ -113,6 +118,11 @@ class NoKindState:
 
     unit: ClassVar[str] = "tool use"
     hands_in_once: ClassVar[bool] = False
+
+    @property
+    def scores_made(self) -> int:
+        """None."""
+        return 0
 
     def score_words(self, score: float) -> str:
         """Return the score with three digits."""

@@ -8,7 +8,8 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.tasks.model import Answer, Mode, Target, Task
+from gistpoint.core.kinds.registry import is_searched
+from gistpoint.core.tasks.model import Answer, Target, Task
 
 NEAR = 1
 """Lines that a mark may be off and still name the changed place."""
@@ -78,7 +79,7 @@ class BlindItem:
 
 def blind_items(task: Task, answer: Answer) -> tuple[BlindItem, ...]:
     """Return the corrupted functions of a task; none of one that removes a body, or of another kind."""
-    if task.mode != Mode.DISCOVERY:
+    if not is_searched(task.mode):
         return ()
     families = _families(answer)
     return tuple(

@@ -42,12 +42,12 @@ from gistpoint.core.corruption.rounds import (
     TryOut,
 )
 from gistpoint.core.estimates import tokens_in
-from gistpoint.core.kinds.repair.bench import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.tools.browsing import LIST_DIRECTORY, LIST_FILE_FUNCTIONS, READ_FILE, READ_FUNCTION
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalError, ToolContext
+from gistpoint.core.tools.replacing import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
 from gistpoint.core.tools.search_code import SEARCH_CODE
 
 MOST_EMPTY_REPLIES = 3

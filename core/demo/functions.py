@@ -54,7 +54,7 @@ class DemoLibrary:
     @classmethod
     def unpacked(cls, scratch: Path, demo: Path) -> DemoLibrary:
         """Return the library; its tree is packed below `scratch`, the demo's tasks are unpacked below `demo`."""
-        task = next(task for _, task in unpack_demo(demo) if task.mode == Mode.REMOVE)
+        task = next(task for _, task in unpack_demo(demo) if task.brief.target)
         return cls(library_tree(scratch), read_answer(task), task)
 
     @cached_property
@@ -168,7 +168,7 @@ def write_simulated_tasks(into: Path, demo: Path, functions: int = 60) -> Iterat
         rest = iter([name for name in library.functions if name not in used])
         written: Counter[Mode] = Counter()
         for _ in range(functions):
-            wanted = Mode.REMOVE if written[Mode.REMOVE] <= written[Mode.DISCOVERY] else Mode.DISCOVERY
+            wanted = min(Mode.REMOVE, Mode.DISCOVERY, key=lambda mode: written[mode])
             target, mode = library.next_target(rest, wanted)
             written[mode] += 1
             yield library.write(target, mode, into)

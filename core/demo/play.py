@@ -7,8 +7,7 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import Pane, PauseReason
-from gistpoint.core.kinds.gist.tools import GIST_BUFFER
-from gistpoint.core.kinds.registry import declared
+from gistpoint.core.kinds.registry import declared, kind_of
 from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.tools.declaration import ArgumentKind
 
@@ -50,7 +49,7 @@ def _do(
             return attempt.call(step["tool"], step["arguments"], run=RunContext(cancel))
         case "type":
             attempt.view(Pane.EDITOR)
-            attempt.edit(GIST_BUFFER, step["text"])
+            attempt.edit(kind_of(attempt.task).buffer(attempt.task), step["text"])
         case "note":
             attempt.view(Pane.NOTES)
             text = f"{attempt.state.notes}\n{step['text']}".strip()

@@ -16,7 +16,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.removal import MIN_LINES, definitions
-from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.metrics.bars import MetricBar, at_bars
 from gistpoint.core.metrics.conditions import filter_rows
 from gistpoint.core.metrics.table import percentile
@@ -180,7 +180,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
     hard = beyond(library, met, settings.bars, choice.percentile)
     cell = cells(library, hard, choice)
     names = _shuffled(library, [name for name in hard if name in cell], random.Random(settings.seed))
-    if settings.mode is not CampaignMode.REMOVE:
+    if not settings.mode.removes:
         names = _roomy_first(library, names)
     strata = _strata(library, settings, {name: cell[name] for name in names}, pool=seen)
     order = list(strata)

@@ -19,7 +19,6 @@ from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, StateFile, glance_of
 from gistpoint.core.kinds.folder import read_task, write_task
-from gistpoint.core.kinds.repair.brief import template_for
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.tasks.brief import template_sha256
 from gistpoint.core.tasks.budgets import DEFAULT_BUDGETS, SEVERAL_CORRUPTIONS_BUDGETS, Budgets
@@ -126,6 +125,25 @@ def _sweep(into: Path) -> None:
         with contextlib.suppress(OSError):  # another process was first
             if time.time() - left.stat().st_mtime > _STALE_S:
                 shutil.rmtree(left)
+
+
+TEMPLATES = {
+    "remove": "repair-remove-1",
+    "discovery": "repair-discovery-1",
+    "several": "repair-several-1",
+}
+REFUSALS_COST = {
+    "remove": "repair-remove-refusals-cost-1",
+    "discovery": "repair-discovery-refusals-cost-1",
+    "several": "repair-several-refusals-cost-1",
+}
+"""For tasks whose rule `refused_costs_attempt` is on: the same text except for the sentence on refused submissions."""
+
+
+def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
+    """Return the name of the newest template of a mode, under the rule for refused submissions."""
+    named = "several" if targets > 1 else mode.value
+    return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)[named]
 
 
 def _brief(intake: Intake, proof: CorruptionProof, mode: Mode, rules: Rules, limits: ToolLimits) -> Brief:

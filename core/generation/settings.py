@@ -39,9 +39,14 @@ class CampaignMode(StrEnum):
         return self is CampaignMode.MULTI
 
     @property
+    def removes(self) -> bool:
+        """Whether bodies are removed, which takes no model and needs nothing to be found."""
+        return self is CampaignMode.REMOVE
+
+    @property
     def of_tasks(self) -> Mode:
         """The mode of the tasks that are made."""
-        return Mode.REMOVE if self is CampaignMode.REMOVE else Mode.DISCOVERY
+        return Mode.REMOVE if self.removes else Mode.DISCOVERY
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +75,11 @@ class CampaignSettings:
             )
         if self.groups.wanted and self.choice.plane:
             raise UserError("A number of tasks of each size, and tasks spread over a plane, exclude each other.")
-        if self.model and self.mode is CampaignMode.REMOVE:
+        if self.model and self.mode.removes:
             raise UserError(
                 "A model corrupts functions; removing needs none.", hint="Leave --model out, or add --mode discovery."
             )
-        if self.max_glance is not None and (self.model or self.mode is CampaignMode.REMOVE):
+        if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance is for corruptions that are made without a model.")
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, and is {self.min_failing}.")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from gistpoint.core.attempts.state import KindState, NoKindState
 from gistpoint.core.errors import TaskError, UserError
-from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.tools.declaration import ArgumentKind
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.core.tools.declaration import Tool
 
+MOST_SETTINGS_BYTES = 65_536
+"""Largest size of a file of settings."""
 J = TypeVar("J", bound="TaskJudge")
 
 
@@ -72,6 +74,10 @@ class Trial:
     fix: Mapping[str, str] = field(default_factory=dict)
     """The code of a person's fix, by `path::qualname`."""
     scored: ScoredText | None = None
+    report: SuiteReport | None = None
+    """The run of the suite, if a suite was run."""
+    broken: Collection[str] = ()
+    """Ids that pass on the original and did not pass in the suite's run."""
 
     @property
     def finished(self) -> bool:
@@ -86,6 +92,8 @@ class StartText:
     name: str
     """Of its buffer: `path::qualname` of a function, the path of a file, or another name."""
     text: str = ""
+    placeholder: bool = False
+    """Whether its last line stands in place of what is to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,18 @@ class OneRequest:
     prompt: str
     """The text that is sent, with `{{name}}` where a value stands."""
     values: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejudged:
+    """What a kind's judge finds of the files that a solver left in another harness."""
+
+    solved: bool
+    score: float
+    reason: str = ""
+    suspicious: tuple[str, ...] = ()
+    counts: bool = True
+    """False if the harness failed, for the `reason`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +176,8 @@ class TaskKind(ABC, Generic[J]):
     """Those of the kind alone. Most analyses take every kind's rows, by what they have in common."""
     has_targets = False
     """Whether a task has functions that solvers have to find or to repair."""
+    noun = "task"
+    """What a task of this kind is called."""
     takes_settings = False
     """Whether attempts can have settings of their own (`settled`), which then decide their budget of calls too."""
     suite = True
@@ -253,6 +275,53 @@ class TaskKind(ABC, Generic[J]):
         raise TaskError(
             f"There are no trials of tasks in the mode {judge.task.mode!r}.", hint="`gistpoint task check` checks them."
         )
+
+    def buffer(self, task: Task) -> str:
+        """Return the name of the buffer that the editor holds at first; empty if solvers choose one."""
+        first = self.start(task)
+        return first.name if first is not None else ""
+
+    def asks(self, task: Task) -> str:
+        """Return what a task asks for, in a sentence that gives nothing away."""
+        return f"A task of the mode {task.mode}."
+
+    def title(self, task: Task, short: str) -> str:
+        """Return the name of a task for its solver; `short` is the beginning of its id."""
+        return f"{str(task.mode).capitalize()} {short}"
+
+    score_rule = "The brief says what counts."
+    """How a score is reckoned, in a sentence or two."""
+
+    def about(self, task: Task) -> str:
+        """Return what a task is about, for those who know its answer, if that is no function; else nothing."""
+        return ""
+
+    def difficulty(self, task: Task) -> Mapping[str, float]:
+        """Return the figures that tell in a list how hard a task is, by name."""
+        return {}
+
+    def difficulty_words(self, figures: Mapping[str, float]) -> str:
+        """Return such figures in a cell."""
+        return ""
+
+    def originals(self, answer: Answer) -> int | None:
+        """Return how many runs of the original an answer rests on; None if it needs none."""
+        return max((baseline.runs for baseline in answer.baselines), default=None)
+
+    def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
+        """Judge what another harness kept of a solver's files; None if tasks of this kind can't be judged so."""
+        return None
+
+    profiles: tuple[str, ...] = ()
+    """Names of settings that go together, by which attempts are compared."""
+
+    def read_settings(self, data: bytes, file: str) -> dict[str, Any]:
+        """Read a file of settings, as `settled` takes them. Raises `UserError`, which names the fault in `file`."""
+        raise UserError(f"{file}: tasks of this kind take no settings.")
+
+    def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return settings with those of a profile in their place; None if they are the task's own."""
+        return None
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
         """Return the task as an attempt with settings of its own meets it; `given` names those that differ.

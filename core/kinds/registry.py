@@ -53,6 +53,11 @@ def kind_of(task: Task) -> TaskKind[Any]:
     return all_modes()[task.mode]
 
 
+def kind_with_settings() -> TaskKind[Any]:
+    """Return the kind whose attempts can have settings of their own; the first, if there are several."""
+    return next(kind for kind in all_kinds() if kind.takes_settings)
+
+
 def kind_named(mode: object) -> TaskKind[Any] | None:
     """Return the kind of a mode; None if no kind that is installed has it."""
     return all_modes().get(str(mode))
@@ -71,7 +76,8 @@ def modes_measuring(measure: str) -> tuple[str, ...]:
 
 def is_searched(mode: str) -> bool:
     """Whether solvers have to find what is to be changed, in a mode as reports name it."""
-    return any(kind.searched(mode) for kind in all_kinds() if mode in kind.reported_modes)
+    kinds = {reported: kind for kind in all_kinds() for reported in kind.reported_modes}
+    return mode in kinds and kinds[mode].searched(mode)
 
 
 def blank_state(mode: object) -> KindState:

@@ -189,9 +189,10 @@ class _Planning:
             return dict.fromkeys(tasks, self._own_condition(conditions))
         used: Counter[str] = Counter()
         given: dict[str, str] = {}
-        modes = sorted({self.tasks[task].mode for task in tasks})
-        for mode in modes:
-            of_mode = [task for task in tasks if self.tasks[task].mode == mode]
+        by_mode: dict[str, list[str]] = {}
+        for task in tasks:
+            by_mode.setdefault(self.tasks[task].mode, []).append(task)
+        for mode, of_mode in sorted(by_mode.items()):
             shares = self._shares(mode, len(of_mode), conditions, used)
             given |= dict(zip(of_mode, self._distribution(mode, of_mode, shares), strict=True))
             used.update(shares)
@@ -204,11 +205,11 @@ class _Planning:
 
     def _shares(self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]) -> list[str]:
         """Return the conditions of the tasks of a mode: as many of each, the left-over ones to those least used."""
-        in_mode = Counter(given.condition for given in self._live if self._mode(given.task) == mode)
+        live = Counter((self._mode(given.task), given.condition) for given in self._live)
         in_all = Counter(given.condition for given in self._live)
 
         def least_used(name: str) -> tuple[int, int, int, int, str]:
-            return used.get(name, 0), in_mode[name], in_all[name], self._key("share", mode, name), name
+            return used.get(name, 0), live[mode, name], in_all[name], self._key("share", mode, name), name
 
         each, left_over = divmod(number, len(conditions))
         return sorted([*conditions] * each + sorted(conditions, key=least_used)[:left_over])

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import NoReturn
 
 from gistpoint.core.errors import did_you_mean
+from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.operations import LONGEST_NAME, is_reviewer
 from gistpoint.core.study.declaration import (
     FORMAT,
@@ -26,7 +27,6 @@ from gistpoint.core.study.declaration import (
 from gistpoint.core.study.flags import FLAGS
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.questions import NUMBERS, SOURCE, fault_of
-from gistpoint.core.tasks.model import Mode
 
 FILE = "study.toml"
 UNWRITTEN = "WRITE HERE"
@@ -212,7 +212,8 @@ def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]
             found.append(
                 f"{FILE}: the key 'design.quota.{key}' asks for {wanted} of the tasks, and there are {len(having)}."
             )
-    if study.protocol.primary is PrimaryOutcome.FIDELITY and not any(task.mode == Mode.GIST for task in counted):
+    measured = modes_measuring(study.protocol.primary)
+    if study.protocol.primary is PrimaryOutcome.FIDELITY and not any(task.mode in measured for task in counted):
         found.append(f"{FILE}: the key 'protocol.primary' is fidelity, which gists have, and no task asks for a gist.")
     if len(counted) < study.design.tasks_per_person:
         found.append(

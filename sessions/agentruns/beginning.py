@@ -22,8 +22,7 @@ from gistpoint.core.chat import Sampling
 from gistpoint.core.demo.tasks import demo_task, unpack_demo
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.estimates import tokens_in
-from gistpoint.core.kinds.gist.model import is_gist
-from gistpoint.core.kinds.gist.overrides import in_profile
+from gistpoint.core.kinds.registry import kind_of, kind_with_settings
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request, Share
 from gistpoint.core.tasks.budgets import Budgets
@@ -62,7 +61,7 @@ class AgentCondition(Request):
     budgets: Budgets | None = None
     """Of repairs; None for each task's own."""
     tools: str = "all"
-    """The name in `TOOL_PROFILES` of the tools of gists."""
+    """The name of the tools of gists, among the `profiles` of their kind."""
     gist_settings: Annotated[str | None, LOCAL] = None
     """The file of settings of gists."""
     attempt_tokens: Count | None = None
@@ -174,7 +173,7 @@ def _settings(wanted: BeginAgentRun, solver: AgentSolver) -> RunSettings:
         role=condition.role,
         tool_uses=None if budgets is None else budgets.tool_uses,
         submissions=None if budgets is None else budgets.submissions,
-        gist=in_profile(condition.tools, given),
+        gist=kind_with_settings().in_profile(condition.tools, given),
     )
 
 
@@ -229,7 +228,7 @@ def agent_ports(services: Services, solver: AgentSolver, settings: RunSettings, 
 def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> AgentPorts:
 
     def as_given(task: Task) -> Task:
-        if settings.gist is None or not is_gist(task):
+        if settings.gist is None or not kind_of(task).takes_settings:
             return task
         return replace(services, gist_settings={task.id: settings.gist}).as_given(task)
 

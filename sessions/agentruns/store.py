@@ -26,7 +26,6 @@ from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
-from gistpoint.core.kinds.gist.overrides import GistOverrides
 from gistpoint.core.logs import AppendLog, LogKind, is_held, read_log, replace_file, sync_folder, take, wait_for
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
@@ -57,8 +56,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     tool_uses: int | None = None
     """The budget of repairs; None for each task's own. That of a gist is in its settings."""
     submissions: int | None = None
-    gist: GistOverrides | None = None
-    """Settings of gists that differ from those of their tasks."""
+    gist: dict[str, Any] | None = None
+    """Settings of gists that differ from those of their tasks, as `TaskKind.settled` takes them."""
 
     def budgets(self, task: Task, judge: TaskJudge) -> Budgets | None:
         """Return the budgets of an attempt under these settings; None for those of the task."""

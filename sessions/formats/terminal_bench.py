@@ -118,7 +118,7 @@ class _Reader(PartsReader):
     def header(self) -> Run:
         trial = self._trial
         begun, ended = when(trial.get("agent_started_at")), when(trial.get("agent_ended_at"))
-        mode = as_str(trial.get("failure_mode"))
+        failure = as_str(trial.get("failure_mode"))
         spent = (as_int(trial.get(f"total_{name}_tokens")) or None for name in ("input", "output"))
         return Run(
             self.format,
@@ -127,7 +127,7 @@ class _Reader(PartsReader):
             model=as_str(self._run.get("model_name")),
             agent=as_str(self._run.get("agent_name")),
             verdict=_verdict(trial),
-            exit_status="" if mode in _QUIET else mode,
+            exit_status="" if failure in _QUIET else failure,
             tokens=Tokens(*spent),
             started=begun if begun is not None else when(trial.get("trial_started_at")),
             duration_s=None if begun is None or ended is None else ended - begun,

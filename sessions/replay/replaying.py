@@ -17,7 +17,7 @@ from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, result_of
 from gistpoint.core.diffs import unified
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -241,7 +241,9 @@ class Replay:
             if typed is not None and call.typed:
                 yield self._replayed(typed, run)
             if call.typed and call.arguments is not None:
-                self.attempt.edit(GIST_BUFFER, str(call.arguments.get("content", "")))
+                self.attempt.edit(
+                    kind_of(self.attempt.task).buffer(self.attempt.task), str(call.arguments.get("content", ""))
+                )
                 typed = call
                 continue
             place = len(self.attempt.state.calls)

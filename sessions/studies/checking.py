@@ -11,16 +11,14 @@ import msgspec
 from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.errors import SandboxUnavailableError, UserError
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.answer import gist_answer
-from gistpoint.core.kinds.gist.model import is_gist
-from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.registry import kind_named, kind_of
 from gistpoint.core.study.assigning import plan_tasks, planned_data
 from gistpoint.core.study.declaration import REQUIRED_ITEM, Feedback, Study, StudyTask
 from gistpoint.core.study.ledger import Assignment, Ledger
 from gistpoint.core.study.operations import Enrolled, Fact, StudyOperation, StudyOperationKind, person
 from gistpoint.core.study.soundness import faults_with_tasks, unwritten_texts
 from gistpoint.core.tasks.leaks import CheckFinding
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.studies.exposures import other_studies
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help, wants_help, write_help
@@ -169,17 +167,13 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
 def _unproven(task: Task) -> str:
     """Return what the stored evidence of a task lacks."""
     answer = read_answer(task)
-    if is_gist(task):
-        runs = len(gist_answer(answer).originals)
-    elif kind_of(task).suite:
-        if not answer.baselines:
-            return "has no baseline"
-        runs = max(baseline.runs for baseline in answer.baselines)
-        if not all(baseline.failing for baseline in answer.baselines):
-            return "has a baseline on which no test fails"
-    else:
-        return ""
-    return f"was run only {runs} times" if runs < LEAST_RUNS else ""
+    kind = kind_of(task)
+    if kind.suite and not answer.baselines:
+        return "has no baseline"
+    if kind.suite and not all(baseline.failing for baseline in answer.baselines):
+        return "has a baseline on which no test fails"
+    runs = kind.originals(answer)
+    return f"was run only {runs} times" if runs is not None and runs < LEAST_RUNS else ""
 
 
 def _design(study: Study, tasks: Mapping[str, StudyTask]) -> str:
@@ -228,7 +222,7 @@ def _elsewhere(study: StudyFolder) -> CheckFinding:
 def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator[CheckFinding]:
     """Make the gists that are missing; they are kept in the study's folder."""
     for identity, known in study.tasks.items():
-        if known.mode == Mode.GIST:
+        if not _is_repair(known):
             continue
         gist = read_help(study.root, identity)
         if not gist.text:
@@ -243,10 +237,16 @@ def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator
 def _metrics(study: StudyFolder) -> CheckFinding:
     """Measure the libraries whose tasks have no metrics; they are kept beside the declaration."""
     found, problems = complete_metrics(study.root, study.tasks, study.task)
-    repairs = [task for task in with_metrics(study.tasks, found).values() if task.mode != Mode.GIST]
+    repairs = [task for task in with_metrics(study.tasks, found).values() if _is_repair(task)]
     known = sum(bool(task.metrics) for task in repairs)
     detail = _first(problems) or f"{known} of {len(repairs)} repairs have them"
     return CheckFinding("metrics", True, detail, reduced=known < len(repairs))
+
+
+def _is_repair(task: StudyTask) -> bool:
+    """Whether functions are to be repaired: such tasks have metrics, and a gist can be shown beside them."""
+    kind = kind_named(task.mode)
+    return kind is not None and kind.has_targets
 
 
 def _first(problems: Sequence[str]) -> str:

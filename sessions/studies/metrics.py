@@ -13,10 +13,11 @@ import msgspec
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.registry import kind_named
 from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.operations import StudyError
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import SourceTree
 
 METRICS_FILE = "metrics.json"
@@ -62,7 +63,8 @@ def complete_metrics(
     known, problems = read_metrics(root), list[str]()
     tasks, libraries = dict(known.tasks), dict(known.libraries)
     for task in tasks_of_study.values():
-        if task.mode not in (Mode.REMOVE, Mode.DISCOVERY):
+        kind = kind_named(task.mode)
+        if kind is None or not kind.has_targets:
             continue
         key = library_key(task)
         try:

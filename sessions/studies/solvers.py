@@ -100,7 +100,7 @@ def with_differences(found: Iterable[SolverRuns], people: Iterable[AttemptRow]) 
         for (condition, mode), theirs in sorted(keys.items()):
             own = {row.budget_key for row in solver.rows if (row.condition, row.mode) == (condition, mode)}
             for other in sorted(own - theirs):
-                count = sum(row.budget_key == other and row.mode == mode for row in solver.rows)
+                count = sum((row.budget_key, row.mode) == (other, mode) for row in solver.rows)
                 notes.append(
                     f"{count} runs ({mode}) had other settings than people under {condition!r}: "
                     f"{other}; people had {'; or '.join(sorted(theirs))}."

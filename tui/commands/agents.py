@@ -15,7 +15,7 @@ import msgspec
 from gistpoint.core.agents.settings import TokenPrice
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.overrides import TOOL_PROFILES
+from gistpoint.core.kinds.registry import kind_with_settings
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.readable import stamp
 from gistpoint.core.requests import Count, IsolationChoice, Positive, Request
@@ -416,7 +416,7 @@ _CONDITION = Words(
         ),
         "tools": option(
             "--tools",
-            choices=(*TOOL_PROFILES,),
+            choices=kind_with_settings().profiles,
             help="of gists: what the task offers, or beside those that look and write none, bash, or edit_and_execute",
         ),
         "gist_settings": option("--gist-settings", metavar="FILE", help="settings of gists, as for `gistpoint solve`"),

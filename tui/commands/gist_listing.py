@@ -13,7 +13,6 @@ from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.documents import GistFigures, read_figures
 from gistpoint.core.kinds.gist.model import gist_task, is_gist
 from gistpoint.core.kinds.gist.overrides import CONDITIONS, overrides_data, toml_lines
-from gistpoint.core.kinds.gist.trace import Difficulty
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.bars import TOP, hard_subset
 from gistpoint.core.requests import Count, Request
@@ -25,14 +24,6 @@ from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_records, write_whole
 from gistpoint.tui.tables import Column
-
-
-def shown_difficulty(difficulty: Difficulty) -> str:
-    """Return a difficulty in words."""
-    return (
-        f"{difficulty.calls} calls, {difficulty.functions} functions, {difficulty.files} files, "
-        f"{100 * difficulty.lines_covered:.1f} % of the lines"
-    )
 
 
 def shown_reference(reference: ReferenceGist) -> str:

@@ -16,6 +16,7 @@ from gistpoint.core.kinds.gist.making import FetchRepository, GistResults, MadeG
 from gistpoint.core.kinds.gist.model import STRATEGIES
 from gistpoint.core.kinds.gist.overrides import toml_lines
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS
+from gistpoint.core.kinds.gist.trace import shown_difficulty
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.bars import TOP
 from gistpoint.core.requests import IsolationChoice, Request
@@ -25,7 +26,7 @@ from gistpoint.core.tasks.repository import Repository
 from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, SUITE, settled_source
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.gist_listing import reference_record, shown_difficulty, shown_reference
+from gistpoint.tui.commands.gist_listing import reference_record, shown_reference
 from gistpoint.tui.commands.options import CALLED, Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work

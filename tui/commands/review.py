@@ -21,7 +21,7 @@ from gistpoint.tui.commands.output import require_terminal
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from gistpoint.core.kinds.gist.judge import GistJudge
+    from gistpoint.core.attempts.bench import TaskJudge
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
@@ -97,8 +97,8 @@ def _replay(isolation: IsolationChoice, document: RunDocument) -> Replay:
     return _services(isolation).replay_of(document, document.name)
 
 
-def _judge(isolation: IsolationChoice, task: Task) -> GistJudge:
-    return _services(isolation).gist_judge_for(task)
+def _judge(isolation: IsolationChoice, task: Task) -> TaskJudge:
+    return _services(isolation).judge_for(task)
 
 
 def named_runs(paths: Sequence[str], locations: Locations) -> tuple[str, ...]:

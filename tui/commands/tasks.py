@@ -14,9 +14,7 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.generation.intake import BaselineDifference, differences, record_baseline
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.documents import read_figures
-from gistpoint.core.kinds.gist.model import is_gist
-from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.core.running import RunContext
@@ -32,7 +30,6 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.gist_listing import shown_difficulty
 from gistpoint.tui.commands.options import Face, Words, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
@@ -54,14 +51,14 @@ COLUMNS: tuple[Column[Task], ...] = (
 
 
 def _difficulty(task: Task) -> str:
-    """Return how hard a gist is; `gist list` has a column for each figure."""
-    figures = read_figures(task) if is_gist(task) else None
-    return "" if figures is None else shown_difficulty(figures.difficulty)
+    """Return how hard a task is, if its kind can tell; `gist list` has a column for each figure."""
+    kind = kind_of(task)
+    return kind.difficulty_words(kind.difficulty(task))
 
 
 def _figured(task: Task) -> dict[str, Any]:
-    figures = read_figures(task) if is_gist(task) else None
-    return {} if figures is None else {"difficulty": asdict(figures.difficulty)}
+    figures = kind_of(task).difficulty(task)
+    return {"difficulty": figures} if figures else {}
 
 
 def _store() -> TaskStore:

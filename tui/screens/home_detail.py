@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
-from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_rows import (
@@ -37,24 +37,9 @@ gistpoint task new ./folder
 
 Then press . here."""
 NO_ATTEMPTS = "No attempt was made yet: choose a task (F2) and press Enter."
-_NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 FIRST_TIME = "First time here? T shows you round in two minutes; nothing is counted."
 _SHOWN = 5
 """Own attempts and failing tests that are listed; the others are counted."""
-
-
-def asked_words(task: Task) -> str:
-    """Return what a task asks, in a sentence that names no function."""
-    if task.mode == Mode.REMOVE:
-        return "One function has lost its body: write it."
-    if task.mode == Mode.GIST:
-        return "Put what one test runs through into a single file."
-    if task.mode == Mode.DISCOVERY:
-        if not task.several:
-            return "One function was changed for the worse: find and repair it."
-        count = f"{_NUMBERS.get(task.brief.targets, 'Several')} functions"
-        return f"{count} were changed for the worse: find and repair them."
-    return f"A task of the mode {task.mode}."
 
 
 def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
@@ -64,7 +49,7 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
     if not task.suite.tests:
         numbers = []
     found = [
-        *folded(asked_words(task), width, "bold", indent=" "),
+        *folded(kind_of(task).asks(task), width, "bold", indent=" "),
         *folded(" · ".join([mode_words(task), *numbers, budget_words(task)]), width, MUTED, indent=" "),
         *folded(_next_words(row), width, "$text-primary", indent=" "),
     ]

@@ -69,10 +69,9 @@ class GistScreens(KindScreens):
         self, task: Task, answer: Answer, state: AttemptState, judgement: Judged | None, accepted: bool | None
     ) -> SummaryScreen:
         """Return the screen with the scores and the reference gist."""
-        from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.tui.screens.gist.summary import gist_summary
 
-        return gist_summary(task, gist_answer(answer), state, accepted=accepted)
+        return gist_summary(task, answer, state, accepted=accepted)
 
     def validating(self) -> ValidatingKind:
         """Return the part with the reference gist and the validator's own."""

@@ -16,7 +16,6 @@ from textual.widget import Widget
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result
 from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.kinds.folder import target_names
-from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.kinds.kind import ExpectedText
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration
@@ -25,7 +24,7 @@ from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.titles import mode_words, told_title
-from gistpoint.tui.view_models import end_words, isolation_warning, score_rule, submission_words
+from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, LineList, folded, line
@@ -135,7 +134,7 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
     best = state.best
     if best is not None and state.last is not None and (best.score or 0) > (state.last.score or 0):
         rows.append(("Best submission", f"number {best.number}, score {best.score or 0:.3f}"))
-    if state.budgets.scores != 0 and (trials := len(gist_of(state).trials)):
+    if state.budgets.scores != 0 and (trials := state.of_kind.scores_made):
         rows.append(("Scores before the hand-in", str(trials)))
     if state.suspects:
         rows.append(("Suspects", ", ".join(suspect.name for suspect in state.suspects)))
@@ -238,7 +237,7 @@ class SummaryScreen(BaseScreen[None]):
 
     def action_rule(self) -> None:
         """Tell how the score is reckoned."""
-        self.app.notify(score_rule(self._attempted.mode), title="The score", timeout=20)
+        self.app.notify(kind_of(self._attempted).score_rule, title="The score", timeout=20)
 
     def action_home(self) -> None:
         """Go back to tasks and attempts."""

@@ -11,6 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.measures import ANALYSES, MEASURES, OF_COMMAND, is_mocked, measured
 from gistpoint.core.kinds.gist.model import GistTask, command_identity, command_version, gist_settings, gist_task
@@ -24,7 +26,7 @@ from gistpoint.core.kinds.gist.tools import (
     WRITING,
     gist_tools,
 )
-from gistpoint.core.kinds.kind import ExportedWork, OneRequest, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.kind import ExportedWork, OneRequest, Rejudged, StartText, TaskKind, Trial, TrialSubject
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import BROWSING
 
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from gistpoint.core.tools.declaration import Tool
 
 STATIC = "gist-static-1"
+PROFILES = ("all", "browse", "bash", "edit_and_execute")
+"""Sets of tools under one name; `core.kinds.gist.overrides` holds what each of them sets."""
 
 
 @cache
@@ -60,7 +64,13 @@ class Gist(TaskKind["GistJudge"]):
     measures = MEASURES
     task_measures = OF_COMMAND
     analyses = ANALYSES
+    noun = "gist"
+    score_rule = (
+        "Fidelity is 1 if the gist does all that the command does, else 0. Two rates stand beside it: the share of "
+        "its lines that run, and the share that stands in the repository."
+    )
     takes_settings = True
+    profiles = PROFILES
     suite = False
 
     @property
@@ -171,13 +181,60 @@ class Gist(TaskKind["GistJudge"]):
             text = texts[GIST_BUFFER]
         return score_trial(judge, subject, text, run=run)
 
+    def asks(self, task: Task) -> str:
+        """Return what a gist is."""
+        return "Put what one test runs through into a single file."
+
+    def about(self, task: Task) -> str:
+        """Return the command."""
+        return gist_task(task).entrypoint
+
+    def difficulty(self, task: Task) -> Mapping[str, float]:
+        """Return how much of the codebase the command exercises."""
+        from gistpoint.core.kinds.gist.documents import read_figures
+
+        figures = read_figures(task)
+        return {} if figures is None else asdict(figures.difficulty)
+
+    def difficulty_words(self, figures: Mapping[str, float]) -> str:
+        """Return calls, functions, files and the share of the lines."""
+        from gistpoint.core.kinds.gist.trace import Difficulty, shown_difficulty
+
+        return shown_difficulty(Difficulty(**figures)) if figures else ""  # type: ignore[arg-type]
+
+    def originals(self, answer: Answer) -> int:
+        """Return how often the command was run on the original."""
+        from gistpoint.core.kinds.gist.answer import gist_answer
+
+        return len(gist_answer(answer).originals)
+
+    def rejudged(self, judge: GistJudge, files: Mapping[str, bytes | None]) -> Rejudged:
+        """Judge the gist's file."""
+        text = (files.get(gist_task(judge.task).command.gist_file) or b"").decode("utf-8", "surrogateescape")
+        found = judge.judge(text).score
+        fidelity = found.execution_fidelity
+        return Rejudged(fidelity == 1, float(fidelity), found.error.evidence if found.error is not None else "")
+
+    def read_settings(self, data: bytes, file: str) -> dict[str, Any]:
+        """Read TOML or a JSON object."""
+        from gistpoint.core.kinds.gist.overrides import overrides_data, parse_overrides
+
+        return overrides_data(parse_overrides(data, file))
+
+    def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return settings with the tools of a profile."""
+        from gistpoint.core.kinds.gist.overrides import GistOverrides, in_profile, overrides_data
+
+        found = in_profile(name, None if given is None else msgspec.convert(dict(given), GistOverrides))
+        return None if found is None else overrides_data(found)
+
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
         """Return the gist as an attempt with these settings meets it."""
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.original_test import given_test
         from gistpoint.core.kinds.gist.overrides import GistOverrides
 
-        return GistOverrides(**given).on(task, given_test(gist_answer(answer).test))
+        return msgspec.convert(dict(given), GistOverrides).on(task, given_test(gist_answer(answer).test))
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
         """Return the settings as the header holds them."""

@@ -33,9 +33,6 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.fields import Fields, Positive
 from gistpoint.core.tasks.model import Task
 
-MOST_BYTES = 65_536
-"""Largest size of a file of settings."""
-
 
 class GistSettingsError(UserError):
     """Settings can't be given to an attempt; the message names file and key."""

@@ -44,6 +44,11 @@ class GistState:
     trials: tuple[TrialScore, ...] = ()
 
     @property
+    def scores_made(self) -> int:
+        """How many scores were asked for before the hand-in."""
+        return len(self.trials)
+
+    @property
     def now(self) -> str:
         """The text that an editor shows."""
         return self.text if self.typed is None else self.typed

@@ -84,3 +84,11 @@ def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[st
     total = sum(bool(line.strip()) for path, text in sources.items() if path not in tests for line in text.splitlines())
     covered = sum(len(trace.lines[path]) for path in paths)
     return Difficulty(trace.calls, len(functions), len(files), trace.depth, covered / total if total else 0.0)
+
+
+def shown_difficulty(difficulty: Difficulty) -> str:
+    """Return a difficulty in words."""
+    return (
+        f"{difficulty.calls} calls, {difficulty.functions} functions, {difficulty.files} files, "
+        f"{100 * difficulty.lines_covered:.1f} % of the lines"
+    )

@@ -9,94 +9,25 @@ from typing import Any, Protocol
 from gistpoint.core.attempts.bench import CallOutcome, Log, Price, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, result_of
-from gistpoint.core.code.index import index_source
-from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.kinds.repair.brief import repair_brief
+from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.kinds.repair.scoring import Score
 from gistpoint.core.outcomes import FREE, RunStatus, SuiteReport
 from gistpoint.core.ports import Runner
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.core.tools.browsing import BROWSING, existing_file
+from gistpoint.core.tools.browsing import BROWSING
 from gistpoint.core.tools.declaration import (
-    Activity,
-    Argument,
-    ArgumentKind,
     BoundCall,
-    Group,
-    RefusalError,
     Replacement,
     Tool,
     ToolContext,
     ToolOutput,
     declarations_sha256,
 )
+from gistpoint.core.tools.replacing import REPLACE_FUNCTION, SUBMIT_ATTEMPT
 from gistpoint.core.trees import SourceTree
-
-MAX_CODE_CHARACTERS = 1_000_000
-
-
-def _accepted(context: ToolContext, path: str, name: str, code: str) -> ToolOutput:
-    if len(code) > MAX_CODE_CHARACTERS:
-        raise RefusalError(f"The code has {len(code)} characters; at most {MAX_CODE_CHARACTERS} are taken.")
-    if _is_protected(context, path):
-        raise RefusalError(f"{path} belongs to the tests or to their configuration; it may not be changed.")
-    if not path.endswith(".py"):
-        raise RefusalError(f"{path} is not a Python file; only functions and classes can be replaced.")
-    try:
-        index = index_source(path, context.tree.read(path))
-        definition = index.find(name)
-        replacement = Replacement(path, definition.ref.qualname, code)
-        replacement.on(context.tree)
-    except CodeError as error:
-        raise RefusalError(str(error)) from error
-    return ToolOutput("", replacement=replacement)
-
-
-def _is_protected(context: ToolContext, path: str) -> bool:
-    """Whether a path is a test's file, a link to one, or the target of a link that is one."""
-    tests = context.test_files | {place for test in context.test_files if (place := context.tree.resolve(test))}
-    return any(is_protected(place, tests) for place in (path, context.tree.resolve(path) or path))
-
-
-def _submit_attempt(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    target = FunctionRef.parse(context.target)
-    return _accepted(context, target.path, target.qualname, arguments["func_code"])
-
-
-def _replace_function(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    path = existing_file(context, arguments["file_path"])
-    return _accepted(context, path, arguments["func_name"], arguments["func_code"])
-
-
-SUBMIT_ATTEMPT = Tool(
-    name="submit_attempt",
-    description="Submit an attempt at repairing the target function: its whole definition. The tests are run on it.",
-    arguments=(Argument("func_code", ArgumentKind.CODE, "The whole definition of the target function."),),
-    group=Group.SUBMIT,
-    activity=Activity.EXECUTE,
-    step="submit",
-    run=_submit_attempt,
-    runs_code=True,
-)
-
-REPLACE_FUNCTION = Tool(
-    name="replace_function",
-    description="Replace the definition of a function or class by new code and run the tests. The change persists.",
-    arguments=(
-        Argument("func_code", ArgumentKind.CODE, "The whole new definition."),
-        Argument("func_name", ArgumentKind.FUNCTION, "Name of the function or class to replace."),
-        Argument("file_path", ArgumentKind.FILE, "Python file that it is in, relative to the repository."),
-    ),
-    group=Group.SUBMIT,
-    activity=Activity.EXECUTE,
-    step="edit",
-    run=_replace_function,
-    runs_code=True,
-)
 
 REPAIR_TOOLS: Mapping[str, tuple[Tool, ...]] = {
     Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
@@ -157,11 +88,6 @@ _FREE_REFUSALS = 2
 """Free refusals in a row at the last use, so that a slip does not cost the only submission."""
 
 
-def searched(task: Task) -> bool:
-    """Whether solvers have to find the corrupted functions, and may replace any; else the brief names the one."""
-    return task.mode == Mode.DISCOVERY
-
-
 class RepairHarness(TaskBench):
     """Tools see the corrupted tree; in discovery, with all accepted replacements applied."""
 
@@ -178,7 +104,7 @@ class RepairHarness(TaskBench):
 
     @property
     def _persistent(self) -> bool:
-        return searched(self.task)
+        return searched(self.task.mode)
 
     def _awaits_submission(self, state: AttemptState) -> bool:
         """Whether only a submission is possible next."""

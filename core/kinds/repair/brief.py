@@ -3,26 +3,7 @@
 from __future__ import annotations
 
 from gistpoint.core.tasks.brief import fenced, filled, time_words
-from gistpoint.core.tasks.model import Mode, Task
-
-TEMPLATES = {
-    "remove": "repair-remove-1",
-    "discovery": "repair-discovery-1",
-    "several": "repair-several-1",
-}
-REFUSALS_COST = {
-    "remove": "repair-remove-refusals-cost-1",
-    "discovery": "repair-discovery-refusals-cost-1",
-    "several": "repair-several-refusals-cost-1",
-}
-"""For tasks whose rule `refused_costs_attempt` is on: the same text except for the sentence on refused submissions."""
-
-
-def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
-    """Return the name of the newest template of a mode, under the rule for refused submissions."""
-    several = mode is Mode.DISCOVERY and targets > 1
-    return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)["several" if several else mode.value]
-
+from gistpoint.core.tasks.model import Task
 
 _HAND_IN = (
     "When you stop, the repository is judged as you leave it, by all of its tests. Only changes of Python files that "

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, StartText, TaskKind, Trial, TrialSubject
-from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
-from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured
+from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, Rejudged, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
+from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured, searched
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.browsing import BROWSING
+from gistpoint.core.tools.replacing import REPLACE_FUNCTION, SUBMIT_ATTEMPT
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.kind import Runners
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.leaks import CheckFinding
     from gistpoint.core.tools.declaration import Tool
 
+_NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
+
 
 class Repair(TaskKind["RepairJudge"]):
     """The solver repairs one or more corrupted functions; the suite judges."""
@@ -33,6 +36,11 @@ class Repair(TaskKind["RepairJudge"]):
     modes = (Mode.REMOVE, Mode.DISCOVERY)
     measures = MEASURES
     analyses = ANALYSES
+    noun = "repair"
+    score_rule = (
+        "1 − tests failing now / tests failing at first, and never below 0. Any test that passed on the original "
+        "and does not pass now counts as failing; 1.000 takes that none does."
+    )
     has_targets = True
     tools = (*BROWSING, SUBMIT_ATTEMPT, REPLACE_FUNCTION)
 
@@ -47,11 +55,11 @@ class Repair(TaskKind["RepairJudge"]):
 
     def reported_mode(self, mode: str, targets: int) -> str:
         """Return the mode, or that there are several corruptions."""
-        return SEVERAL if targets > 1 and mode == Mode.DISCOVERY else mode
+        return SEVERAL if targets > 1 and searched(mode) else mode
 
     def searched(self, mode: str) -> bool:
         """Whether the brief does not name the corrupted functions."""
-        return mode in (Mode.DISCOVERY, SEVERAL)
+        return searched(mode)
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
         """Return how much of what is corrupted was found and changed."""
@@ -89,7 +97,7 @@ class Repair(TaskKind["RepairJudge"]):
         """Return the function that the brief names, as far as the brief shows it; None in discovery."""
         from gistpoint.core.kinds.repair.brief import stub
 
-        return StartText(task.brief.target, stub(task)) if task.brief.target else None
+        return StartText(task.brief.target, stub(task), placeholder=True) if task.brief.target else None
 
     def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
         """Return the corrupted functions."""
@@ -112,6 +120,31 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.kinds.repair.trials import run_trial
 
         return run_trial(judge, subject, texts, run=run)
+
+    def asks(self, task: Task) -> str:
+        """Return whether a body is missing, or how many functions are wrong; it names no function."""
+        if not self.searched(task.mode):
+            return "One function has lost its body: write it."
+        if not task.several:
+            return "One function was changed for the worse: find and repair it."
+        count = f"{_NUMBERS.get(task.brief.targets, 'Several')} functions"
+        return f"{count} were changed for the worse: find and repair them."
+
+    def title(self, task: Task, short: str) -> str:
+        """Return short id and number of failing tests (`formats.md`, titles)."""
+        fails = len(task.brief.failing)
+        return f"Repair {short} · {fails} test{'' if fails == 1 else 's'} fail{'s' if fails == 1 else ''}"
+
+    def rejudged(self, judge: RepairJudge, files: Mapping[str, bytes | None]) -> Rejudged:
+        """Judge the changes of Python files that are there already."""
+        from gistpoint.core.kinds.repair.scoring import taken_over
+        from gistpoint.core.outcomes import FREE
+        from gistpoint.core.trees import SourceTree
+
+        tree = SourceTree.open(judge.task.tree_path)
+        found = judge.judge(taken_over(tree, files.get, judge.task.suite.test_files))
+        counts = found.report.status not in FREE
+        return Rejudged(found.solved, found.score.value, found.reason, found.suspicious, counts)
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
         """Return the brief of a repair for a solver with a shell."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt
+from gistpoint.core.tasks.model import Mode
 
 _HERE = "gistpoint.core.analysis"
 SEVERAL = "several"
@@ -13,6 +14,11 @@ SEVERAL = "several"
 FOUND = Measure("found", "The share of corrupted functions that were typed into or submitted, 0 to 1.")
 DIAGNOSED = Measure("diagnosed", "The share of corrupted functions that a submission changed, 0 to 1.")
 MEASURES = (FOUND, DIAGNOSED)
+
+
+def searched(mode: str) -> bool:
+    """Whether solvers have to find the corrupted functions, and may replace any; else the brief names the one."""
+    return mode in (Mode.DISCOVERY, SEVERAL)
 
 
 def measured(attempt: MeasuredAttempt) -> Mapping[str, Any]:

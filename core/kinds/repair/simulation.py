@@ -13,7 +13,8 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import with_definition
 from gistpoint.core.draws import uniform
-from gistpoint.core.kinds.repair.bench import Judgement, RepairHarness, searched
+from gistpoint.core.kinds.repair.bench import Judgement, RepairHarness
+from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved
 from gistpoint.core.kinds.simulation import BACKEND, Scene, ScriptedRunner
 from gistpoint.core.ports import RunRequest
@@ -73,7 +74,7 @@ class RepairScene(Scene):
     @property
     def searched(self) -> bool:
         """Whether the brief does not name the corrupted functions."""
-        return searched(self.task)
+        return searched(self.task.mode)
 
     @cached_property
     def judge(self) -> ScriptedJudge:

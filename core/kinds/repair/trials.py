@@ -5,8 +5,7 @@ A trial is not an attempt: it never counts for a solver.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gistpoint.core.attempts.state import AttemptResult
@@ -68,6 +67,8 @@ def run_trial(
         seconds=report.seconds,
         reason=report.reason,
         fix=(fix or {}) if subject is TrialSubject.FIX else {},
+        report=report,
+        broken=score.failing,
         judgement=judgement,
     )
 
@@ -78,59 +79,3 @@ def odd_ids(subject: TrialSubject, baseline: Baseline, judgement: Judgement) -> 
         return ()
     wanted = baseline.passed if subject is TrialSubject.ORIGINAL else baseline.passed & baseline.passed_corrupted
     return tuple(sorted(wanted ^ (judgement.report.passed & baseline.passed)))
-
-
-@dataclass(frozen=True, slots=True)
-class TestSteadiness:
-    """How often a test passed in how many finished runs of the original and of the corrupted tree."""
-
-    id: str
-    original: int
-    original_runs: int
-    corrupted: int
-    corrupted_runs: int
-
-    @property
-    def flaky(self) -> bool:
-        """Whether runs of one tree disagree."""
-        return self.original not in (0, self.original_runs) or self.corrupted not in (0, self.corrupted_runs)
-
-
-@dataclass(frozen=True, slots=True)
-class Steadiness:
-    """The tests of B over the runs that made the task and later trials; only finished ones count."""
-
-    baseline: Baseline
-    original_runs: int
-    corrupted_runs: int
-    odd_original: Mapping[str, int]
-    odd_corrupted: Mapping[str, int]
-
-    def of(self, id: str) -> TestSteadiness:
-        """Return how often a test of B passed."""
-        odd = self.odd_corrupted.get(id, 0)
-        passes = id in self.baseline.passed_corrupted
-        corrupted = self.corrupted_runs - odd if passes else odd
-        original = self.original_runs - self.odd_original.get(id, 0)
-        return TestSteadiness(id, original, self.original_runs, corrupted, self.corrupted_runs)
-
-    @property
-    def flaky(self) -> tuple[TestSteadiness, ...]:
-        """The tests in which runs of one tree disagree, by id."""
-        return tuple(self.of(id) for id in sorted({*self.odd_original, *self.odd_corrupted}))
-
-
-def steadiness(baseline: Baseline, trials: Iterable[tuple[TrialSubject, Iterable[str]]]) -> Steadiness:
-    """Count the finished trials of original and corrupted tree, given by the ids in which each was not as expected."""
-    odd: dict[TrialSubject, Counter[str]] = {subject: Counter() for subject in TrialSubject}
-    runs = Counter({TrialSubject.ORIGINAL: baseline.runs, TrialSubject.CORRUPTED: 1})
-    for subject, ids in trials:
-        runs[subject] += 1
-        odd[subject].update(id for id in ids if id in baseline.passed)
-    return Steadiness(
-        baseline,
-        runs[TrialSubject.ORIGINAL],
-        runs[TrialSubject.CORRUPTED],
-        odd[TrialSubject.ORIGINAL],
-        odd[TrialSubject.CORRUPTED],
-    )

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.sessions.exports.study.calls import ExportedCall, calls_of
@@ -92,7 +93,7 @@ def _right_function(row: AttemptRow, task: StudyTask, calls: Sequence[ExportedCa
     As in the runner the first is what counts for one corruption, the second for several; a removed function, which is
     named, has an empty list. Where arguments of calls are not known, a submission that changed all targets stands.
     """
-    if row.mode == "remove":
+    if not is_searched(row.mode):
         return {"right_function": []}
     changed = [_place(call) for call in calls if call.tool == "replace_function" and call.arguments]
     every = set(task.targets) <= set(changed) if changed else (row.number("diagnosed") or 0) >= 1

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.kinds.gist.answer import GistAnswer
+from gistpoint.core.kinds.gist.answer import GistAnswer, gist_answer
 from gistpoint.core.kinds.gist.score import read_evidence
 from gistpoint.core.kinds.gist.state import gist_of
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.tui.screens.summary import Rows, SummaryPage, SummaryScreen, SummaryTextPage, summary_rows
 from gistpoint.tui.widgets.code_view import CodeView
@@ -20,8 +20,9 @@ from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, marks_of, missing
 from gistpoint.tui.widgets.plain import Plain
 
 
-def gist_summary(task: Task, answer: GistAnswer, state: AttemptState, *, accepted: bool | None = None) -> SummaryScreen:
+def gist_summary(task: Task, full: Answer, state: AttemptState, *, accepted: bool | None = None) -> SummaryScreen:
     """Return the screen of a gist that was handed in, or of an attempt that ended without one."""
+    answer = gist_answer(full)
     last = state.submissions[-1] if state.submissions else None
     scores = score_rows(last.metrics) if last is not None and last.metrics else []
     if answer.reference is not None:

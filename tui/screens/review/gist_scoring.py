@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.tui.jobs import Job
@@ -13,6 +13,7 @@ from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
+    from gistpoint.core.kinds.gist.bench import GistJudging
     from gistpoint.core.tasks.model import Task
 
 HIDDEN = "What its lines are worth is hidden until your verdict."
@@ -76,7 +77,7 @@ class GistScoring(ViewJob):
         def progress(run: RunProgress) -> None:
             job.report(self._say_progress, f"{run.phase} {run.done + 1}/{run.total}")
 
-        judge = judging(task)
+        judge = cast("GistJudging", judging(task))
         verdict = judge.verdict(text, thorough=True, run=RunContext(job.cancel, progress))
         if verdict.score is None:
             return "Stopped." if job.cancel.cancelled else f"It could not be scored. {verdict.reason}"

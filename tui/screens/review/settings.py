@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import TextScope
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from gistpoint.core.kinds.gist.bench import GistJudging
+    from gistpoint.core.attempts.bench import TaskJudge
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Replaying = Callable[["RunDocument"], "Replay"]
 """Makes a replay of a run; called in a thread. Raises `UserError` if its task or the isolation is missing."""
-Judging = Callable[["Task"], "GistJudging"]
+Judging = Callable[["Task"], "TaskJudge"]
 """Makes the judge of a task's gists; called in a thread. Raises `UserError` if nothing isolates their code."""
 
 

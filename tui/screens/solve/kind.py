@@ -14,7 +14,7 @@ from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submis
 from gistpoint.core.code.snippet import fault_of
 from gistpoint.core.diffs import compute
 from gistpoint.core.kinds.registry import kind_of
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.editing_pane import EditingPane, figure_words
@@ -70,7 +70,8 @@ class EditorPane(EditingPane):
 
     def select_placeholder(self) -> bool:
         """Select the statement in place of a removed body, to be typed over; False if something was written."""
-        if self._attempted.mode != Mode.REMOVE or not self._begins or self.code != self._begins:
+        holds_one = self._start is not None and self._start.placeholder
+        if not holds_one or not self._begins or self.code != self._begins:
             return False
         lines = self._begins.rstrip().split("\n")
         row, text = len(lines) - 1, lines[-1]

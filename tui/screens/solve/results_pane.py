@@ -14,10 +14,9 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from gistpoint.core.attempts.bench import Judged
+from gistpoint.core.attempts.bench import Judged, JudgedBySuite
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
-from gistpoint.core.kinds.repair.bench import Judgement
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.places import NamedPlace, places_in_answer
@@ -191,7 +190,7 @@ def results_of(submission: Submission, judgement: Judged | None) -> list[TestRes
     """Return the outcome of every test, failing ones first; for an earlier process only those in the journal."""
     texts = dict(submission.failures)
     failing = [TestResult(id, Outcome.FAILED, message=texts.get(id, "")) for id in submission.failing]
-    if not isinstance(judgement, Judgement):
+    if not isinstance(judgement, JudgedBySuite):
         return failing
     known = judgement.report.results
     failing = [known.get(result.id, result) for result in failing]

@@ -15,6 +15,7 @@ from textual.widgets import Tree
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.ports import TimeSource
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -52,7 +53,7 @@ from gistpoint.tui.screens.solve.status import CANCEL_HINT, SPENT_HINT, IdleAnsw
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms, brief_is_first, switch_off
 from gistpoint.tui.screens.solve.text_panes import BriefPane, NotesPane, add_aids, insert_code
 from gistpoint.tui.titles import title_of
-from gistpoint.tui.view_models import allowed, score_rule, shows_evidence
+from gistpoint.tui.view_models import allowed, shows_evidence
 from gistpoint.tui.widgets.budget_bar import BudgetBar
 from gistpoint.tui.widgets.find_bar import find_in
 from gistpoint.tui.widgets.function_editor import FunctionEditor
@@ -300,7 +301,7 @@ class SolveScreen(BaseScreen[How]):
 
     def action_rule(self) -> None:
         """Say how the score is reckoned."""
-        self.app.notify(score_rule(self._attempt.task.mode), title="The score", timeout=20)
+        self.app.notify(kind_of(self._attempt.task).score_rule, title="The score", timeout=20)
 
     def action_search(self) -> None:
         """Ask for a pattern to search the repository for."""

@@ -65,7 +65,8 @@ class GistPage(TaskPage, EditingPane):
     def fill(self, showing: Showing) -> None:
         """Show the gists of a task, and the latest score."""
         session, dossier, first = showing.session, showing.dossier, showing.first
-        verdicts = session.verdicts(dossier.task)
+        scores = session.scored(dossier.task)
+        verdicts = {text: verdict for text, trial in scores.items() if (verdict := verdict_of(trial)) is not None}
         self.keep = session.draft_buffer
         scored = next(reversed([*verdicts]), "")
         fresh = bool(scored) and verdicts.get(scored) is not self._verdicts.get(scored)
@@ -272,7 +273,12 @@ class GistValidating(ValidatingKind):
 
     def result(self, trial: Trial) -> str:
         """Return the figures of a score, or whether the original does what was recorded."""
-        verdict = trial.verdict if isinstance(trial, ScoreTrial) else None
+        verdict = verdict_of(trial)
         if verdict is not None and verdict.score is not None:
             return figures(score_record(verdict.score))
         return "as recorded" if trial.solved else f"NOT as recorded: {', '.join(trial.odd) or 'it does something else'}"
+
+
+def verdict_of(trial: Trial) -> GistVerdict | None:
+    """Return the verdict of a trial that scored a gist."""
+    return trial.verdict if isinstance(trial, ScoreTrial) else None

@@ -13,7 +13,7 @@ from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.diffs import DiffLineKind, FileDiff
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
-from gistpoint.core.kinds.repair.trials import Steadiness
+from gistpoint.core.kinds.steadiness import Steadiness
 from gistpoint.core.metrics.table import MetricRank
 from gistpoint.core.readable import moment
 from gistpoint.core.tasks.model import Task

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from gistpoint.core.generation.dossier import Dossier
-from gistpoint.core.kinds.gist.answer import GistAnswer
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.code_page import CodePage
@@ -177,7 +177,7 @@ def _has_targets(dossier: Dossier) -> bool:
 
 
 def _has_gists(dossier: Dossier) -> bool:
-    return isinstance(dossier.answer.of_kind, GistAnswer)
+    return kind_of(dossier.task).screen == "gist"
 
 
 PAGES: dict[str, PageEntry] = {

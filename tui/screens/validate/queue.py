@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 
-from gistpoint.core.kinds.gist.model import entrypoint_of
-from gistpoint.core.tasks.model import Mode, Task
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words, title_of
@@ -42,8 +42,8 @@ class QueueRow:
     def name(self) -> str:
         """Library and function, or the command of a gist: validators know the answer."""
         names = [name.rpartition("::")[2] for name in self.functions]
-        if not names and self.task.mode == Mode.GIST:
-            names = [entrypoint_of(self.task)]
+        if not names:
+            names = [kind_of(self.task).about(self.task)]
         return " ".join([self.task.source.name, " + ".join(names)]).strip()
 
 

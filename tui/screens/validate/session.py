@@ -11,10 +11,8 @@ from gistpoint.core.callgraph import CallGraph
 from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.dossier import Dossier, open_dossier
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.check import ScoreTrial
-from gistpoint.core.kinds.gist.score import GistVerdict
-from gistpoint.core.kinds.kind import TrialSubject
-from gistpoint.core.kinds.repair.trials import Steadiness, SuiteTrial, steadiness
+from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.core.kinds.steadiness import Steadiness, steadiness
 from gistpoint.core.metrics.table import FunctionMetrics, MetricRank, standings, standings_from_json
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.glance_rates import task_rates
@@ -57,8 +55,8 @@ class ValidationSession:
     _functions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _dossiers: dict[str, Dossier] = field(default_factory=dict)
     _studies: dict[tuple[str, str, str], MeasuredTree] = field(default_factory=dict)
-    _trials: dict[tuple[str, TrialSubject], SuiteTrial] = field(default_factory=dict)
-    _verdicts: dict[str, dict[str, GistVerdict]] = field(default_factory=dict)
+    _trials: dict[tuple[str, TrialSubject], Trial] = field(default_factory=dict)
+    _scored: dict[str, dict[str, Trial]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -140,14 +138,14 @@ class ValidationSession:
         odd = [(t.subject, t.odd) for t in trials if t.finished and t.subject is not TrialSubject.FIX]
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None
 
-    def trials(self, task: Task) -> dict[TrialSubject, SuiteTrial]:
+    def trials(self, task: Task) -> dict[TrialSubject, Trial]:
         """Return the last finished runs of this session, with the texts of their failures."""
         found = {subject: self._trials.get((task.id, subject)) for subject in TrialSubject}
         return {subject: trial for subject, trial in found.items() if trial is not None}
 
-    def verdicts(self, task: Task) -> Mapping[str, GistVerdict]:
-        """Return the scores of gists made in this session by text, the last one last."""
-        return self._verdicts.get(task.id, {})
+    def scored(self, task: Task) -> Mapping[str, Trial]:
+        """Return the trials in which a text was scored in this session, by text, the last one last."""
+        return self._scored.get(task.id, {})
 
     def known_graph(self, task: Task) -> CallGraph | None:
         """Return the call graph of a task's library if it was built."""
@@ -158,12 +156,12 @@ class ValidationSession:
         """Keep the findings of a run as evidence."""
         task, trial = ended.run.task, ended.trial
         if trial is not None:
-            if isinstance(trial, SuiteTrial) and trial.finished:
+            if trial.report is not None and trial.finished:
                 self._trials[task.id, trial.subject] = trial
-            elif isinstance(trial, ScoreTrial) and trial.verdict is not None and trial.verdict.score is not None:
-                known = self._verdicts.setdefault(task.id, {})
-                known.pop(trial.verdict.text, None)
-                known[trial.verdict.text] = trial.verdict
+            elif trial.scored is not None and trial.finished:
+                known = self._scored.setdefault(task.id, {})
+                known.pop(trial.scored.text, None)
+                known[trial.scored.text] = trial
             self.validator.trial(task.id, trial)
         elif ended.findings:
             self.validator.check(task.id, ended.findings, ended.backend)

@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.getters import query_one
 
 from gistpoint.core.generation.dossier import Dossier
-from gistpoint.core.kinds.kind import TrialSubject
-from gistpoint.core.kinds.repair.trials import Steadiness, SuiteTrial, TestSteadiness
+from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.core.kinds.steadiness import Steadiness, TestSteadiness
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
 from gistpoint.tui.widgets.line_list import BAD, GOOD, ODD
 from gistpoint.tui.widgets.record_list import Piece, RecordList
@@ -46,21 +46,21 @@ class TestRow:
         return "\n".join(parts)
 
 
-def test_rows(dossier: Dossier, steady: Steadiness | None, trials: Mapping[TrialSubject, SuiteTrial]) -> list[TestRow]:
+def test_rows(dossier: Dossier, steady: Steadiness | None, trials: Mapping[TrialSubject, Trial]) -> list[TestRow]:
     """Return the failing tests in the order of the brief, then the flaky ones; none without a baseline."""
     if steady is None:
         return []
     in_brief = {failure.id: failure.text for failure in dossier.task.brief.failing}
     flaky = [shown.id for shown in steady.flaky]
-    broken = sorted(trials[TrialSubject.FIX].judgement.score.failing) if TrialSubject.FIX in trials else []
+    broken = sorted(trials[TrialSubject.FIX].broken) if TrialSubject.FIX in trials else []
     ids = dict.fromkeys([*in_brief, *flaky, *(id for id in broken if id in steady.baseline.passed)])
     return [TestRow(steady.of(id), _failures(id, in_brief, trials)) for id in ids]
 
 
-def _failures(id: str, in_brief: Mapping[str, str], trials: Mapping[TrialSubject, SuiteTrial]) -> dict[str, str]:
+def _failures(id: str, in_brief: Mapping[str, str], trials: Mapping[TrialSubject, Trial]) -> dict[str, str]:
     found = {_IN_BRIEF: in_brief[id]} if in_brief.get(id) else {}
     for subject, trial in trials.items():
-        result = trial.judgement.report.results.get(id)
+        result = trial.report.results.get(id) if trial.report is not None else None
         if result is not None and result.message:
             name = "your fix" if subject is TrialSubject.FIX else subject.value
             found[f"{name}, in your last run"] = result.message

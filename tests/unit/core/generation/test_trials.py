@@ -16,7 +16,8 @@ from gistpoint.core.generation.dossier import open_dossier
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.repair.judge import RepairJudge
-from gistpoint.core.kinds.repair.trials import TestSteadiness, run_trial, steadiness
+from gistpoint.core.kinds.repair.trials import run_trial
+from gistpoint.core.kinds.steadiness import TestSteadiness, steadiness
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Mode
