@@ -237,10 +237,11 @@ def _home(options: argparse.Namespace) -> int:
 
         return listing(ListTasks())
     from gistpoint.core.locations import Locations
+    from gistpoint.core.requests import IsolationChoice
     from gistpoint.object_graph import build_services
     from gistpoint.tui.app import GistpointApp, ServicesMaker
-    from gistpoint.tui.commands.arguments import isolation_of
+    from gistpoint.tui.commands.arguments import ISOLATION
+    from gistpoint.tui.commands.options import request_of
 
-    return GistpointApp(
-        ServicesMaker(Locations.of_user(), lambda: build_services(isolation_of(options)))
-    ).run_to_exit_code()
+    isolation = request_of(IsolationChoice, ISOLATION, options)
+    return GistpointApp(ServicesMaker(Locations.of_user(), lambda: build_services(isolation))).run_to_exit_code()

@@ -373,18 +373,12 @@ _CARRY = Words(
     {
         "pace": Words(
             {
-                "at_once": option(
-                    "--at-once", metavar="N", help="attempts at once (default: 4; on a cluster, one for each thread)"
-                ),
-                "tests_at_once": option(
-                    "--tests-at-once", metavar="M", help="test runs at once on a machine (default: one for each core)"
-                ),
+                "at_once": option("attempts at once (default: 4; on a cluster, one for each thread)", metavar="N"),
+                "tests_at_once": option("test runs at once on a machine (default: one for each core)", metavar="M"),
                 "cluster": option(
-                    "--cluster",
-                    metavar="ADDRESS",
-                    help="make the attempts on the Dask cluster with this scheduler instead",
+                    "make the attempts on the Dask cluster with this scheduler instead", metavar="ADDRESS"
                 ),
-                "max_cost": option("--max-cost", metavar="USD", help="most that the whole run may cost"),
+                "max_cost": option("most that the whole run may cost", metavar="USD"),
             }
         ),
         "json": JSON,
@@ -393,64 +387,53 @@ _CARRY = Words(
 )
 _MODEL = Words(
     {
-        "model": option("--model", help="its name at the server, or builtin:searcher, which needs none"),
-        "base_url": option("--base-url", metavar="URL", help="the server, as http://localhost:8000/v1"),
-        "temperature": option("--temperature", metavar="T", read=_from_zero),
-        "top_p": option("--top-p", metavar="P"),
-        "seed": option("--seed", metavar="S", help="of the first repeat; each further one adds 1"),
-        "effort": option("--effort", metavar="low|medium|high", help="reasoning effort"),
-        "thinking_tokens": option("--thinking-tokens", metavar="N", help="most tokens of reasoning in a reply"),
-        "max_output_tokens": option("--max-output-tokens", metavar="N", help="most tokens of a reply"),
-        "context": option("--context", metavar="N", help="tokens (default: {default})"),
+        "model": option("its name at the server, or builtin:searcher, which needs none"),
+        "base_url": option("the server, as http://localhost:8000/v1", metavar="URL"),
+        "temperature": option(metavar="T", read=_from_zero),
+        "top_p": option(metavar="P"),
+        "seed": option("of the first repeat; each further one adds 1", metavar="S"),
+        "effort": option("reasoning effort", metavar="low|medium|high"),
+        "thinking_tokens": option("most tokens of reasoning in a reply", metavar="N"),
+        "max_output_tokens": option("most tokens of a reply", metavar="N"),
+        "context": option("tokens (default: {default})", metavar="N"),
     },
     title="model",
 )
 _CONDITION = Words(
     {
-        "setting": option("--setting", help="static: the files of a gist's trace at once, no tools, one reply"),
-        "budgets": option(
-            "--budgets",
-            metavar="16/4",
-            help="tool uses and submissions of repairs (default: the task's)",
-            read=_budgets,
-        ),
+        "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
+        "budgets": option("tool uses and submissions of repairs (default: the task's)", metavar="16/4", read=_budgets),
         "tools": option(
-            "--tools",
+            "of gists: what the task offers, or beside those that look and write none, bash, or edit_and_execute",
             choices=kind_with_settings().profiles,
-            help="of gists: what the task offers, or beside those that look and write none, bash, or edit_and_execute",
         ),
-        "gist_settings": option("--gist-settings", metavar="FILE", help="settings of gists, as for `gistpoint solve`"),
-        "attempt_tokens": option("--attempt-tokens", metavar="N", help="most tokens of an attempt"),
-        "system": option("--system", help="the system prompt"),
-        "repeats": option("--repeats", metavar="K", help="attempts of each task"),
-        "role": option("--role", choices=(Role.QA.value, Role.BASELINE.value), help="default: {default}"),
+        "gist_settings": option("settings of gists, as for `gistpoint solve`", metavar="FILE"),
+        "attempt_tokens": option("most tokens of an attempt", metavar="N"),
+        "system": option("the system prompt"),
+        "repeats": option("attempts of each task", metavar="K"),
+        "role": option("default: {default}", choices=(Role.QA.value, Role.BASELINE.value)),
     },
     title="condition",
 )
 RUN = Face(
     AgentRunRequest,
     run,
-    Words(
-        {
-            "begin": Words(
-                {
-                    "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
-                    "demo": option("--demo", help="tasks of the demo, by their names, or all of them"),
-                    "name": option("--name", metavar="RUN", help="name of the run (default: the model's, and a hash)"),
-                    "model": _MODEL,
-                    "condition": _CONDITION,
-                }
-            ),
-            "carry": _CARRY,
-            "price": option(
-                "--price",
-                metavar="IN/OUT[/CACHED]",
-                help="US dollars per million tokens, sent, received, cached",
-                read=_price,
-            ),
-            "dry_run": option("--dry-run", help="show the jobs and the first request; send nothing"),
-        }
-    ),
+    {
+        "begin": Words(
+            {
+                "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
+                "demo": option("tasks of the demo, by their names, or all of them"),
+                "name": option("name of the run (default: the model's, and a hash)", metavar="RUN"),
+                "model": _MODEL,
+                "condition": _CONDITION,
+            }
+        ),
+        "carry": _CARRY,
+        "price": option(
+            "US dollars per million tokens, sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
+        ),
+        "dry_run": option("show the jobs and the first request; send nothing"),
+    },
     about="Lets a model attempt tasks with the tools, budgets and judge that a person has. The server is named by "
     "OPENAI_BASE_URL, its key by OPENAI_API_KEY, or both by [llm] of config.toml. The same command again does only "
     "what is missing. The exit code is 0 when every job has ended, 1 when some are left.",
@@ -459,16 +442,14 @@ _RUN = argument("RUN", "name of a run, as `gistpoint agent list` prints it")
 RESUME = Face(
     ResumeAgentRun,
     resume,
-    Words(
-        {
-            "name": _RUN,
-            "base_url": option("--base-url", metavar="URL", help="the server, if the settings name another"),
-            "carry": _CARRY,
-        }
-    ),
+    {
+        "name": _RUN,
+        "base_url": option("the server, if the settings name another", metavar="URL"),
+        "carry": _CARRY,
+    },
     about="Does what is missing of a run, with the settings that it began with.",
 )
-LIST = Face(ListAgentRuns, listing, Words({"json": JSON}))
+LIST = Face(ListAgentRuns, listing, {"json": JSON})
 SHOW = Face(
     ShowAgentRun,
     show,
@@ -476,17 +457,15 @@ SHOW = Face(
         {
             "name": _RUN,
             "json": JSON,
-            "to": option("--to", help="a table of the attempts, to standard output or to -o PATH"),
-            "output": option("-o", "--output", metavar="PATH", help="file to write"),
+            "to": option("a table of the attempts, to standard output or to -o PATH"),
+            "output": option("file to write", "-o", "--output", metavar="PATH"),
         },
         one_of=(("json", "to"),),
     ),
 )
-STOP = Face(StopAgentRun, stop, Words({"name": _RUN}))
+STOP = Face(StopAgentRun, stop, {"name": _RUN})
 WATCH = Face(
     WatchAgent,
     watch,
-    Words(
-        {"what": argument("RUN|ATTEMPT", f"{_RUN.help}, or an attempt's id or its beginning"), "isolation": ISOLATION}
-    ),
+    {"what": argument("RUN|ATTEMPT", f"{_RUN.help}, or an attempt's id or its beginning"), "isolation": ISOLATION},
 )

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gistpoint.core.errors import SourceError, did_you_mean
-from gistpoint.core.requests import IsolationChoice, Request
+from gistpoint.core.requests import Request
 from gistpoint.tui.commands.command import SANDBOX_HELP, UNSANDBOXED_HELP
-from gistpoint.tui.commands.options import Word, Words, add_words, argument, number, option, request_of, whole
+from gistpoint.tui.commands.options import Word, Words, argument, option
 
 TASK_HELP = "id or its beginning, a name in the demo, a folder or a .tar.zst"
 TASK = argument("TASK", TASK_HELP)
@@ -29,14 +29,14 @@ def backend_name(text: str) -> str:
 
 def sandbox_word(help: str = SANDBOX_HELP) -> Word:
     """Return the word for the name of a backend."""
-    return option("--sandbox", metavar="BACKEND", help=help, read=backend_name)
+    return option(help, "--sandbox", metavar="BACKEND", read=backend_name)
 
 
 ISOLATION = Words(
-    {"sandbox": sandbox_word(), "allow_unsandboxed": option("--allow-unsandboxed", help=UNSANDBOXED_HELP)},
+    {"sandbox": sandbox_word(), "allow_unsandboxed": option(UNSANDBOXED_HELP)},
     title="isolation",
 )
-JSON = option("--json", help="as JSON")
+JSON = option("as JSON", "--json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +51,9 @@ class NoChoice(Request):
     """There is nothing to choose."""
 
 
-PLAIN = option("--plain", help="lines of text in a terminal too, in place of the screen")
-LINES = option("--lines", help="no screen: read tool calls from standard input, one a line, and answer")
-READ_AS = option("--as", metavar="FORMAT", help="read the files as this format")
+PLAIN = option("lines of text in a terminal too, in place of the screen", "--plain")
+LINES = option("no screen: read tool calls from standard input, one a line, and answer", "--lines")
+READ_AS = option("read the files as this format", "--as", metavar="FORMAT")
 
 
 def read_files_as(name: str) -> None:
@@ -63,68 +63,16 @@ def read_files_as(name: str) -> None:
     read_as(name)
 
 
-def add_isolation(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the isolation."""
-    add_words(parser, IsolationChoice, ISOLATION)
-
-
-def add_sandbox(parser: argparse.ArgumentParser, words: str) -> None:
-    """Add `--sandbox` alone."""
-    parser.add_argument("--sandbox", metavar="BACKEND", type=backend_name, default=argparse.SUPPRESS, help=words)
-
-
-def isolation_of(options: argparse.Namespace) -> IsolationChoice:
-    """Return the isolation that parsed options ask for."""
-    return request_of(IsolationChoice, ISOLATION, options)
-
-
 SUITE = Words(
     {
-        "extra": option("--with", metavar="REQUIREMENT", help="for the suite"),
-        "pytest_args": option("--pytest-args", metavar="ARGS", help="such as 'tests -o addopts='"),
-        "build_steps": option("--build-step", metavar="COMMAND", help="before every test run"),
-        "exclude_newer": option("--exclude-newer", metavar="DATE", help="take no package that is newer"),
-        "max_suite_seconds": option(
-            "--max-suite-seconds", metavar="S", help="above which a run of the suite is too slow (default: {default})"
-        ),
+        "extra": option("for the suite", "--with", metavar="REQUIREMENT"),
+        "pytest_args": option("such as 'tests -o addopts='", metavar="ARGS"),
+        "build_steps": option("before every test run", "--build-step", metavar="COMMAND"),
+        "exclude_newer": option("take no package that is newer", metavar="DATE"),
+        "max_suite_seconds": option("above which a run of the suite is too slow (default: {default})", metavar="S"),
     }
 )
 """The words of what a library's suite needs."""
-
-
-def counted(text: str) -> int:
-    """Return a whole number of 1 or more."""
-    value = whole(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return value
-
-
-def natural(text: str) -> int:
-    """Return a whole number of 0 or more."""
-    value = whole(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return value
-
-
-def positive(text: str) -> float:
-    """Return a finite number above 0."""
-    value = number(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("must be a number above 0")
-    return value
-
-
-def share(text: str) -> float:
-    """Return a number above 0, and 1 or less."""
-    try:
-        value = positive(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 and up to 1") from error
-    if value > 1:
-        raise argparse.ArgumentTypeError("must be at most 1")
-    return value
 
 
 def settled_source(source: str, called: Sequence[str]) -> str:

@@ -261,12 +261,12 @@ _ATTEMPT = argument("ATTEMPT", "id or its beginning")
 _SETTLED = Words(
     {
         "attempt": _ATTEMPT,
-        "why": option("--why", metavar="TEXT", help="what was seen in it"),
-        "reviewer": option("--reviewer", metavar="NAME", help="who read it (default: the login)"),
+        "why": option("what was seen in it", metavar="TEXT"),
+        "reviewer": option("who read it (default: the login)", metavar="NAME"),
     }
 )
-LIST = Face(ListAttempts, listing, Words({"json": JSON}))
-SHOW = Face(ShowAttempt, show, Words({"attempt": _ATTEMPT, "json": JSON}))
+LIST = Face(ListAttempts, listing, {"json": JSON})
+SHOW = Face(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
 ACCEPT = Face(AcceptPass, accept, _SETTLED, about="Writes a review: the attempt's pass was read and was earned.")
 REJECT = Face(
     RejectPass, reject, _SETTLED, about="Writes a review: the attempt's pass was read and does not count as solved."
@@ -274,15 +274,11 @@ REJECT = Face(
 EXPORT = Face(
     ExportAttempts,
     export,
-    Words(
-        {
-            "attempts": argument("ATTEMPT", "ids or their beginnings (default: all)"),
-            "to": option(
-                "--to", metavar="FORMAT", help=f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}"
-            ),
-            "output": option("-o", "--output", metavar="PATH", help="the file to write"),
-        }
-    ),
+    {
+        "attempts": argument("ATTEMPT", "ids or their beginnings (default: all)"),
+        "to": option(f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}", metavar="FORMAT"),
+        "output": option("the file to write", "-o", "--output", metavar="PATH"),
+    },
     about="Without -o a table goes to standard output. The exit code is 1 if an attempt is damaged; it is written all "
     "the same.",
 )

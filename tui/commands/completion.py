@@ -13,7 +13,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.tui.commands.command import DONE, CommandParser
-from gistpoint.tui.commands.options import Face, Words, argument
+from gistpoint.tui.commands.options import Face, argument
 
 _SHELLS = {
     "bash": "eval \"$(gistpoint completion bash)\" in ~/.bashrc",
@@ -112,7 +112,7 @@ _WORDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
 SCRIPT = Face(
     PrintScript,
     script,
-    Words({"shell": argument("", "the shell", choices=(*_SHELLS,))}),
+    {"shell": argument("", "the shell", choices=(*_SHELLS,))},
     about="Prints the script that completes commands, options, their values, and ids of tasks, attempts and runs. "
     f"To have it always: {'; '.join(_SHELLS.values())}.",
 )

@@ -16,7 +16,7 @@ from gistpoint.core.text import plural
 from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import ISOLATION, LINES
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import interactive, print_table, print_text
 
 if TYPE_CHECKING:
@@ -129,13 +129,11 @@ _NAMES = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
 DEMO = Face(
     DemoRequest,
     demo,
-    Words(
-        {
-            "task": argument("TASK", f"{_NAMES}, or an id; without it the home screen opens"),
-            "play": option("--play", help="play a recorded attempt before your eyes"),
-            "speed": option("--speed", help="how many times as fast as it was recorded"),
-            "lines": LINES,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "task": argument("TASK", f"{_NAMES}, or an id; without it the home screen opens"),
+        "play": option("play a recorded attempt before your eyes"),
+        "speed": option("how many times as fast as it was recorded"),
+        "lines": LINES,
+        "isolation": ISOLATION,
+    },
 )

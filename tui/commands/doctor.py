@@ -20,7 +20,7 @@ from gistpoint.sandbox.ladder import Diagnosis, diagnose, has_consented, version
 from gistpoint.sandbox.limits import LIMITS
 from gistpoint.tui.commands.arguments import JSON, sandbox_word
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import Face, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import ProgressLine
 
@@ -207,16 +207,12 @@ def _word(finding: AttackFinding) -> str:
 DOCTOR = Face(
     DiagnoseRequest,
     doctor,
-    Words(
-        {
-            "self_test": option("--self-test", help="try the list of attacks against each that works"),
-            "withdraw_consent": option(
-                "--withdraw-consent", help="take back the consent to run code without isolation"
-            ),
-            "sandbox": sandbox_word("as if it were asked for"),
-            "json": JSON,
-        }
-    ),
+    {
+        "self_test": option("try the list of attacks against each that works"),
+        "withdraw_consent": option("take back the consent to run code without isolation"),
+        "sandbox": sandbox_word("as if it were asked for"),
+        "json": JSON,
+    },
     about="Tries each kind of isolation. Exit code 0 if one that isolates works, else 1; with --self-test also 1 if an "
     "attack did not come out as promised.",
 )

@@ -21,7 +21,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import JSON, TASK
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import Face, option
 from gistpoint.tui.commands.output import make_folder, print_json, print_records, write_whole
 from gistpoint.tui.tables import Column
 
@@ -162,24 +162,21 @@ def conditions(wanted: WriteConditions) -> int:
 LIST = Face(
     ListGists,
     listing,
-    Words(
-        {
-            "hard": option(
-                "--hard",
-                metavar="N",
-                bare=TOP,
-                help=f"only the hard subset: the first N by calls and the first N by files (default: {TOP})",
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "hard": option(
+            f"only the hard subset: the first N by calls and the first N by files (default: {TOP})",
+            metavar="N",
+            bare=TOP,
+        ),
+        "json": JSON,
+    },
     about="Calls, functions, files, depth and lines of each gist task, what came of its reference gist, and the hard "
     "subset: the tasks with the most calls and those that touch the most files, ranked over all that are here.",
 )
 WRITE_CONDITIONS = Face(
     WriteConditions,
     conditions,
-    Words({"task": TASK, "output": option("-o", "--output", metavar="FOLDER", help="the folder to write")}),
+    {"task": TASK, "output": option("the folder to write", "-o", "--output", metavar="FOLDER")},
     about="Writes a file of settings for each condition that Gistify compares (table 3), for "
     "`gistpoint solve TASK --gist-settings FILE`, `agent run` and studies. All of one task's fit into one home.",
 )

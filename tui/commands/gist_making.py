@@ -189,102 +189,88 @@ def _print_refused(results: GistResults, *, one: bool, named: bool) -> None:
 
 _IMAGE = Words(
     {
-        "image": option("--image", metavar="NAME@sha256:DIGEST", help="the image; a tag is resolved"),
-        "workdir": option("--workdir", metavar="PATH", help="the folder of the repository in it"),
+        "image": option("the image; a tag is resolved", metavar="NAME@sha256:DIGEST"),
+        "workdir": option("the folder of the repository in it", metavar="PATH"),
         "python": option(
-            "--python",
-            metavar="PATH",
-            help="its interpreter (default: of the conda environment testbed, else python on its PATH)",
+            "its interpreter (default: of the conda environment testbed, else python on its PATH)", metavar="PATH"
         ),
-        "pull": option("--pull", help="pull the image if it is not on the engine"),
+        "pull": option("pull the image if it is not on the engine"),
     },
     title="a repository in a Docker image, in place of a source",
 )
 _DRAW = Words(
     {
         "sample": option(
-            "--sample",
+            "draw N tests of every difficulty; one that is refused is replaced by another, until none is left",
             metavar="N",
-            help="draw N tests of every difficulty; one that is refused is replaced by another, until none is left",
         ),
         "hard": option(
-            "--hard",
+            f"the N tests with the most calls and the N that touch the most files (default: {TOP})",
             metavar="N",
             bare=TOP,
-            help=f"the N tests with the most calls and the N that touch the most files (default: {TOP})",
         ),
-        "among": option("--among", metavar="M", help="trace only M tests for --hard (default: all)"),
-        "seed": option("--seed", help="of the draw (default: {default})"),
+        "among": option("trace only M tests for --hard (default: all)", metavar="M"),
+        "seed": option("of the draw (default: {default})"),
     },
     title="tests of the suite, in place of an entrypoint",
 )
 _TERMS = Words(
     {
-        "execution": option("--execution", help="code may be run before the hand-in"),
-        "strategy": option("--strategy", choices=tuple(filter(None, STRATEGIES)), help="advice in the brief"),
-        "give_test": option("--give-test", help="the brief holds the test, and the gist begins with it"),
-        "tools": option("--tool", choices=tuple(OPTIONAL_TOOLS), help="offer this tool as well"),
-        "steps": option("--steps", metavar="N", help="tool calls (default: {default})"),
-        "score_budget": option(
-            "--score-budget", metavar="N", help="uses of score_gist when it counts (default: {default})"
-        ),
+        "execution": option("code may be run before the hand-in"),
+        "strategy": option("advice in the brief", choices=tuple(filter(None, STRATEGIES))),
+        "give_test": option("the brief holds the test, and the gist begins with it"),
+        "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
+        "steps": option("tool calls (default: {default})", metavar="N"),
+        "score_budget": option("uses of score_gist when it counts (default: {default})", metavar="N"),
     },
     title="what the solver may do and is told",
 )
 _REFERENCE = Words(
     {
-        "no_reference": option("--no-reference", help="don't try to make one"),
-        "seconds": option(
-            "--seconds", metavar="S", help="for reducing it (default: {default}); `gist reference` goes on with more"
-        ),
+        "no_reference": option("don't try to make one"),
+        "seconds": option("for reducing it (default: {default}); `gist reference` goes on with more", metavar="S"),
     },
     title="the reference gist, by which a task is known to have a solution",
 )
 _GISTS = Words(
     {
         "entrypoints": option(
+            "'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a console "
+            "script of the package; several times for several tasks",
             "--entrypoint",
             metavar="COMMAND",
-            help="'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a console "
-            "script of the package; several times for several tasks",
         ),
-        "stdin": option("--stdin", metavar="FILE", help="what the programs named read from their standard input"),
-        "env": option(
-            "--env", metavar="NAME=VALUE", help="a variable for the commands named; they get no other of yours"
-        ),
+        "stdin": option("what the programs named read from their standard input", metavar="FILE"),
+        "env": option("a variable for the commands named; they get no other of yours", metavar="NAME=VALUE"),
         "draw": _DRAW,
-        "allow_failing": option("--allow-failing", help="take entrypoints that fail on the original, too"),
+        "allow_failing": option("take entrypoints that fail on the original, too"),
         "compared": option(
-            "--compare-file", metavar="PATH", help="a file that the command writes and that must come out alike"
+            "a file that the command writes and that must come out alike", "--compare-file", metavar="PATH"
         ),
         "terms": _TERMS,
         "reference": _REFERENCE,
     }
 )
 _SUITE = SUITE.with_words(
-    pytest_args=option("--pytest-args", metavar="ARGS", help="options, such as '-o asyncio_mode=auto'"),
-    build_steps=option("--build-step", metavar="COMMAND", help="before each original"),
+    pytest_args=option("options, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
+    build_steps=option("before each original", "--build-step", metavar="COMMAND"),
     max_suite_seconds=option(
-        "--max-suite-seconds",
-        metavar="S",
-        help="above which a command on the original is too slow (default: {default})",
+        "above which a command on the original is too slow (default: {default})", "--max-suite-seconds", metavar="S"
     ),
 )
 NEW = Face(
     NewGists,
     new,
-    Words(
-        {
-            "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
-            "command": argument("-- COMMAND", "an entrypoint, after a source or the image's options"),
-            "origin": _IMAGE,
-            "gists": _GISTS,
-            "suite": _SUITE,
-            "json": JSON,
-            "isolation": ISOLATION,
-            "called": CALLED,
-        }
-    ),
+    {
+        "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
+        "command": argument("-- COMMAND", "an entrypoint, after a source or the image's options"),
+        "origin": _IMAGE,
+        "gists": _GISTS,
+        "suite": _SUITE,
+        "json": JSON,
+        "isolation": ISOLATION,
+        "called": CALLED,
+    },
     about="Runs each entrypoint three times on the original, once elsewhere and once traced, and makes a "
     "task of it or says why there is none. Exit code 1 if no task was made.",
 )

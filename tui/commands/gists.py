@@ -32,7 +32,7 @@ from gistpoint.sessions.services import is_our_demo
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.gist_listing import find_gist, reference_record
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 from gistpoint.tui.commands.progress import long_work
 
@@ -213,29 +213,25 @@ def print_evidence(lines: Iterable[LineEvidence], gist: str) -> None:
 REFERENCE = Face(
     ReferenceRequest,
     reference,
-    Words(
-        {
-            "task": TASK,
-            "seconds": option("--seconds", metavar="S", help="for reducing it (default: {default})"),
-            "show": option("--print", help="print the gist"),
-            "json": JSON,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "task": TASK,
+        "seconds": option("for reducing it (default: {default})", metavar="S"),
+        "show": option("print the gist", "--print"),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
     about="Extracts what the trace reached, inlines it into one file, and reduces it while the score holds. "
     "Written beside the task's answer. Exit code 1 if no faithful one was found. Ctrl-C stops it.",
 )
 SCORE = Face(
     ScoreGist,
     score,
-    Words(
-        {
-            "task": TASK,
-            "file": argument("FILE", "the gist"),
-            "lines": option("--lines", help="the evidence for every line"),
-            "json": JSON,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "task": TASK,
+        "file": argument("FILE", "the gist"),
+        "lines": option("the evidence for every line"),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
     about="Every figure with what speaks for it. Exit code 1 if the gist is not faithful.",
 )

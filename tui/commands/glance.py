@@ -279,9 +279,9 @@ def _number(value: float | None) -> str:
 
 _MODEL = Words(
     {
-        "judge_model": option("--judge-model", metavar="NAME", help="ask this model in place of a person"),
-        "times": option("--times", metavar="N", help="requests for each function ({default})"),
-        "max_cost": option("--max-cost", metavar="USD", help="for the whole set; needs a price, see the guide"),
+        "judge_model": option("ask this model in place of a person", metavar="NAME"),
+        "times": option("requests for each function ({default})", metavar="N"),
+        "max_cost": option("for the whole set; needs a price, see the guide", metavar="USD"),
     },
     title="reading by a model",
     description="Each function alone, in one of its versions at random, many times. The endpoint is "
@@ -289,10 +289,10 @@ _MODEL = Words(
 )
 _PRINTED = Words(
     {
-        "table": option("--table", help="print rates and agreement instead of reading"),
-        "json": option("--json", help="the table as JSON"),
-        "csv": option("--csv", help="the rates as CSV"),
-        "merge": option("--merge", metavar="PATH", help="first take in a reader's .jsonl"),
+        "table": option("print rates and agreement instead of reading"),
+        "json": option("the table as JSON"),
+        "csv": option("the rates as CSV"),
+        "merge": option("first take in a reader's .jsonl", metavar="PATH"),
     },
     title="results",
     one_of=(("json", "csv"),),
@@ -300,19 +300,17 @@ _PRINTED = Words(
 GLANCE = Face(
     ReadGlances,
     glance,
-    Words(
-        {
-            "set": argument("SET", _SET),
-            "all": option("--all", help="all tasks that are here"),
-            "reader": option("--reader", metavar="NAME", help="who reads: a pseudonym (default: the login)"),
-            "seconds": option("--seconds", metavar="S", help="hide the code after that long (no limit)"),
-            "seed": option("--seed", metavar="N", help="decides which versions are shown ({default})"),
-            "round": option("--round", metavar="N", help="read the same versions again, in another order ({default})"),
-            "reveal": option("--reveal", help="show each diff at once, not after the whole set"),
-            "model": _MODEL,
-            "printed": _PRINTED,
-        }
-    ),
+    {
+        "set": argument("SET", _SET),
+        "all": option("all tasks that are here"),
+        "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
+        "seconds": option("hide the code after that long (no limit)", metavar="S"),
+        "seed": option("decides which versions are shown ({default})", metavar="N"),
+        "round": option("read the same versions again, in another order ({default})", metavar="N"),
+        "reveal": option("show each diff at once, not after the whole set"),
+        "model": _MODEL,
+        "printed": _PRINTED,
+    },
     about="Shows the corrupted functions of tasks one at a time, as they were or as they were corrupted, without "
     "telling which: say what you see. The diffs come after the whole set. What you say is kept in a file of yours in "
     "the data folder; --table prints how often faults were seen.",

@@ -160,38 +160,31 @@ def _repeated(wanted: ServeTools, task: Task) -> list[str]:
 MCP = Face(
     ServeTools,
     mcp,
-    Words(
-        {
-            "serve": Words(
-                {
-                    "task": argument("TASK", TASK_HELP),
-                    "attempt": option(
-                        "--attempt", metavar="ID", help="go on with an unfinished attempt that came this way"
-                    ),
-                    "budgets": option(
-                        "--budgets", metavar="USES[/SUBMISSIONS]", help="such as 16/4; instead of the task's own"
-                    ),
-                    "participant": option("--participant", help="a pseudonym, recorded with the attempt"),
-                    "role": option("--role", choices=_ROLES, help="what the attempt is for (default: qa)"),
-                    "trust_client": option(
-                        "--trust-client",
-                        help="the client has no tools of its own that reach this machine: what --role baseline needs",
-                    ),
-                }
-            ),
-            "http": option("--http", metavar="HOST:PORT", help="serve over HTTP, for who has the token"),
-            "host_name": option("--host-name", metavar="NAME", help="a further name of the server in clients' URLs"),
-            "cert": option("--cert", metavar="FILE", help="serve TLS, with this certificate"),
-            "key": option("--key", metavar="FILE", help="the certificate's key"),
-            "behind_proxy": option("--behind-proxy", help="a proxy before the server provides TLS"),
-            "client": option(
-                "--print",
-                choices=("claude", "codex", "vscode", "json"),
-                help="print what to tell this client, and start nothing",
-            ),
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "serve": Words(
+            {
+                "task": argument("TASK", TASK_HELP),
+                "attempt": option("go on with an unfinished attempt that came this way", metavar="ID"),
+                "budgets": option("such as 16/4; instead of the task's own", metavar="USES[/SUBMISSIONS]"),
+                "participant": option("a pseudonym, recorded with the attempt"),
+                "role": option("what the attempt is for (default: qa)", choices=_ROLES),
+                "trust_client": option(
+                    "the client has no tools of its own that reach this machine: what --role baseline needs"
+                ),
+            }
+        ),
+        "http": option("serve over HTTP, for who has the token", metavar="HOST:PORT"),
+        "host_name": option("a further name of the server in clients' URLs", metavar="NAME"),
+        "cert": option("serve TLS, with this certificate", metavar="FILE"),
+        "key": option("the certificate's key", metavar="FILE"),
+        "behind_proxy": option("a proxy before the server provides TLS"),
+        "client": option(
+            "print what to tell this client, and start nothing",
+            "--print",
+            choices=("claude", "codex", "vscode", "json"),
+        ),
+        "isolation": ISOLATION,
+    },
     about="Serve one attempt at a task to a client of the Model Context Protocol, which starts this command by itself; "
     "--print shows how it is told to. The attempt begins at the first call.",
 )

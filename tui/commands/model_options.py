@@ -54,22 +54,18 @@ def fetched_trees() -> Iterator[TreeOf]:
 def _limits(whole: str) -> dict[str, Word | Words]:
     """Return the words of the limits, which are those of one function or of a `whole` set."""
     return {
-        "max_tokens": option("--max-tokens", metavar="N", help=f"{whole}, sent and received"),
-        "max_cost": option("--max-cost", metavar="USD", help=f"{whole}; needs a price, see the guide"),
+        "max_tokens": option(f"{whole}, sent and received", metavar="N"),
+        "max_cost": option(f"{whole}; needs a price, see the guide", metavar="USD"),
     }
 
 
 MODEL = Words(
     {
-        "model": option("--model", metavar="NAME", help="corrupt by this model, with the paper's prompt and feedback"),
-        "keep": option("--keep", help="the best hidden or the last (paper)"),
-        "rounds": option("--rounds", metavar="N", help="of test feedback (default: {default})"),
-        "max_tool_calls": option("--max-tool-calls", metavar="N", help="per function (default: {default})"),
-        "examples": option(
-            "--examples",
-            metavar="FILE",
-            help="show it corruptions that readers have judged (JSON lines, see the guide)",
-        ),
+        "model": option("corrupt by this model, with the paper's prompt and feedback", metavar="NAME"),
+        "keep": option("the best hidden or the last (paper)"),
+        "rounds": option("of test feedback (default: {default})", metavar="N"),
+        "max_tool_calls": option("per function (default: {default})", metavar="N"),
+        "examples": option("show it corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"),
         **_limits("at most"),
     },
     title="corruption by a model",
@@ -78,6 +74,6 @@ MODEL = Words(
 )
 MODEL_OF_SET = MODEL.with_words(
     **_limits("for the whole set"),
-    max_tokens_per_function=option("--max-tokens-per-function", metavar="N", help="default: 500000"),
-    max_cost_per_function=option("--max-cost-per-function", metavar="USD"),
+    max_tokens_per_function=option("default: 500000", "--max-tokens-per-function", metavar="N"),
+    max_cost_per_function=option("", "--max-cost-per-function", metavar="USD"),
 )

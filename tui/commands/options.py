@@ -28,7 +28,7 @@ class Word:
     """How one field of a request is typed."""
 
     names: tuple[str, ...] = ()
-    """`--name`, and perhaps `-n`; without names it is given by its place."""
+    """`--name`, and perhaps `-n`; without names `--` and the field's own."""
     metavar: str = ""
     help: str = ""
     """`{default}` in it stands for the default of the field."""
@@ -40,6 +40,8 @@ class Word:
     """The only values; those of an `Enum` and of a `Literal` need not be listed."""
     together: bool = False
     """Whether several values follow the option once; else the option is repeated for each."""
+    by_place: bool = False
+    """Whether it is given by its place and has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +64,35 @@ class Words:
 
 def argument(metavar: str, help: str, *, read: Read | None = None, choices: tuple[str, ...] = ()) -> Word:
     """Return the word of a field that is given by its place."""
-    return Word((), metavar, help, read, choices=choices)
+    return Word((), metavar, help, read, choices=choices, by_place=True)
 
 
 def option(
+    help: str = "",
     *names: str,
     metavar: str = "",
-    help: str = "",
     read: Read | None = None,
     bare: object = None,
     choices: tuple[str, ...] = (),
     together: bool = False,
 ) -> Word:
-    """Return the word of a field that is given by a name."""
+    """Return the word of a field that is given by a name, by default its own."""
     return Word(names, metavar, help, read, bare, choices, together)
 
 
-CALLED = Word(("",))
+CALLED = Word(by_place=True)
 """The word of a field that holds the words of the whole call, which nobody types."""
 
 
 class Face(Generic[R]):
     """One command: the request that its options make, and the function that carries it out."""
 
-    def __init__(self, request: type[R], run: Callable[[R], int], table: Words, *, about: str = "") -> None:
+    def __init__(
+        self, request: type[R], run: Callable[[R], int], words: Words | Mapping[str, Word | Words], *, about: str = ""
+    ) -> None:
         """`about` is the description in the command's help."""
-        self._request, self._run, self._table, self._about = request, run, table, about
+        self._table = words if isinstance(words, Words) else Words(words)
+        self._request, self._run, self._about = request, run, about
 
     def __call__(self, parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
         """Add the options to a parser, and return the function that runs the command."""
@@ -133,7 +138,13 @@ def _add(
             if any(action.dest == name for action in parser._actions):
                 raise TypeError(f"{request.__name__}: the command has two fields called {name!r}")
             named = _named(name, hints[name], fields[name], word)
-            exclusive.get(name, group).add_argument(*(word.names or (name,)), **named)
+            exclusive.get(name, group).add_argument(*_names(name, word), **named)
+
+
+def _names(field: str, word: Word) -> tuple[str, ...]:
+    """Return the names of an option, or that of a field that is given by its place."""
+    own = field if word.by_place else f"--{field.replace('_', '-')}"
+    return word.names or (own,)
 
 
 def _require_complete(request: type[Request], table: Words, fields: Mapping[str, object]) -> None:
@@ -194,7 +205,7 @@ def _named(name: str, hint: Any, declared: Field[Any], word: Word) -> dict[str, 
         "default": argparse.SUPPRESS,
         "metavar": word.metavar or None,
     }
-    if word.names:
+    if not word.by_place:
         named |= {"dest": name, "required": _is_required(declared)}
     if kind.base is bool:
         del named["metavar"]
@@ -219,14 +230,13 @@ def _help(declared: Field[Any], word: Word) -> str:
 
 def _number_of_values(kind: _Type, declared: Field[Any], word: Word) -> dict[str, Any]:
     """Return how many words belong to a field, and how often it may be given, as argparse says it."""
-    by_place = not word.names
     if kind.number is not None:
         return {"nargs": kind.number}
-    if kind.many and by_place:
+    if kind.many and word.by_place:
         return {"nargs": "+" if _is_required(declared) else "*"}
     if kind.many:
         return {"nargs": "+"} if word.together else {"action": "append"}
-    if by_place:
+    if word.by_place:
         return {} if _is_required(declared) else {"nargs": "?"}
     return {} if word.bare is None else {"nargs": "?", "const": word.bare}
 

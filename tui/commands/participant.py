@@ -81,9 +81,9 @@ PARTICIPANT = Face(
     participant,
     Words(
         {
-            "code": option("--code", metavar="C", help="the participant's code"),
-            "tasks": option("--task", metavar="ID", help="an assigned task"),
-            "study": option("--study", metavar="DIR", help="the study's folder"),
+            "code": option("the participant's code", metavar="C"),
+            "tasks": option("an assigned task", "--task", metavar="ID"),
+            "study": option("the study's folder", metavar="DIR"),
             "sandbox": sandbox_word("bwrap, docker or landlock"),
         },
         one_of=(("tasks", "study"),),

@@ -18,7 +18,7 @@ from gistpoint.sessions.replay.reporting import NEARLY, ReplayBatch, ReplayedRow
 from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.progress import LongWork, ProgressLine, long_work
 from gistpoint.tui.commands.runs import RUN_HELP, open_named
@@ -166,23 +166,15 @@ def _tell(sentence: str) -> None:
 REPLAY = Face(
     ReplayRuns,
     replay,
-    Words(
-        {
-            "recorded": argument("RUN", RUN_HELP),
-            "all": option("--all", help="all attempts here that a person or a model has ended"),
-            "task": option(
-                "--task", help="id or its beginning, a folder or a .tar.zst (default: the one it was made on)"
-            ),
-            "cluster": option(
-                "--cluster", metavar="ADDRESS", help="replay attempts on the Dask cluster with this scheduler"
-            ),
-            "output": option(
-                "-o", "--output", metavar="FILE", help="keep a line a run; runs that are in it are left out"
-            ),
-            "json": JSON,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "recorded": argument("RUN", RUN_HELP),
+        "all": option("all attempts here that a person or a model has ended"),
+        "task": option("id or its beginning, a folder or a .tar.zst (default: the one it was made on)"),
+        "cluster": option("replay attempts on the Dask cluster with this scheduler", metavar="ADDRESS"),
+        "output": option("keep a line a run; runs that are in it are left out", "-o", "--output", metavar="FILE"),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
     about="Makes each recorded tool call again in a fresh workspace of the task. The exit code is 1 if a result or the "
     "verdict differs, or a call could not run.",
 )

@@ -84,19 +84,17 @@ def _json(row: RescoredResult) -> dict[str, Any]:
 RESCORE = Face(
     RescoreCommand,
     rescore,
-    Words(
-        {
-            "results": Words(
-                {
-                    "path": argument("PATH", "a Harbor job, a log of Inspect, or SWE-bench's predictions"),
-                    "tasks": option("--tasks", metavar="SET", help="the tasks that were exported", together=True),
-                    "reviewer": option("--reviewer", metavar="NAME", help="a pseudonym (default: the login)"),
-                }
-            ),
-            "json": JSON,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "results": Words(
+            {
+                "path": argument("PATH", "a Harbor job, a log of Inspect, or SWE-bench's predictions"),
+                "tasks": option("the tasks that were exported", metavar="SET", together=True),
+                "reviewer": option("a pseudonym (default: the login)", metavar="NAME"),
+            }
+        ),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
     about="Reads what solvers left in another harness, puts it into the repository, and runs gistpoint's own judge. "
     "The results are kept in a file of yours, never as attempts. Exit code 1 if a figure differs.",
 )

@@ -15,7 +15,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import live_annotations
 from gistpoint.tui.commands.arguments import ISOLATION, READ_AS, read_files_as
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import require_terminal
 
 if TYPE_CHECKING:
@@ -156,18 +156,16 @@ def _stored(name: str, locations: Locations) -> list[str]:
 REVIEW = Face(
     ReviewRequest,
     review,
-    Words(
-        {
-            "paths": argument(
-                "PATH",
-                "files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or a "
-                "study's folder: its attempts, blind",
-            ),
-            "demo": option("--demo", help="open recorded runs that come with gistpoint"),
-            "reviewer": option("--reviewer", metavar="NAME", help="who reviews: a pseudonym (default: the login)"),
-            "blind": option("--blind", help="hide model and outcome until the verdict"),
-            "read_as": READ_AS,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "paths": argument(
+            "PATH",
+            "files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or a "
+            "study's folder: its attempts, blind",
+        ),
+        "demo": option("open recorded runs that come with gistpoint"),
+        "reviewer": option("who reviews: a pseudonym (default: the login)", metavar="NAME"),
+        "blind": option("hide model and outcome until the verdict"),
+        "read_as": READ_AS,
+        "isolation": ISOLATION,
+    },
 )

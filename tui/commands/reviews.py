@@ -17,7 +17,7 @@ from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table
 
 
@@ -143,23 +143,21 @@ def _number(value: float | None) -> str:
 EXPORT = Face(
     ExportReviews,
     export,
-    Words(
-        {
-            "format": option("--format", help="default: {default}"),
-            "output": option("--output", metavar="FILE", help="instead of standard output"),
-            "reviewer": option("--reviewer", metavar="NAME", help="of these reviewers alone"),
-        }
-    ),
+    {
+        "format": option("default: {default}"),
+        "output": option("instead of standard output", metavar="FILE"),
+        "reviewer": option("of these reviewers alone", metavar="NAME"),
+    },
 )
 MERGE = Face(
     MergeReviews,
     merge,
-    Words({"paths": argument("PATH", "a reviewer's .jsonl of the folder reviews, no export; or a folder")}),
+    {"paths": argument("PATH", "a reviewer's .jsonl of the folder reviews, no export; or a folder")},
 )
 AGREEMENT = Face(
     CompareReviewers,
     agree,
-    Words({"reviewers": argument("NAME", "two of them; may be left out if there are two"), "json": JSON}),
+    {"reviewers": argument("NAME", "two of them; may be left out if there are two"), "json": JSON},
     about="Compares two reviewers on the runs that both reviewed: per label over the steps that both have "
     "seen, and over the runs; and over the verdicts.",
 )

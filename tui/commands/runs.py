@@ -20,7 +20,7 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import Listed, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
-from gistpoint.tui.commands.options import Face, Words, argument, option, reader_of
+from gistpoint.tui.commands.options import Face, argument, option, reader_of
 from gistpoint.tui.commands.output import print_json, print_records, print_text, write_whole
 from gistpoint.tui.tables import Column
 
@@ -365,54 +365,46 @@ _RUN = argument("RUN", RUN_HELP)
 LIST = Face(
     ListRuns,
     listing,
-    Words(
-        {
-            "paths": argument("PATH", "a file, a folder or an archive"),
-            "json": JSON,
-            "profile": option("--profile", help="what each did when, and where those of a task part ways"),
-            "sort": option("--sort", help="with --profile, the order of a task's runs"),
-            "read_as": READ_AS,
-        }
-    ),
+    {
+        "paths": argument("PATH", "a file, a folder or an archive"),
+        "json": JSON,
+        "profile": option("what each did when, and where those of a task part ways"),
+        "sort": option("with --profile, the order of a task's runs"),
+        "read_as": READ_AS,
+    },
 )
 SHOW = Face(
     ShowRun,
     show,
-    Words(
-        {
-            "recorded": _RUN,
-            "step": option("--step", metavar="N", help="all of the step N, counted from 1", read=_step_number),
-            "json": option("--json", help="the run, or the step, as ATIF; a profile as JSON"),
-            "profile": option("--profile", help="what was done when, waste, test runs and context"),
-            "read_as": READ_AS,
-        }
-    ),
+    {
+        "recorded": _RUN,
+        "step": option("all of the step N, counted from 1", metavar="N", read=_step_number),
+        "json": option("the run, or the step, as ATIF; a profile as JSON"),
+        "profile": option("what was done when, waste, test runs and context"),
+        "read_as": READ_AS,
+    },
 )
 SEARCH = Face(
     SearchRuns,
     search,
-    Words(
-        {
-            "pattern": argument("PATTERN", "a text, or with --regex a regular expression"),
-            "paths": argument("PATH", "a file, a folder, an archive, FILE#ID or the id of an attempt"),
-            "regex": option("--regex", help="PATTERN is a regular expression"),
-            "scope": option("--scope", help="where to look, several times for several places (default: everywhere)"),
-            "json": JSON,
-            "read_as": READ_AS,
-        }
-    ),
+    {
+        "pattern": argument("PATTERN", "a text, or with --regex a regular expression"),
+        "paths": argument("PATH", "a file, a folder, an archive, FILE#ID or the id of an attempt"),
+        "regex": option("PATTERN is a regular expression"),
+        "scope": option("where to look, several times for several places (default: everywhere)"),
+        "json": JSON,
+        "read_as": READ_AS,
+    },
     about="Prints every line with a match, with its run and step; as JSON every match. Case counts where the pattern "
     "has an upper-case letter.",
 )
 CONVERT = Face(
     ConvertRun,
     convert,
-    Words(
-        {
-            "recorded": _RUN,
-            "to": option("--to", metavar="FORMAT", help=f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"),
-            "output": option("-o", "--output", metavar="FILE", help="where to (default: standard output)"),
-            "read_as": READ_AS,
-        }
-    ),
+    {
+        "recorded": _RUN,
+        "to": option(f"{', '.join(NAMES[:-1])} or {NAMES[-1]}", metavar="FORMAT"),
+        "output": option("where to (default: standard output)", "-o", "--output", metavar="FILE"),
+        "read_as": READ_AS,
+    },
 )

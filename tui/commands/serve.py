@@ -278,54 +278,46 @@ def _require_servable(assigned: Assigned, sandbox: str | None) -> None:
 LINKS = Face(
     JsonWanted,
     show_links,
-    Words({"json": JSON}),
+    {"json": JSON},
     about="Lists who has a link. A link itself is told once, when it is made.",
 )
 REVOKE = Face(
     RevokeLink,
     revoke,
-    Words({"person": argument("CODE", "the participant's code")}),
+    {"person": argument("CODE", "the participant's code")},
     about="Takes a link away; an open window is closed. What was done is kept.",
 )
 _SERVE = Face(
     ServeParticipants,
     serve,
-    Words(
-        {
-            "given": Words(
-                {
-                    "people": option(
-                        "--for",
-                        metavar="P01=TASK,TASK",
-                        help="a participant's code, never a name, and their tasks; for each participant once",
-                    ),
-                    "links": option(
-                        "--links", metavar="FILE", help='the same from a TOML file of lines such as P01 = ["TASK"]'
-                    ),
-                    "study": option(
-                        "--study", metavar="DIR", help="a study's folder: a link for each code that is enrolled"
-                    ),
-                    "new_links": option("--new-links", help="make new links in place of those given before"),
-                },
-                title="participants",
-            ),
-            "address": Words(
-                {
-                    "host": option("--host", help="where to listen (default: {default}, this machine alone)"),
-                    "port": option("--port", metavar="N", help="default: {default}; 0 takes any"),
-                    "public_url": option(
-                        "--public-url", metavar="URL", help="as browsers reach it, such as https://lab:8000"
-                    ),
-                    "cert": option("--cert", metavar="FILE", help="serve TLS, with this certificate"),
-                    "key": option("--key", metavar="FILE", help="the certificate's key"),
-                    "behind_proxy": option("--behind-proxy", help="a proxy before the server provides TLS"),
-                },
-                title="address",
-            ),
-            "sessions": option("--sessions", metavar="N", help="so many at once at most (default: {default})"),
-            "sandbox": sandbox_word("bwrap, docker or landlock"),
-        }
-    ),
+    {
+        "given": Words(
+            {
+                "people": option(
+                    "a participant's code, never a name, and their tasks; for each participant once",
+                    "--for",
+                    metavar="P01=TASK,TASK",
+                ),
+                "links": option('the same from a TOML file of lines such as P01 = ["TASK"]', metavar="FILE"),
+                "study": option("a study's folder: a link for each code that is enrolled", metavar="DIR"),
+                "new_links": option("make new links in place of those given before"),
+            },
+            title="participants",
+        ),
+        "address": Words(
+            {
+                "host": option("where to listen (default: {default}, this machine alone)"),
+                "port": option("default: {default}; 0 takes any", metavar="N"),
+                "public_url": option("as browsers reach it, such as https://lab:8000", metavar="URL"),
+                "cert": option("serve TLS, with this certificate", metavar="FILE"),
+                "key": option("the certificate's key", metavar="FILE"),
+                "behind_proxy": option("a proxy before the server provides TLS"),
+            },
+            title="address",
+        ),
+        "sessions": option("so many at once at most (default: {default})", metavar="N"),
+        "sandbox": sandbox_word("bwrap, docker or landlock"),
+    },
     about="Serves each participant their tasks in a browser, by a link of their own. What they do is kept here, as if "
     "they sat at this machine. Without --for, --links and --study, the links that were given before are served.",
 )

@@ -16,7 +16,7 @@ from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.requests import IsolationChoice, Request
 from gistpoint.object_graph import ProbedBackends, build_services
 from gistpoint.tui.commands.arguments import ISOLATION, LINES
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 
 if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
@@ -129,23 +129,19 @@ def _newest(services: Services, found: Task | str, *, new: bool) -> Task | str:
 SOLVE = Face(
     SolveRequest,
     solve,
-    Words(
-        {
-            "what": argument("TASK|ATTEMPT", "id or its beginning, a task's folder or its .tar.zst"),
-            "new": option("--new", help="begin another attempt although one is unfinished"),
-            "role": option(
-                "--role",
-                choices=tuple(role.value for role in Role if role is not Role.DEMO),
-                help="what the attempt is for (default: baseline)",
-            ),
-            "participant": option("--participant", help="a pseudonym, recorded with the attempt"),
-            "lines": LINES,
-            "gist_settings": option(
-                "--gist-settings",
-                metavar="FILE",
-                help="tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
-            ),
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "what": argument("TASK|ATTEMPT", "id or its beginning, a task's folder or its .tar.zst"),
+        "new": option("begin another attempt although one is unfinished"),
+        "role": option(
+            "what the attempt is for (default: baseline)",
+            choices=tuple(role.value for role in Role if role is not Role.DEMO),
+        ),
+        "participant": option("a pseudonym, recorded with the attempt"),
+        "lines": LINES,
+        "gist_settings": option(
+            "tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
+            metavar="FILE",
+        ),
+        "isolation": ISOLATION,
+    },
 )

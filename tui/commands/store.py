@@ -225,7 +225,7 @@ def check(asked: JsonWanted) -> int:
 USE = Face(
     UseStore,
     use,
-    Words({"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")}),
+    {"store": argument("URL|files", "postgresql://USER@HOST/DATABASE, or the word files")},
     about="Chooses the store for this user: a database that a team shares, or files alone, which is how it begins. "
     "Attempts are written to files in either case and sent from there. The address never holds a password: "
     "PGPASSWORD, ~/.pgpass or a service file give it. The exit code is 1 if the store is chosen and can't be used "
@@ -241,14 +241,14 @@ INIT = Face(
 STATUS = Face(
     JsonWanted,
     status,
-    Words({"json": JSON}),
+    {"json": JSON},
     about="Shows the chosen store, your rights on it, what is to be sent and fetched, who holds leases, branches and "
     "the machines that use it. Nothing is changed. The exit code is 1 if the store does not answer.",
 )
 SYNC = Face(
     SyncStore,
     sync,
-    Words({"deleted": option("--deleted", help="fetch also the tasks that were deleted here"), "json": JSON}),
+    {"deleted": option("fetch also the tasks that were deleted here"), "json": JSON},
     about="Sends all tasks, attempts and annotations that the store lacks, and fetches what is not here. It can be "
     "repeated and stopped. What differs is left alone on both sides and named; the exit code is then 1. "
     "Attempts of a study go with the study. Tasks that were deleted here are not fetched again unless asked for.",
@@ -256,7 +256,7 @@ SYNC = Face(
 CHECK = Face(
     JsonWanted,
     check,
-    Words({"json": JSON}),
+    {"json": JSON},
     about="Compares every line, task, annotation and fetched study here with the store by their hashes, and names each "
     "difference. Nothing is changed, but lines of a study that were not sent yet are. The exit code is 1 if there "
     "is a difference.",

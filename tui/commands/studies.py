@@ -189,27 +189,22 @@ def close(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
 NEW = Face(
     NewStudyShown,
     new,
-    Words(
-        {
-            "study": argument("DIR", "the folder to make; its name becomes the study's id"),
-            "new": Words(
-                {
-                    "tasks": option(
-                        "--tasks",
-                        metavar="SET",
-                        help="copy these tasks: a folder of them, a list, a task; `demo` names those that come with "
-                        "gistpoint",
-                    ),
-                    "template": option(
-                        "--template",
-                        help="one condition; with and without a chat assistant; gists with and without running code; "
-                        "three budgets (default: {default})",
-                    ),
-                }
-            ),
-            "json": JSON,
-        }
-    ),
+    {
+        "study": argument("DIR", "the folder to make; its name becomes the study's id"),
+        "new": Words(
+            {
+                "tasks": option(
+                    "copy these tasks: a folder of them, a list, a task; `demo` names those that come with gistpoint",
+                    metavar="SET",
+                ),
+                "template": option(
+                    "one condition; with and without a chat assistant; gists with and without running code; "
+                    "three budgets (default: {default})"
+                ),
+            }
+        ),
+        "json": JSON,
+    },
     about="Writes a new folder with study.toml, texts for participants and the tasks. Edit the declaration and the "
     "texts, then `gistpoint study check` and `gistpoint study open`.",
 )
@@ -221,9 +216,7 @@ CHECK = Face(
             "study": STUDY,
             "json": JSON,
             "prereg": option(
-                "--prereg",
-                help="check nothing: print the sections of a pre-registration (OSF) as Markdown, before the study is "
-                "opened",
+                "check nothing: print the sections of a pre-registration (OSF) as Markdown, before the study is opened"
             ),
         },
         one_of=(("json", "prereg"),),
@@ -240,7 +233,7 @@ OPEN = StudyFace(
 AMEND = StudyFace(
     AmendStudy,
     amend,
-    {"why": option("--why", metavar="WORDS", help="the reason, for the report")},
+    {"why": option("the reason, for the report", metavar="WORDS")},
     about="Puts a changed declaration in force. Participants are asked for their consent again, and reports name "
     "the amendment with its reason.",
 )

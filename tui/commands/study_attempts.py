@@ -199,27 +199,25 @@ SOLVERS = StudyFace(
 )
 _SETTLED: dict[str, Word | Words] = {
     "attempt": argument("ATTEMPT", "id of a published attempt, or its beginning"),
-    "why": option("--why", metavar="WORDS", help="told in the report", read=_reason),
+    "why": option("told in the report", metavar="WORDS", read=_reason),
 }
 CORRECT = Face(
     CorrectAttempt,
     correct,
-    Words(
-        {
-            "study": STUDY,
-            "settled": Words(_SETTLED),
-            "json": JSON,
-            "span": Words(
-                {
-                    "start": option("--from", metavar="T", help="start of the span", read=_position),
-                    "end": option("--to", metavar="T", help="end of the span", read=_position),
-                    "counts_as": option(
-                        "--as", metavar="KIND", help=f"what it counts as: {', '.join(COUNTS_AS)}", choices=COUNTS_AS
-                    ),
-                }
-            ),
-        }
-    ),
+    {
+        "study": STUDY,
+        "settled": Words(_SETTLED),
+        "json": JSON,
+        "span": Words(
+            {
+                "start": option("start of the span", "--from", metavar="T", read=_position),
+                "end": option("end of the span", "--to", metavar="T", read=_position),
+                "counts_as": option(
+                    f"what it counts as: {', '.join(COUNTS_AS)}", "--as", metavar="KIND", choices=COUNTS_AS
+                ),
+            }
+        ),
+    },
     about="Says what a span of an attempt counts as, such as a telephone call that nobody paused for. Times count from "
     "the start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The raw times stay in every export.",
 )
@@ -240,18 +238,15 @@ EXPORT = StudyFace(
     ExportStudy,
     export,
     {
-        "to": option("--to", metavar="FORMATS", help=f"of: {', '.join(NAMES)}", read=_formats),
-        "output": option("-o", "--output", metavar="OUT", help="the folder to write into"),
-        "person": option("--person", metavar="CODE", help="only what there is of one participant, for the participant"),
+        "to": option(f"of: {', '.join(NAMES)}", metavar="FORMATS", read=_formats),
+        "output": option("the folder to write into", "-o", "--output", metavar="OUT"),
+        "person": option("only what there is of one participant, for the participant", metavar="CODE"),
         "public": option(
-            "--public",
-            help="for publication: pseudonyms for codes and ids, weeks for dates, no free text; "
-            "`study audit --public OUT` proves it",
+            "for publication: pseudonyms for codes and ids, weeks for dates, no free text; "
+            "`study audit --public OUT` proves it"
         ),
-        "simulated": option(
-            "--simulated", help="simulated data also in `metr`, which has no place of its own for that"
-        ),
-        "unblind": option("--unblind", help="before the study is closed; the log and the report will tell"),
+        "simulated": option("simulated data also in `metr`, which has no place of its own for that"),
+        "unblind": option("before the study is closed; the log and the report will tell"),
     },
     one_of=(("person", "public"),),
     about="Writes the data of a study for other programs, each format into a folder of its name. `tidy` is a set of "

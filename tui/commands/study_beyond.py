@@ -107,14 +107,12 @@ def _passing(folder: StudyFolder) -> list[PassingAttempt]:
 COMPARE = Face(
     RepairComparison,
     compare,
-    Words(
-        {
-            "study": STUDY,
-            "repairs": Words({"again": option("--again", help="also attempts that were compared before")}),
-            "json": JSON,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "study": STUDY,
+        "repairs": Words({"again": option("also attempts that were compared before")}),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
     about="Compares every repair that passed with the original: on the calls that the tests make of it, and on inputs "
     "varied from them. Results go into the study's log; attempts that have one are left out. Exit code 1 if a "
     "repair differs.",
@@ -122,12 +120,10 @@ COMPARE = Face(
 READ = Face(
     BlindReading,
     read,
-    Words(
-        {
-            "study": STUDY,
-            "reader": option("--reader", metavar="NAME", help="who reads: a pseudonym (default: the login)"),
-        }
-    ),
+    {
+        "study": STUDY,
+        "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
+    },
     about="Shows every change that passed, one after the other, without telling whose it is; the originals are among "
     "them. Say of each whether you would merge it. What you say goes into a file of yours in the study's log.",
 )

@@ -165,13 +165,12 @@ ENROL = StudyFace(
     EnrolPeople,
     enrol,
     {
-        "code": option("--code", metavar="C", help="a code of your own, never a name; else six random characters"),
-        "number": option("--number", metavar="N", help="so many participants, with random codes"),
-        "stratum": option("--stratum", metavar="S", help="one of participants.strata in study.toml"),
+        "code": option("a code of your own, never a name; else six random characters", metavar="C"),
+        "number": option("so many participants, with random codes", metavar="N"),
+        "stratum": option("one of participants.strata in study.toml", metavar="S"),
         "role": option(
-            "--role",
-            help="only `baseline` counts in estimates; `author` is for who knows the tasks (default: "
-            "baseline, and author for the codes in participants.team)",
+            "only `baseline` counts in estimates; `author` is for who knows the tasks (default: "
+            "baseline, and author for the codes in participants.team)"
         ),
     },
     one_of=(("code", "number"),),
@@ -183,7 +182,7 @@ RETURN = StudyFace(
     returning,
     {
         "assignment": argument("ASSIGNMENT", "its id, or the beginning of it"),
-        "why": option("--why", metavar="WORDS", help="the reason, for the report"),
+        "why": option("the reason, for the report", metavar="WORDS"),
     },
     about="Frees an assignment that its person can't finish, such as one begun on a machine that broke. The task "
     "counts as seen by this person, and is given to others again.",
@@ -193,9 +192,9 @@ WITHDRAW = StudyFace(
     withdraw,
     {
         "code": argument("CODE", "the participant's code"),
-        "keep": option("--keep", help="what there is so far is kept and analysed"),
-        "erase": option("--erase", help="what there is so far is deleted"),
-        "words": option("--words", metavar="WORDS", help="what the person said, if they want it kept"),
+        "keep": option("what there is so far is kept and analysed"),
+        "erase": option("what there is so far is deleted"),
+        "words": option("what the person said, if they want it kept", metavar="WORDS"),
     },
     one_of=(("keep", "erase"),),
     required=True,
@@ -206,8 +205,8 @@ ERASE = StudyFace(
     EraseExpired,
     erase,
     {
-        "expired": option("--expired", help="the people whose time is over"),
-        "dry_run": option("--dry-run", help="only say whom it would be"),
+        "expired": option("the people whose time is over"),
+        "dry_run": option("only say whom it would be"),
     },
     about="Erases everybody whose last operation is older than privacy.retention_days in study.toml, as `withdraw "
     "--erase` does. Estimates change: make the report before.",
@@ -215,7 +214,7 @@ ERASE = StudyFace(
 SYNC = StudyFace(
     SyncStudy,
     sync,
-    {"other": option("--from", metavar="FOLDER", help="another copy of the study's folder")},
+    {"other": option("another copy of the study's folder", "--from", metavar="FOLDER")},
     about="Publishes this machine's attempts of the study into its folder, and deletes what has turned up again of "
     "people who were erased. With --from it first takes in another copy of the folder. It can be repeated.",
 )
@@ -224,10 +223,9 @@ AUDIT = StudyFace(
     auditing,
     {
         "public": option(
-            "--public",
-            metavar="OUT",
-            help="check instead what `study export --public -o OUT` wrote: that no code, writer, attempt id or "
+            "check instead what `study export --public -o OUT` wrote: that no code, writer, attempt id or "
             "free text of the study is in it",
+            metavar="OUT",
         )
     },
     about="Derives each plan again from what its planner had read, and checks every line of the log, every journal, "

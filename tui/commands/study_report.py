@@ -140,21 +140,19 @@ def _open(target: Path) -> None:
 
 
 _UNBLIND = option(
-    "--unblind", help="see outcomes though the study is still open; that is written into its log, and reports tell it"
+    "see outcomes though the study is still open; that is written into its log, and reports tell it", "--unblind"
 )
 ANALYSE = StudyFace(
     AnalyseStudy,
     analyse,
     {
         "only": option(
-            "--only",
+            "an analysis by its id, as `bp-2`; may be given several times (default: those of study.toml, else all)",
             metavar="ID",
-            help="an analysis by its id, as `bp-2`; may be given several times (default: those of "
-            "study.toml, else all)",
         ),
         "unblind": _UNBLIND,
     },
-    json=option("--json", help="as JSON, in full precision"),
+    json=option("as JSON, in full precision", "--json"),
     about="Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 % over persons "
     "and tasks. An analysis whose data are too thin says which number is short. Exit code 1 if one failed.",
 )
@@ -163,15 +161,15 @@ REPORT = StudyFace(
     report,
     {
         "output": option(
+            f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a simulated study)",
             "-o",
             "--output",
             metavar="FILE",
-            help=f"the page (default: report.html in the study's folder, {SIMULATED}-report.html of a simulated study)",
         ),
-        "open": option("--open", help="open it in the browser, if there is a screen"),
+        "open": option("open it in the browser, if there is a screen"),
         "unblind": _UNBLIND,
     },
-    json=option("--json", help="print which files were written as JSON"),
+    json=option("print which files were written as JSON", "--json"),
     about="Writes one page with all tables and figures, the methods and the checklist; beside it every number by its "
     "key (results.json) and the text of the methods (methods.md). The page needs no network and has no script. Exit "
     "code 1 if an analysis failed; the page tells which.",

@@ -18,7 +18,7 @@ from gistpoint.sessions.studies.simulation import (
 )
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Word, Words, argument, option
+from gistpoint.tui.commands.options import Face, Word, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.commands.studies import StudyFace, StudyShown
@@ -108,15 +108,15 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
 
 
 def _number(name: str, help: str) -> Word:
-    return option(name, metavar="X", help=help)
+    return option(help, name, metavar="X")
 
 
 SIMULATE = StudyFace(
     SimulateStudy,
     simulate,
     {
-        "people": option("--people", metavar="N", help="how many (default: {default})"),
-        "seed": option("--seed", metavar="S", help="default: the study's own"),
+        "people": option("how many (default: {default})", metavar="N"),
+        "seed": option("default: the study's own", metavar="S"),
         "ability": _number("--ability", "standard deviation of persons, in logits (default: {default})"),
         "task": _number("--task", "standard deviation of tasks, in logits (default: {default})"),
         "sigma": _number(
@@ -135,7 +135,7 @@ SIMULATE = StudyFace(
 DEMO = Face(
     DemoStudy,
     demo,
-    Words({"study": argument("DIR", "default: ./{default}"), "json": JSON}),
+    {"study": argument("DIR", "default: ./{default}"), "json": JSON},
     about="Writes a simulated study of the library that comes with gistpoint, to see what a report tells: "
     f"{DEMO_PEOPLE} simulated people, two simulated models, two conditions. Nobody took part, and it says so.",
 )
@@ -143,8 +143,8 @@ POWER = StudyFace(
     PowerOfStudy,
     power,
     {
-        "people": option("--people", metavar="N", help="only for so many people"),
-        "effect": option("--effect", metavar="D", help="the difference of rates, or ratio of times, to be told"),
+        "people": option("only for so many people", metavar="N"),
+        "effect": option("the difference of rates, or ratio of times, to be told", metavar="D"),
         "rate": _number("--rate", "the share solved (default: {default}, the widest)"),
         "ability": _number("--ability", "standard deviation of persons, in logits"),
         "task": _number("--task", "standard deviation of tasks, logits"),

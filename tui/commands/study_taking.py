@@ -18,7 +18,7 @@ from gistpoint.object_graph import build_services
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, option
+from gistpoint.tui.commands.options import Face, option
 from gistpoint.tui.commands.output import interactive, print_json, print_records, print_text, require_terminal
 from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyFace
 from gistpoint.tui.study_opening import open_study
@@ -172,12 +172,10 @@ def _task_values(task: TaskCoverage, *, hidden: bool) -> dict[str, object]:
 JOIN = Face(
     TakePart,
     join,
-    Words(
-        {
-            "study": STUDY,
-            "code": option("--code", metavar="C", help="your code, from the organiser; asked for without it"),
-        }
-    ),
+    {
+        "study": STUDY,
+        "code": option("your code, from the organiser; asked for without it", metavar="C"),
+    },
     about="Opens what a participant sees: consent, questions, rules, one task after the other, to the end. It can be "
     "closed at any time: the same command goes on where it was.",
 )
@@ -185,7 +183,7 @@ PROGRESS = StudyFace(
     ShowProgress,
     progress,
     {
-        "unblind": option("--unblind", help="show results of a study that is open; the log and the report tell it"),
+        "unblind": option("show results of a study that is open; the log and the report tell it"),
     },
     about="Shows people and the coverage of each task. What was solved, and how long it took, is hidden until the "
     "study is closed.",

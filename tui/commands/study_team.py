@@ -13,7 +13,7 @@ from gistpoint.sessions.team.connecting import require_extra
 from gistpoint.sessions.team.study_note import read_note
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, argument
+from gistpoint.tui.commands.options import Face, argument
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.studies import StudyShown
 from gistpoint.tui.study_opening import open_study
@@ -67,7 +67,7 @@ def _address_of(study: StudyFolder) -> StoreAddress:
 SHARE = Face(
     StudyShown,
     sharing,
-    Words({"study": argument("DIR", "the study's folder"), "json": JSON}),
+    {"study": argument("DIR", "the study's folder"), "json": JSON},
     about="Puts a study on the store that `gistpoint store use` has chosen: its declaration, texts and tasks, and all "
     "that was recorded. On every machine that uses the store, `gistpoint study join ID --code C` and the other "
     "commands then find it by its id. Said again, it puts a changed declaration there.",

@@ -16,7 +16,7 @@ from gistpoint.sessions.exports.tasks.exported import MCP_URL, ExportedTask, Exp
 from gistpoint.sessions.exports.tasks.registry import TASK_FORMATS, task_exporter
 from gistpoint.sessions.tasks import TaskStore, read_set
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import make_folder, write_whole
 from gistpoint.tui.commands.progress import long_work
 
@@ -95,21 +95,15 @@ def _archive(tasks: Sequence[Task], target: Path) -> int:
 EXPORT = Face(
     ExportTasks,
     export,
-    Words(
-        {
-            "tasks": argument("TASK|SET", "id or its beginning, a name in the demo, folder of a task or of tasks"),
-            "to": option(
-                "--to", metavar="FORMAT", help=f"{', '.join(('archive', *TASK_FORMATS))}, or that of a plug-in"
-            ),
-            "output": option("-o", "--output", metavar="PATH", help="a new folder; archive: also a file"),
-            "with_solution": option("--with-solution", help="write the original code too (an archive has it)"),
-            "agent_hosts": option(
-                "--agent-hosts", metavar="HOST,…", help="hosts that an agent in the container may reach: its model"
-            ),
-            "tools": option("--tools", help="mcp: name the server to the agent"),
-            "mcp_url": option("--mcp-url", metavar="URL", help=f"as the container reaches it ({MCP_URL})"),
-            "base": option("--base", metavar="IMAGE", help="the image to build on, best by its digest"),
-        }
-    ),
+    {
+        "tasks": argument("TASK|SET", "id or its beginning, a name in the demo, folder of a task or of tasks"),
+        "to": option(f"{', '.join(('archive', *TASK_FORMATS))}, or that of a plug-in", metavar="FORMAT"),
+        "output": option("a new folder; archive: also a file", "-o", "--output", metavar="PATH"),
+        "with_solution": option("write the original code too (an archive has it)"),
+        "agent_hosts": option("hosts that an agent in the container may reach: its model", metavar="HOST,…"),
+        "tools": option("mcp: name the server to the agent"),
+        "mcp_url": option(f"as the container reaches it ({MCP_URL})", metavar="URL"),
+        "base": option("the image to build on, best by its digest", metavar="IMAGE"),
+    },
     about="Writes tasks as one file (archive), or for a harness that runs them in its own containers.",
 )

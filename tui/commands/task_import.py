@@ -14,7 +14,7 @@ from gistpoint.object_graph import build_runner
 from gistpoint.sessions.imports import Importer, ImportLedger, ImportOutcome, ImportRecords
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import print_json, print_table
 from gistpoint.tui.commands.progress import long_work
 
@@ -92,20 +92,16 @@ def _print_pending(ledger: ImportLedger, *, as_json: bool) -> int:
 IMPORT = Face(
     ImportCall,
     import_records,
-    Words(
-        {
-            "data_set": argument("", "whose form the records have"),
-            "file": argument("FILE", "JSON or JSON lines; without it, those that wait"),
-            "sources": option(
-                "--sources", metavar="FILE.toml", help="where repositories are to be had, and what their suites need"
-            ),
-            "only": option("--only", metavar="TEXT", help="records whose repository, file or function holds this text"),
-            "pending": option("--pending", help="list the records that wait for their repository"),
-            "min_failing": option("--min-failing", metavar="N", help="failing tests a task needs (default: {default})"),
-            "json": JSON,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "data_set": argument("", "whose form the records have"),
+        "file": argument("FILE", "JSON or JSON lines; without it, those that wait"),
+        "sources": option("where repositories are to be had, and what their suites need", metavar="FILE.toml"),
+        "only": option("records whose repository, file or function holds this text", metavar="TEXT"),
+        "pending": option("list the records that wait for their repository"),
+        "min_failing": option("failing tests a task needs (default: {default})", metavar="N"),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
     about="Makes tasks of the public data set's records: each repository is fetched, its suite run three times, and "
     "every record proven on it. A record whose repository can't be had is kept, and tried again by the next call. "
     "Exit code 1 if a record was refused or waits.",

@@ -26,7 +26,7 @@ from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
 from gistpoint.object_graph import build_runner
 from gistpoint.sessions.tasks import is_in_use
-from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source, share
+from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.model_options import MODEL, MODEL_OF_SET, fetched_trees, open_model
@@ -322,13 +322,11 @@ def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[Sou
 _ONE = Words(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
-        "mode": option("--mode", help="default: {default}"),
-        "function": option(
-            "--function", metavar="PATH::QUALNAME", help="to remove or corrupt; else one picked at random"
-        ),
-        "seed": option("--seed", help="of the random pick (default: {default})"),
+        "mode": option("default: {default}"),
+        "function": option("to remove or corrupt; else one picked at random", metavar="PATH::QUALNAME"),
+        "seed": option("of the random pick (default: {default})"),
         "suite": SUITE,
-        "min_failing": option("--min-failing", metavar="N", help="failing tests a task needs (default: {default})"),
+        "min_failing": option("failing tests a task needs (default: {default})", metavar="N"),
         "model": MODEL,
         "plain": PLAIN,
         "isolation": ISOLATION,
@@ -346,27 +344,22 @@ NEW = Face(
 _SET = Words(
     {
         "sources": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
-        "batch": option("--batch", metavar="FILE.toml", help="sources with their arguments, requirements and stars"),
+        "batch": option("sources with their arguments, requirements and stars", metavar="FILE.toml"),
         "mode": option(
-            "--mode",
-            help="a body deleted, a function subtly corrupted, or several near to each other (default: {default})",
+            "a body deleted, a function subtly corrupted, or several near to each other (default: {default})"
         ),
-        "count": option("--count", metavar="N", help="tasks of each source (default: 20)"),
-        "min_failing": option("--min-failing", metavar="N", help="failing tests a task needs ({default})"),
-        "seed": option("--seed", help="of the order and of the corruptions (default: {default})"),
-        "workers": option("--workers", metavar="N", help="processes (default: one per core)"),
-        "cluster": option(
-            "--cluster", metavar="ADDRESS", help="decide on the Dask cluster with this scheduler instead"
-        ),
-        "control": option("--control", metavar="N", help="candidates to try on the whole suite as well"),
+        "count": option("tasks of each source (default: 20)", metavar="N"),
+        "min_failing": option("failing tests a task needs ({default})", metavar="N"),
+        "seed": option("of the order and of the corruptions (default: {default})"),
+        "workers": option("processes (default: one per core)", metavar="N"),
+        "cluster": option("decide on the Dask cluster with this scheduler instead", metavar="ADDRESS"),
+        "control": option("candidates to try on the whole suite as well", metavar="N"),
         "max_glance": option(
-            "--max-glance",
-            read=share,
+            "try corruptions up to this glance score; higher makes more tasks, and more that reading gives away",
             metavar="SHARE",
-            help="try corruptions up to this glance score; higher makes more tasks, and more that reading gives away",
         ),
-        "json": option("--json", help="the tables as JSON"),
-        "list": option("--list", help="only print the candidates in their order, and try none"),
+        "json": option("the tables as JSON"),
+        "list": option("only print the candidates in their order, and try none"),
         "choice": CHOICE,
         "groups": GROUPS,
         "plain": PLAIN,

@@ -30,7 +30,7 @@ from gistpoint.sessions.tasks import BrokenTask, TaskStore
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import Face, Words, argument, option
+from gistpoint.tui.commands.options import Face, argument, option
 from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.tables import Column, parse_query
@@ -279,37 +279,31 @@ def _print_difference(name: str, difference: BaselineDifference) -> None:
 LIST = Face(
     ListTasks,
     listing,
-    Words(
-        {
-            "json": JSON,
-            "where": option(
-                "--where",
-                metavar="QUERY",
-                help="only tasks that fit, such as 'discovery failing>5 glance_rate<0.2': words, column:words, "
-                "column<number",
-            ),
-            "ids": option("--ids", help="only whole ids, one a line: a file of them is a set"),
-        }
-    ),
+    {
+        "json": JSON,
+        "where": option(
+            "only tasks that fit, such as 'discovery failing>5 glance_rate<0.2': words, column:words, column<number",
+            metavar="QUERY",
+        ),
+        "ids": option("only whole ids, one a line: a file of them is a set"),
+    },
 )
-SHOW = Face(NamedTask, show, Words({"task": TASK, "json": option("--json", help="the public part as JSON")}))
+SHOW = Face(NamedTask, show, {"task": TASK, "json": option("the public part as JSON")})
 DELETE = Face(
     DeleteTask,
     delete,
-    Words({"task": argument("TASK", "id or its beginning"), "yes": option("--yes", help="ask nothing")}),
+    {"task": argument("TASK", "id or its beginning"), "yes": option("ask nothing")},
 )
-CHECK = Face(CheckTask, check, Words({"task": TASK, "json": JSON, "isolation": ISOLATION}))
+CHECK = Face(CheckTask, check, {"task": TASK, "json": JSON, "isolation": ISOLATION})
 BASELINE = Face(
     RecordBaseline,
     baseline,
-    Words(
-        {
-            "task": TASK,
-            "runs": option("--runs", metavar="N", help="of the original, three or more"),
-            "json": JSON,
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "task": TASK,
+        "runs": option("of the original, three or more", metavar="N"),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
     about="Runs the original three times and the corrupted tree once in the isolation asked for, and keeps "
     "the result beside the task's other baselines. Ids that differ between backends are shown.",
 )

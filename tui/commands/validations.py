@@ -174,13 +174,11 @@ def _number(value: float | None) -> str:
 VALIDATE = Face(
     ValidateTasks,
     validate,
-    Words(
-        {
-            "set": argument("SET", _SET),
-            "reviewer": option("--reviewer", metavar="NAME", help="who judges: a pseudonym (default: the login)"),
-            "isolation": ISOLATION,
-        }
-    ),
+    {
+        "set": argument("SET", _SET),
+        "reviewer": option("who judges: a pseudonym (default: the login)", metavar="NAME"),
+        "isolation": ISOLATION,
+    },
     about="Opens a queue of tasks. What you say is kept in a file of yours in the data folder, never in a "
     "task. Verdicts of others are not shown: `gistpoint task validations` compares them.",
 )
@@ -191,11 +189,9 @@ STATE = Face(
         {
             "set": argument("SET", _SET),
             "json": JSON,
-            "export": option("--export", help="every verdict, comment, run and check that stands"),
-            "agreement": option("--agreement", metavar="NAME", help="compare two validators"),
-            "merge": option(
-                "--merge", metavar="PATH", help="first take in a validator's .jsonl, no export, or a folder"
-            ),
+            "export": option("every verdict, comment, run and check that stands"),
+            "agreement": option("compare two validators", metavar="NAME"),
+            "merge": option("first take in a validator's .jsonl, no export, or a folder", metavar="PATH"),
         },
         one_of=(("json", "export"),),
     ),

@@ -54,15 +54,15 @@ WORDS = Words(
     {
         "what": argument("WHAT", "what to measure"),
         "more": argument("MORE", "more of it"),
-        "by": option("--by", help="default: {default}"),
-        "share": option("--share", metavar="P", help="default: {default}"),
-        "least": option("--least", metavar="N"),
-        "tags": option("--tag", metavar="T"),
-        "pair": option("--pair", metavar="NAME"),
-        "hard": option("--hard", metavar="N", bare=7),
-        "place": option("--place", metavar="DIR"),
-        "csv": option("--csv"),
-        "json": option("--json"),
+        "by": option("default: {default}"),
+        "share": option("default: {default}", metavar="P"),
+        "least": option(metavar="N"),
+        "tags": option("", "--tag", metavar="T"),
+        "pair": option(metavar="NAME"),
+        "hard": option(metavar="N", bare=7),
+        "place": option(metavar="DIR"),
+        "csv": option(),
+        "json": option(),
         "isolation": ISOLATION,
         "called": CALLED,
     },
@@ -77,7 +77,7 @@ def keep(request: MeasureThings) -> int:
 
 
 MEASURE = Face(MeasureThings, keep, WORDS, about="Measures.")
-COUNT = Face(CountThings, lambda request: request.count, Words({"count": option("--count")}), about="Does count.")
+COUNT = Face(CountThings, lambda request: request.count, {"count": option()}, about="Does count.")
 PLACE = f"gistpoint.tui.commands.{__name__.rpartition('.')[2]}"
 
 
@@ -175,9 +175,9 @@ def test_a_table_that_lacks_a_field_or_names_one_twice_is_refused() -> None:
     parser = argparse.ArgumentParser()
     with pytest.raises(TypeError, match="CountThings and its words differ in: count"):
         add_words(parser, CountThings, Words({}))
-    add_words(parser, CountThings, Words({"count": option("--count")}))
+    add_words(parser, CountThings, Words({"count": option()}))
     with pytest.raises(TypeError, match="two fields called 'count'"):
-        add_words(parser, CountThings, Words({"count": option("--number")}))
+        add_words(parser, CountThings, Words({"count": option("", "--number")}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
