@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gistpoint.core.corruption.appearance.score import GlanceScorer
+from gistpoint.core.corruption.appearance import GlanceScorer
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import close_contexts

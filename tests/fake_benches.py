@@ -12,7 +12,7 @@ from small_trees import tree_of
 
 from gistpoint.core.callgraph import ObservedCall
 from gistpoint.core.code.testmap import TestMap
-from gistpoint.core.corruption.glance import GlanceScore
+from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers, run_campaign

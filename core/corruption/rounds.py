@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.chat import ChatProblem, Usage
+from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.corruption.evidence import FEW_FAILING, band
-from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.corruption.prompt import TEMPLATE, template_sha256
 from gistpoint.core.tasks.model import Failure, Target
 

@@ -11,12 +11,12 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.index import DefinitionKind, index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.corruption.appearance.score import glance_weights
+from gistpoint.core.corruption.appearance import glance_weights
+from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.corruption.corruptions import clue_of, replaced_target
 from gistpoint.core.corruption.edits import changed_lines
 from gistpoint.core.corruption.evidence import Evidence, is_own_test, subtlety
 from gistpoint.core.corruption.gates import Gate
-from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.corruption.model import ModelLoop, OnRound
 from gistpoint.core.corruption.prompt import render_template
 from gistpoint.core.corruption.rounds import (

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.corruption.glance import GlanceScore
+from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.intake import Intake

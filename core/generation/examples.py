@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.corruption.blind import GlanceVerdict
 from gistpoint.core.corruption.corruptions import replay
-from gistpoint.core.corruption.glance import GlanceVerdict
 from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree

@@ -1,1 +1,8 @@
-"""Comparing two versions of a function on recorded and varied inputs."""
+"""Comparing two versions of a function on recorded and varied inputs.
+
+The public name is in this module; the modules inside are private.
+"""
+
+from gistpoint.sandbox.equivalence.comparing import SandboxEquivalenceTester
+
+__all__ = ["SandboxEquivalenceTester"]

@@ -11,9 +11,18 @@ from pathlib import Path
 import msgspec
 
 from gistpoint.core.chat import Usage
-from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
-from gistpoint.core.corruption.glance import GlanceVerdict
-from gistpoint.core.corruption.judging import JudgeRequest, JudgeResult, ModelSaid, judge, prompt_sha256, questions
+from gistpoint.core.corruption.blind import (
+    BlindAnswer,
+    BlindItem,
+    GlanceVerdict,
+    JudgeRequest,
+    JudgeResult,
+    ModelSaid,
+    ShownVersion,
+    judge,
+    prompt_sha256,
+    questions,
+)
 from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.sessions.annotations.glances import (

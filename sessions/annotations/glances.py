@@ -9,8 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from gistpoint.core.corruption.blind import BlindAnswer, ShownVersion
-from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.corruption.blind import BlindAnswer, GlanceVerdict, ShownVersion
 from gistpoint.core.errors import UserError
 from gistpoint.core.operations import Operation, Text, standing
 from gistpoint.sessions.annotations.side_files import Book, Codec

@@ -275,7 +275,7 @@ def build_equivalence_tester(
     """Choose the isolation as `build_runner` does, and return what compares repairs with originals on it."""
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
-    from gistpoint.sandbox.equivalence.comparing import SandboxEquivalenceTester
+    from gistpoint.sandbox.equivalence import SandboxEquivalenceTester
 
     return SandboxEquivalenceTester(_chosen_backend(isolation, False, ask), EnvironmentStore(Locations.of_user().cache))
 

@@ -265,8 +265,9 @@ def packages(graph: networkx.DiGraph[str], top: str) -> networkx.DiGraph[str]:
 
 
 def pieces(source: Source, graph: networkx.DiGraph[str]) -> list[str]:
-    """Modules below `SMALL` lines that exactly one other module uses."""
-    small = [m.name for m in source.holding() if m.length < SMALL and graph.in_degree(m.name) == 1]
+    """Modules below `SMALL` lines that exactly one other module uses; the front door of a package is no piece."""
+    modules = [m for m in source.holding() if not m.path.endswith("/__init__.py")]
+    small = [m.name for m in modules if m.length < SMALL and graph.in_degree(m.name) == 1]
     return [f"{name} <- {next(iter(graph.predecessors(name)))}" for name in sorted(small)]
 
 

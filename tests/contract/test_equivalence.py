@@ -13,7 +13,7 @@ from gistpoint.core.tasks.equivalence import Equivalence, EquivalenceReport
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.store import EnvironmentStore
-from gistpoint.sandbox.equivalence.comparing import SandboxEquivalenceTester
+from gistpoint.sandbox.equivalence import SandboxEquivalenceTester
 
 LIBRARY = """
 import functools, random, time

@@ -13,8 +13,7 @@ from screens import settling
 from screens.settling import text_of
 from textual.widgets import Input
 
-from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion, in_order
-from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, GlanceVerdict, ShownVersion, in_order
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Target
 from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore

@@ -24,7 +24,7 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.environments.store import EnvironmentStore
-from gistpoint.sandbox.equivalence.comparing import SandboxEquivalenceTester
+from gistpoint.sandbox.equivalence import SandboxEquivalenceTester
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.testruns import SuiteRunner
 

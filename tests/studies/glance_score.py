@@ -23,9 +23,9 @@ import msgspec
 import numpy as np
 from scipy.optimize import minimize
 
-from gistpoint.core.corruption.appearance.score import GlanceScorer, GlanceWeights, Weight
+from gistpoint.core.corruption.appearance import GlanceScorer, GlanceWeights, Weight
+from gistpoint.core.corruption.blind import GlanceVerdict
 from gistpoint.core.corruption.corruptions import replay
-from gistpoint.core.corruption.glance import GlanceVerdict
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.environments.sources import Fetcher
 from gistpoint.sandbox.pools import RuffLinter

@@ -27,8 +27,8 @@ from typing import Any
 
 from gistpoint.core.code.index import Definition, DefinitionKind, index_source
 from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.corruption.blind import GlanceVerdict
 from gistpoint.core.corruption.corruptions import Corruption, enumerate_corruptions, record_of, replay
-from gistpoint.core.corruption.glance import GlanceVerdict
 from gistpoint.core.generation.context import Context, close_contexts
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.removal import definitions

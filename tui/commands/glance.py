@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from gistpoint.core.attempts.clock import SystemTime
-from gistpoint.core.corruption.blind import BlindItem, blind_items, in_order
-from gistpoint.core.corruption.judging import MOST_TIMES
+from gistpoint.core.corruption.blind import MOST_TIMES, BlindItem, blind_items, in_order
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations, path_of

@@ -1,1 +1,8 @@
-"""How a corruption looks to a reader: features of the text alone, and the score calibrated on blind readings."""
+"""How a corruption looks to a reader: features of the text alone, and the score calibrated on blind readings.
+
+The public names are in this module; the modules inside are private.
+"""
+
+from gistpoint.core.corruption.appearance.score import GlanceScorer, GlanceWeights, glance_weights
+
+__all__ = ["GlanceScorer", "GlanceWeights", "glance_weights"]

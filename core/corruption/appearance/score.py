@@ -16,8 +16,8 @@ from gistpoint.core.corruption.appearance.changes import Version
 from gistpoint.core.corruption.appearance.features import FunctionReading
 from gistpoint.core.corruption.appearance.naturalness import CodeModel, PlacedToken, StandardCounts, tokens_of
 from gistpoint.core.corruption.appearance.symmetry import LineCounts
+from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.corruption.facts import facts_of
-from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.ports import Linter
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree

@@ -9,10 +9,10 @@ from typing import Any
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.corruption.appearance.score import glance_weights
+from gistpoint.core.corruption.appearance import glance_weights
+from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.corruption.corruptions import Corruption, enumerate_corruptions, pairs_of, record_of
 from gistpoint.core.corruption.evidence import Evidence, Subtlety, is_good, subtlety
-from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.corruption.subject import NamesInReach
 from gistpoint.core.generation.candidates import LOCATED, effort_for
 from gistpoint.core.generation.intake import CorruptionProof

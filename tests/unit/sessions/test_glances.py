@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from fakes import FakeClock
 
-from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
-from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, GlanceVerdict, ShownVersion
 from gistpoint.core.estimates import wilson
 from gistpoint.core.tasks.model import Target
 from gistpoint.sessions.annotations.agreement import glance_agreement

@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 
-from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
-from gistpoint.core.corruption.glance import GlanceVerdict
+from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, GlanceVerdict, ShownVersion
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.annotations.glance_reader import GlanceReader

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from small_trees import tree_of
 
+from gistpoint.core.corruption.appearance import GlanceScorer, GlanceWeights, Weight, glance_weights
 from gistpoint.core.corruption.appearance.naturalness import CodeModel, StandardCounts, mean_bits, pruned, tokens_of
-from gistpoint.core.corruption.appearance.score import GlanceScorer, GlanceWeights, Weight, glance_weights
 from gistpoint.core.tasks.model import Target
 
 MODULE = '''\

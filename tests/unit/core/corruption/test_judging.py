@@ -8,9 +8,10 @@ import pytest
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.chat import ChatFailure, ChatProblem, Usage
-from gistpoint.core.corruption.blind import BlindAnswer, BlindItem
-from gistpoint.core.corruption.judging import (
+from gistpoint.core.corruption.blind import (
     BREAKER,
+    BlindAnswer,
+    BlindItem,
     JudgeEnd,
     JudgeRequest,
     ModelSaid,

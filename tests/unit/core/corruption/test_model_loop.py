@@ -13,9 +13,9 @@ from small_trees import tree_of
 
 from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
 from gistpoint.core.code.names import FunctionRef
+from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.corruption.corruptions import clue_of
 from gistpoint.core.corruption.feedback import MOST_REPEATS
-from gistpoint.core.corruption.glance import GlanceScore
 from gistpoint.core.corruption.model import MOST_EMPTY_REPLIES, ModelLoop, unread
 from gistpoint.core.corruption.prompt import render_template, template_sha256, template_text
 from gistpoint.core.corruption.rounds import (

@@ -9,7 +9,7 @@ import msgspec
 from small_library import write_small_library
 
 from gistpoint.core.code.index import DefinitionKind, index_source
-from gistpoint.core.corruption.appearance.score import glance_weights
+from gistpoint.core.corruption.appearance import glance_weights
 from gistpoint.core.corruption.corruptions import enumerate_corruptions, pairs_of
 from gistpoint.core.corruption.evidence import FEW_FAILING, MORE_FAILING, WEIGHTS
 from gistpoint.core.corruption.registry import BUILT_IN

@@ -1,11 +1,12 @@
-"""Functions read blind: which version a reader is shown, in which order, and whether the marked line was the fault."""
+"""Functions read blind: the version that a reader is shown, the verdict, and the score that predicts it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from typing import Any
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.kinds.registry import is_searched
@@ -14,6 +15,33 @@ from gistpoint.core.tasks.model import Answer, Target, Task
 NEAR = 1
 """Lines that a mark may be off and still name the changed place."""
 _UNKNOWN = "unknown"
+
+
+class GlanceVerdict(StrEnum):
+    """A reader's verdict on a corruption, after a blind reading of the function among untouched ones."""
+
+    GOOD = "good"
+    """Nothing was seen in the blind reading, and it is a fault."""
+    BORDERLINE = "borderline"
+    """Something was doubted at the changed place, among other places or without certainty."""
+    AT_A_GLANCE = "at a glance"
+    """The changed place was named as a fault in the blind reading."""
+    NOT_A_FAULT = "not a fault"
+    """The function does what it did, or another thing that nobody can call wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class GlanceScore:
+    """How likely a reader sees a corruption at a glance, predicted from the text alone."""
+
+    value: float
+    """A probability, 0 to 1: the lower, the better hidden."""
+    features: Mapping[str, float]
+    """What the prediction rests on, by the feature's name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the score as a task's provenance keeps it."""
+        return {"value": self.value, "features": dict(self.features)}
 
 
 class ShownVersion(StrEnum):

@@ -15,7 +15,7 @@ import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatFailure, ChatMessage, Usage
-from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 

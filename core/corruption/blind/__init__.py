@@ -1,0 +1,48 @@
+"""Functions read blind: what readers see, what they say, and what that makes of a corruption.
+
+The public names are in this module; the modules inside are private.
+"""
+
+from gistpoint.core.corruption.blind.judging import (
+    BREAKER,
+    MOST_TIMES,
+    JudgeEnd,
+    JudgeRequest,
+    JudgeResult,
+    ModelSaid,
+    judge,
+    judging_prompt,
+    prompt_sha256,
+    questions,
+    read_answer_of,
+)
+from gistpoint.core.corruption.blind.reading import (
+    BlindAnswer,
+    BlindItem,
+    GlanceScore,
+    GlanceVerdict,
+    ShownVersion,
+    blind_items,
+    in_order,
+)
+
+__all__ = [
+    "BREAKER",
+    "MOST_TIMES",
+    "BlindAnswer",
+    "BlindItem",
+    "GlanceScore",
+    "GlanceVerdict",
+    "JudgeEnd",
+    "JudgeRequest",
+    "JudgeResult",
+    "ModelSaid",
+    "ShownVersion",
+    "blind_items",
+    "in_order",
+    "judge",
+    "judging_prompt",
+    "prompt_sha256",
+    "questions",
+    "read_answer_of",
+]
