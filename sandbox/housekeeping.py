@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.sandbox.cache import remove_frozen
-from gistpoint.sandbox.workspaces import leftovers, remove_leftovers
+from gistpoint.sandbox.layout import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.backends.docker.engine import Engine

@@ -1,4 +1,4 @@
-"""What a run is shown: a tree as files, the control folder with the payload, and the environment of its Python."""
+"""What a run is shown: its folder, a tree as files, the control folder with the payload, and the environment."""
 
 from __future__ import annotations
 
@@ -8,22 +8,94 @@ import os
 import posixpath
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gistpoint.sandbox.payload
 from gistpoint.core.errors import TaskError
+from gistpoint.core.logs import NoLocksError, is_held, take, wait_for
 from gistpoint.core.trees import SourceTree
 
 if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins
-    from gistpoint.sandbox.backends.base import MountPaths
 
 RESULTS_PLUGIN = "results_plugin.py"
 _BUILD_STEPS = "build_steps.py"
 _SAFE = re.compile(r"[^A-Za-z0-9._+!-]")
 _PAYLOAD = Path(gistpoint.sandbox.payload.__file__).parent
+_PREFIX = "gistpoint-run-"
+_YOUNG_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class MountPaths:
+    """The paths of a run as the command sees them."""
+
+    workspace: str
+    python: str
+    home: str
+    temporary: str
+    folders: Mapping[str, str]
+    results_fd: int
+
+
+@contextlib.contextmanager
+def run_folder() -> Iterator[Path]:
+    """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
+        try:
+            folder.chmod(0o755)
+            yield folder
+        finally:
+            _remove(folder)
+
+
+def leftovers() -> tuple[Path, ...]:
+    """Return the folders of runs whose program is gone, according to their locks."""
+    return tuple(_unlocked())
+
+
+def remove_leftovers() -> int:
+    """Remove the folders of runs whose program is gone, and return how many there were."""
+    removed = 0
+    for folder in _unlocked():
+        _remove(folder)
+        removed += 1
+    return removed
+
+
+def _unlocked() -> Iterator[Path]:
+    """Yield unlocked folders, each locked until the next one is asked for.
+
+    Folders younger than a minute are skipped: they may be about to be locked.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError, NoLocksError):
+            stat = folder.lstat()
+            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < _YOUNG_S or is_held(folder):
+                continue
+            lock = take(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+            if lock is not None:
+                with lock:
+                    yield folder
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, even if the tested code removed permissions from folders in it."""
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+    for place, names, _ in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            if not path.is_symlink():
+                with contextlib.suppress(OSError):
+                    path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def lay_out(tree: SourceTree, folder: Path) -> None:

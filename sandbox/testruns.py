@@ -11,12 +11,21 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError, TaskErr
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.running import NEVER, UNATTENDED, RunContext, RunProgress
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
-from gistpoint.sandbox.layout import RESULTS_PLUGIN, building, fill_control, lay_out, reporting_environment, roots_in
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
+from gistpoint.sandbox.layout import (
+    RESULTS_PLUGIN,
+    MountPaths,
+    building,
+    fill_control,
+    lay_out,
+    remove_leftovers,
+    reporting_environment,
+    roots_in,
+    run_folder,
+)
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import RunSecret, handed_over
 from gistpoint.sandbox.verdict import Conclusion, Transcript
-from gistpoint.sandbox.workspaces import remove_leftovers, run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins

@@ -21,8 +21,8 @@ from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, Isolation,
 from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.kinds.folder import read_answer, read_task, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
-from gistpoint.core.kinds.gist.bench import GistJudging
 from gistpoint.core.kinds.gist.brief import gist_template
+from gistpoint.core.kinds.gist.judge import GistJudging
 from gistpoint.core.kinds.gist.model import GistSettings, GistTask
 from gistpoint.core.kinds.gist.original_test import GistTest, splice_test
 from gistpoint.core.kinds.gist.rates import Originals

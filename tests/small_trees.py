@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.tasks.model import ToolLimits
 from gistpoint.core.tools.declaration import RefusalError, Tool, ToolContext, ToolOutput
+from gistpoint.core.tools.replacing import REPAIR_TOOLS
 from gistpoint.core.trees import SourceTree
 
 

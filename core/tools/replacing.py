@@ -8,7 +8,8 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.testfiles import is_protected
-from gistpoint.core.tools.browsing import existing_file
+from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tools.browsing import BROWSING, existing_file
 from gistpoint.core.tools.declaration import (
     Activity,
     Argument,
@@ -82,3 +83,9 @@ REPLACE_FUNCTION = Tool(
     run=_replace_function,
     runs_code=True,
 )
+
+REPAIR_TOOLS: Mapping[str, tuple[Tool, ...]] = {
+    Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
+    Mode.DISCOVERY: (*BROWSING, REPLACE_FUNCTION),
+}
+"""By mode, browsing ones first and the one that submits last."""

@@ -20,9 +20,10 @@ from gistpoint.core.suspicion.submission import marks
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.sandbox.attacks.stage import Stage, staged
 from gistpoint.sandbox.attacks.table import ATTACKS, SMALL, Attack, AttackEvidence, Expected
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, MountPaths, Stop
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Stop
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, shell_invocation
+from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 _HERE = Path(__file__).parent

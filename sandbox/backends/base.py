@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
 
 if TYPE_CHECKING:
@@ -60,18 +61,6 @@ class Environment:
     """Such as `3.11`."""
     image: ImagePins | None = None
     """The image that is the environment; the paths are then those in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class MountPaths:
-    """The paths of a run as the command sees them."""
-
-    workspace: str
-    python: str
-    home: str
-    temporary: str
-    folders: Mapping[str, str]
-    results_fd: int
 
 
 @dataclass(frozen=True, slots=True)

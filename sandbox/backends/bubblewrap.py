@@ -24,15 +24,15 @@ from typing import ClassVar
 
 from gistpoint.core.outcomes import BackendRecord, Writable
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, MountPaths, Stop, complaint_of
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, Stop, complaint_of
 from gistpoint.sandbox.backends.entering import PAYLOAD, EnterOrder, PrivateMounts
 from gistpoint.sandbox.backends.process import follow, result_pipe
 from gistpoint.sandbox.backends.resources import BoundedCommand, Delegation, DiskWatch, bounded, find_delegation
 from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts, TreeStates, give_away
+from gistpoint.sandbox.layout import MountPaths, run_folder
 from gistpoint.sandbox.limits import KERNEL, NOT, WATCHED, RunLimits, held
-from gistpoint.sandbox.workspaces import run_folder
 
 SHOWN = "/gistpoint"
 WORK = "/sandbox"

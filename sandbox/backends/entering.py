@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gistpoint.sandbox.backends.base import MountPaths
 from gistpoint.sandbox.backends.process import follow, result_pipe
 from gistpoint.sandbox.backends.resources import DiskWatch
+from gistpoint.sandbox.layout import MountPaths
 
 if TYPE_CHECKING:
     from gistpoint.core.running import CancelToken

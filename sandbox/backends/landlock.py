@@ -24,9 +24,9 @@ from gistpoint.sandbox.backends.entering import Confinement, run_supervised
 from gistpoint.sandbox.backends.runtime import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import TreeParts, TreeStates, give_away, laid_out
+from gistpoint.sandbox.layout import run_folder
 from gistpoint.sandbox.limits import KERNEL, WATCHED, held
 from gistpoint.sandbox.payload.confinement import landlock_version
-from gistpoint.sandbox.workspaces import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.limits import RunLimits

@@ -16,8 +16,8 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended
 from gistpoint.sandbox.backends.entering import run_supervised
 from gistpoint.sandbox.backends.trees import TreeStates, laid_out
+from gistpoint.sandbox.layout import run_folder
 from gistpoint.sandbox.limits import KERNEL, NOT, WATCHED, held
-from gistpoint.sandbox.workspaces import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.limits import RunLimits

@@ -18,12 +18,11 @@ from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, MountPaths, Stop
-from gistpoint.sandbox.layout import lay_out
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Stop
+from gistpoint.sandbox.layout import MountPaths, lay_out, run_folder
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_control, tools_of
-from gistpoint.sandbox.workspaces import run_folder
 
 
 class FunctionIndex:

@@ -30,8 +30,8 @@ from gistpoint.core.ports import ProbeFailure, ProbeReport
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
-from gistpoint.sandbox.layout import lay_out
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
+from gistpoint.sandbox.layout import MountPaths, lay_out, run_folder
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import NOTHING_SECRET, packed
 from gistpoint.sandbox.testruns import invoke_pytest, pytest_control, tools_of
@@ -44,7 +44,6 @@ from gistpoint.sandbox.verdict import (
     TestRecord,
     fold,
 )
-from gistpoint.sandbox.workspaces import run_folder
 
 _NEAR = 0.8
 """The share of its memory limit above which a process that died is assumed to have run out of memory."""

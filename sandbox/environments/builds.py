@@ -29,7 +29,7 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceE
 from gistpoint.core.pins import quoted
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.text import visible_line
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
 from gistpoint.sandbox.backends.runtime import toolchain
 from gistpoint.sandbox.cache import build_once
 from gistpoint.sandbox.environments.interpreters import find_interpreter
@@ -38,8 +38,8 @@ from gistpoint.sandbox.environments.projects import read_build_system
 from gistpoint.sandbox.environments.requirement import Metadata, named_requirement, read_metadata
 from gistpoint.sandbox.environments.sdists import download, locate, unpack
 from gistpoint.sandbox.environments.uv import KnownMetadata
+from gistpoint.sandbox.layout import MountPaths, run_folder
 from gistpoint.sandbox.limits import RunLimits
-from gistpoint.sandbox.workspaces import run_folder
 
 MOST_NESTED = 4
 """How many builds may be nested: a package that is needed for a build may itself have no wheel, and so on."""

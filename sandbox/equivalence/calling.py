@@ -15,13 +15,20 @@ from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import RunContext
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, MountPaths, Stop
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Invocation, Stop
 from gistpoint.sandbox.equivalence.varying import Encoded
-from gistpoint.sandbox.layout import building, fill_control, lay_out, reporting_environment, roots_in
+from gistpoint.sandbox.layout import (
+    MountPaths,
+    building,
+    fill_control,
+    lay_out,
+    reporting_environment,
+    roots_in,
+    run_folder,
+)
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import ResultSeal, SealError, handed_over
 from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_control, tools_of
-from gistpoint.sandbox.workspaces import run_folder
 
 _SHARED = {"gistpoint_results.py": "results_plugin.py", "gistpoint_values.py": "call_values.py"}
 _RECORDER = "gistpoint_call_recorder.py"

@@ -17,14 +17,23 @@ from gistpoint.core.errors import CancelledError, InfrastructureError
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, MountPaths, Stop
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
 from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, refusal, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
-from gistpoint.sandbox.layout import RESULTS_PLUGIN, building, fill_control, lay_out, reporting_environment, roots_in
+from gistpoint.sandbox.layout import (
+    RESULTS_PLUGIN,
+    MountPaths,
+    building,
+    fill_control,
+    lay_out,
+    remove_leftovers,
+    reporting_environment,
+    roots_in,
+    run_folder,
+)
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.sealing import handed_over
 from gistpoint.sandbox.testruns import EnvironmentSource, tools_of
-from gistpoint.sandbox.workspaces import remove_leftovers, run_folder
 
 if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins

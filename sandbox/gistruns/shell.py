@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import shlex
 
-from gistpoint.sandbox.backends.base import Invocation, MountPaths
-from gistpoint.sandbox.layout import plain_environment
+from gistpoint.sandbox.backends.base import Invocation
+from gistpoint.sandbox.layout import MountPaths, plain_environment
 
 READING = frozenset({
     "basename", "cat", "cd", "cmp", "comm", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "false", "fgrep",

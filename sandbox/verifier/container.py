@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, MountPaths
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation
 from gistpoint.sandbox.backends.entering import run_supervised
 from gistpoint.sandbox.backends.trees import TreeStates, give_away, laid_out
+from gistpoint.sandbox.layout import MountPaths, run_folder
 from gistpoint.sandbox.limits import NOT, WATCHED, held
-from gistpoint.sandbox.workspaces import run_folder
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.limits import RunLimits

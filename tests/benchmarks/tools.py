@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode, ToolLimits
 from gistpoint.core.tools.declaration import ToolContext, named
+from gistpoint.core.tools.replacing import REPAIR_TOOLS
 from gistpoint.core.trees import SourceTree, write_tree
 
 PATTERNS = (

@@ -16,7 +16,7 @@ from working_backends import on_one_backend
 from gistpoint.core.outcomes import Outcome, RunStatus
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import CancelToken, RunProgress
-from gistpoint.sandbox.workspaces import remove_leftovers, run_folder
+from gistpoint.sandbox.layout import remove_leftovers, run_folder
 
 MIXED = """
 import unittest

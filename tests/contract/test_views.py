@@ -14,10 +14,11 @@ import pytest
 
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins
-from gistpoint.sandbox.backends.base import Backend, Environment, Invocation, MountPaths, probe_command
+from gistpoint.sandbox.backends.base import Backend, Environment, Invocation, probe_command
 from gistpoint.sandbox.backends.plain import PlainBackend
 from gistpoint.sandbox.backends.runtime import RuntimeCache, toolchain
 from gistpoint.sandbox.gistruns.runner import GistRunner
+from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
 
 COPY = "def sure_way_to_tell_a_copy(): return 'the-original'\n"

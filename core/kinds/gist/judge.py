@@ -1,29 +1,273 @@
-"""Judging a gist: put in the original test, run it alone, compare it with the record; every figure has evidence."""
+"""A gist at work: written in steps, handed in once, and judged; every figure has evidence.
+
+To judge it, the original test is put in, the task's command runs on it alone, and the run is compared with the record.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
+from gistpoint.core.attempts.events import CallMade, EndReason, SubmissionMade
+from gistpoint.core.attempts.identity import Role
+from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint
 from gistpoint.core.entrypoints.programs import program_text
-from gistpoint.core.entrypoints.runs import GistTrial, Isolation, Watched
-from gistpoint.core.kinds.gist.bench import GistJudging
+from gistpoint.core.entrypoints.runs import EntrypointRunner, GistTrial, Isolation, Watched
+from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError
+from gistpoint.core.kinds.gist.answer import GistAnswer
+from gistpoint.core.kinds.gist.brief import gist_brief
 from gistpoint.core.kinds.gist.failures import unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
 from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
-from gistpoint.core.kinds.gist.model import gist_task
+from gistpoint.core.kinds.gist.model import gist_settings, gist_task
 from gistpoint.core.kinds.gist.original_test import blocks_of_tests, guard_for, ready_text
+from gistpoint.core.kinds.gist.overrides import as_attempted, gist_budgets, settings_data, with_budgets
 from gistpoint.core.kinds.gist.rates import Originals, existence_of, unfolded
-from gistpoint.core.kinds.gist.score import GistJudgement, GistRun, GistScore, score_gist
+from gistpoint.core.kinds.gist.score import (
+    GistJudgement,
+    GistRun,
+    GistScore,
+    GistVerdict,
+    gist_run,
+    gist_scored,
+    line_evidence,
+    score_gist,
+    score_text,
+)
+from gistpoint.core.kinds.gist.state import GistState, gist_of
+from gistpoint.core.kinds.gist.tools import SCORE_GIST, SUBMIT_GIST, WRITE_GIST, GistAccess, gist_tools
+from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
+from gistpoint.core.tasks.budgets import Budgets, Remaining
+from gistpoint.core.tasks.model import Task
+from gistpoint.core.tools.declaration import BoundCall, Tool, ToolContext, ToolOutput, declarations_sha256
 from gistpoint.core.trees import SourceTree
 
 MUTANTS = 5
 _RUNS = 3
+
+
+class GistHarness(TaskBench):
+    """One call is one step; only `score_gist` has a budget of its own."""
+
+    def __init__(self, task: Task, judge: GistJudging) -> None:
+        super().__init__(task, judge.runner.backend)
+        self.judge = judge
+        self._tree = SourceTree.open(task.tree_path)
+
+    @property
+    def tree(self) -> SourceTree:
+        """The codebase, which never changes."""
+        return self._tree
+
+    def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
+        """Return the gist under the name that it is run by."""
+        return {gist_task(self.task).command.gist_file: gist_of(state).now.encode()}
+
+    def restore(self, state: AttemptState) -> None:
+        """Do nothing: the codebase never changes, and the gist is in the state."""
+
+    def budgets(self, role: Role) -> Budgets:
+        """Return the task's steps; scores without a limit unless the attempt counts."""
+        return gist_budgets(self.task, role)
+
+    def with_budgets(self, budgets: Budgets) -> Task:
+        """Return the task with these budgets; its brief names them."""
+        return with_budgets(self.task, budgets)
+
+    def brief(self, task: Task) -> str:
+        """Return the brief of a task as it is shown and sent."""
+        return gist_brief(task)
+
+    def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
+        """Return the hash of the tools, the settings, and the text that the gist begins with."""
+        settings = gist_settings(self.task)
+        tools = declarations_sha256(gist_tools(settings, scoring=budgets.scores != 0))
+        begins_with = self.task.brief.test if settings.give_test else ""
+        return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
+
+    def tools(self, state: AttemptState) -> tuple[Tool, ...]:
+        """Return the tools that the settings allow, and `score_gist` if the attempt has a budget for scores."""
+        return gist_tools(gist_settings(self.task), scoring=state.budgets.scores != 0)
+
+    def offered(self, state: AttemptState) -> tuple[Tool, ...]:
+        """Return all tools whose budget is not used up."""
+        return tuple(tool for tool in self.tools(state) if tool is not SCORE_GIST or state.remaining.scores != 0)
+
+    def price(self, tool: Tool, state: AttemptState) -> Price:
+        """Return the cost of a call, including the step that saves unsaved typing."""
+        if tool is SCORE_GIST:
+            return Price(0, 0, False, False, 1)
+        steps = 1 + (gist_of(state).typed is not None and not tool.replaces_text)
+        return Price(steps, int(tool.submits), state.remaining.tool_uses <= steps, tool.submits)
+
+    def to_save(self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState) -> CallMade | None:
+        """Return the call that saves unsaved typing, unless the coming call brings a text of its own."""
+        text = gist_of(state).typed
+        own = tool is not None and (tool.replaces_text or (tool is SCORE_GIST and arguments.get("content")))
+        if own or text is None:
+            return None
+        if state.remaining.tool_uses == 1 and tool is not SUBMIT_GIST:
+            raise AttemptError(
+                "One step is left, and saving what was typed since the last call takes it.",
+                hint="Hand the gist in, or take the typing back.",
+            )
+        return CallMade(call_id="", tool=WRITE_GIST.name, arguments={"content": text}, typed=True)
+
+    def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
+        """Answer a call; an unfinished hand-in is judged with the text that was handed in."""
+        begun = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
+        if begun is not None:
+            return self._hand_in(call, begun.gist, log, run)
+        answer, runner = self.judge.answer, self.judge.runner
+        access = GistAccess(self.task, answer, runner, self.tree, gist_of(log.state).text, run.cancel)
+        context = ToolContext(self.tree, self.task.limits, of_kind=access)
+        step = Remaining(1, 0)
+        if bound.tool is SCORE_GIST:
+            step = Remaining(0, 0, int(log.state.header.tool_semantics > 1))
+        try:
+            output = bound.answer(context)
+        except InfrastructureError as error:
+            return CallOutcome(
+                ToolOutput(f"The harness failed: {error} It costs nothing.", refused=True), Remaining(0, 0)
+            )
+        except CancelledError:
+            return CallOutcome(ToolOutput("The call was cancelled.", refused=True), step)
+        if output.judged is None:
+            return CallOutcome(output, step)
+        if bound.tool is SUBMIT_GIST:
+            number = len(log.state.submissions) + 1
+            log.append(SubmissionMade(call.call_id, number, gist=output.judged))
+            return self._hand_in(call, output.judged, log, run)
+        verdict = self.judge.verdict(output.judged, thorough=False, run=run)
+        return self._scored(call, verdict, log, Remaining(0, 0, 1), trial=True)
+
+    def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
+        """Return the line with the remaining budgets."""
+        steps = f"{left.tool_uses} {'step' if left.tool_uses == 1 else 'steps'}"
+        if not left.scores:
+            return [f"[{steps} left]"]
+        return [f"[{steps} and {left.scores} {'score' if left.scores == 1 else 'scores'} left]"]
+
+    def ending(self, state: AttemptState) -> EndReason | None:
+        """Return the reason once there is a hand-in: the limit that forced it, else its result."""
+        if not state.submissions:
+            return None
+        call = state.calls[-1]
+        last = state.submissions[-1]
+        if _forced(call):
+            return EndReason(call.automatic) if last.counts else EndReason.INFRASTRUCTURE
+        if not last.counts:
+            return None
+        return EndReason.SOLVED if last.solved else EndReason.FINAL_WRONG
+
+    def last_call(self, state: AttemptState) -> Tool:
+        """Return the hand-in: a limit hands in the gist as it was last saved."""
+        return SUBMIT_GIST
+
+    def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
+        verdict = self.judge.verdict(text, thorough=True, run=run)
+        log.append(gist_run(call.call_id, verdict, self.backend))
+        if not verdict.counts:
+            return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
+        return self._scored(call, verdict, log, Remaining(0 if _forced(call) else 1, 1))
+
+    def _scored(
+        self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
+    ) -> CallOutcome:
+        if verdict.counts:
+            log.append(gist_scored(call.call_id, verdict, trial=trial))
+        spent = charged if verdict.counts else Remaining(0, 0)
+        return CallOutcome(ToolOutput(score_text(verdict)), spent, verdict)
+
+
+def _forced(call: AttemptCall) -> bool:
+    """Whether a limit, or a solver who gave up, made the program hand in."""
+    return call.automatic in set(EndReason)
+
+
+@dataclass(frozen=True)
+class GistJudging(ABC):
+    """A judge of gists: holds a task's answer and the runner, and makes the harness of a gist."""
+
+    task: Task
+    answer: GistAnswer
+    runner: EntrypointRunner
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation that gists run in."""
+        return self.runner.backend
+
+    @property
+    def blank(self) -> GistState:
+        """The gist before the first event."""
+        return GistState()
+
+    def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
+        """Return the task with the settings that the header records."""
+        return as_attempted(task, of_kind, budgets)
+
+    def bench(self, task: Task) -> GistHarness:
+        """Return the harness of a gist, and open its codebase."""
+        return GistHarness(task, self)
+
+    def ending_as(self, instead: Instead) -> GistJudging:
+        """Return a judge like this one that asks `instead` before it scores."""
+        return _EndingAs(self.task, self.answer, self.runner, self, instead)
+
+    def verdict(self, gist: str, *, thorough: bool, run: RunContext = UNATTENDED) -> GistVerdict:
+        """Score a gist; the verdict gives the reason if it can't be scored. Progress reports omit outcomes of tests."""
+        try:
+            found = self.judge(gist, run=run, thorough=thorough)
+        except InfrastructureError as error:
+            return GistVerdict(gist, RunStatus.INFRASTRUCTURE, reason=str(error))
+        except CancelledError as error:
+            return GistVerdict(gist, RunStatus.CANCELLED, reason=str(error))
+        lines = line_evidence(found.score, found.spliced)
+        if found.trial is None:
+            return GistVerdict(gist, RunStatus.FINISHED, found.score, lines=lines)
+        trial = found.trial
+        return GistVerdict(gist, trial.run.status, found.score, trial.reason, lines, trial.seconds)
+
+    @abstractmethod
+    def judge(
+        self,
+        gist: str,
+        *,
+        run: RunContext = UNATTENDED,
+        thorough: bool = True,
+    ) -> GistJudgement:
+        """Score a gist, with only one run unless `thorough`.
+
+        Raises `InfrastructureError` if the isolation failed, `CancelledError` when cancelled.
+        """
+
+
+@dataclass(frozen=True)
+class _EndingAs(GistJudging):
+    inner: GistJudging
+    instead: Instead
+
+    def judge(
+        self,
+        gist: str,
+        *,
+        run: RunContext = UNATTENDED,
+        thorough: bool = True,
+    ) -> GistJudgement:
+        if self.instead.status is RunStatus.CANCELLED:
+            raise CancelledError(self.instead.reason)
+        if self.instead.status is not None:
+            raise InfrastructureError(self.instead.reason)
+        return self.inner.judge(gist, run=run, thorough=thorough)
 
 
 @dataclass(frozen=True)

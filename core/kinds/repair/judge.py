@@ -1,27 +1,62 @@
-"""Runs the suite on a submission and scores it; the only place where an attempt uses the answer."""
+"""A repair at work: the bench that answers calls, and the judge that runs the suite on a submission and scores it.
+
+The judge is the only place where an attempt uses the answer.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
-from gistpoint.core.attempts.bench import Instead
-from gistpoint.core.attempts.state import NoKindState
+from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
+from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
+from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, NoKindState, Submission, result_of
 from gistpoint.core.kinds.protecting import find_protection
-from gistpoint.core.kinds.repair.bench import Judgement, RepairHarness
-from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved
-from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
+from gistpoint.core.kinds.repair.brief import repair_brief
+from gistpoint.core.kinds.repair.measures import searched
+from gistpoint.core.kinds.repair.scoring import Score, changed_targets, score, solved
+from gistpoint.core.outcomes import FREE, BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunRequest
 from gistpoint.core.running import UNATTENDED, RunContext
-from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import Answer, Baseline, Task
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.tools.declaration import BoundCall, Replacement, Tool, ToolContext, ToolOutput, declarations_sha256
+from gistpoint.core.tools.replacing import REPAIR_TOOLS
 from gistpoint.core.trees import SourceTree
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The score of a submission, and the run that shows it."""
+
+    report: SuiteReport
+    score: Score
+    solved: bool
+    changed: tuple[str, ...]
+    """Corrupted functions that are no longer equivalent to the corrupted one."""
+    suspicious: tuple[str, ...] = ()
+    """Why a pass has to be read before it counts as solved; such a pass was run twice."""
+
+    @property
+    def result(self) -> AttemptResult:
+        """The result before anybody has read the submission."""
+        return result_of(self.solved, self.suspicious)
+
+    @property
+    def reason(self) -> str:
+        """Why the run did not finish; empty if it did."""
+        return self.report.reason
+
+    @property
+    def counts(self) -> bool:
+        """Whether it costs a submission."""
+        return self.report.status not in FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +227,215 @@ class _EndingAs:
         if self.instead.status is not None:
             return SuiteReport(self.instead.status, reason=self.instead.reason, backend=self.backend)
         return self.inner.run(request, run=run)
+
+
+class JudgesTrees(Protocol):
+    """Runs the suite of one task on trees and scores them: `RepairJudge`, or a scripted one."""
+
+    @property
+    def runner(self) -> Runner:
+        """The runner of the suite."""
+        ...
+
+    def judge(
+        self,
+        tree: SourceTree,
+        *,
+        run: RunContext = UNATTENDED,
+        first: tuple[str, ...] = (),
+        replaced: tuple[str, ...] = (),
+    ) -> Judgement:
+        """Run the suite on a tree and score it."""
+        ...
+
+
+_FREE_REFUSALS = 2
+"""Free refusals in a row at the last use, so that a slip does not cost the only submission."""
+
+
+class RepairHarness(TaskBench):
+    """Tools see the corrupted tree; in discovery, with all accepted replacements applied."""
+
+    def __init__(self, task: Task, judge: JudgesTrees) -> None:
+        super().__init__(task, judge.runner.backend)
+        self.judge = judge
+        self._base = SourceTree.open(task.tree_path)
+        self._tree = self._base
+
+    @property
+    def tree(self) -> SourceTree:
+        """The repository, with accepted replacements."""
+        return self._tree
+
+    @property
+    def _persistent(self) -> bool:
+        return searched(self.task.mode)
+
+    def _awaits_submission(self, state: AttemptState) -> bool:
+        """Whether only a submission is possible next."""
+        return state.remaining.tool_uses == 1 and not state.submitted
+
+    def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
+        """Return the files with the replacements that persist, or with that of the last submission."""
+        last = state.submissions[-1:] if not self._persistent else ()
+        tree = last[0].replacement.on(self._tree) if last else self._tree
+        return dict(tree.overlay)
+
+    def restore(self, state: AttemptState) -> None:
+        """Apply the replacements that persist."""
+        self._tree = self._base
+        for replacement in state.replacements:
+            self._tree = replacement.on(self._tree)
+
+    def brief(self, task: Task) -> str:
+        """Return the brief of a task as it is shown and sent."""
+        return repair_brief(task)
+
+    def start_data(self, budgets: Budgets) -> Mapping[str, Any]:
+        """Return the hash of the tools."""
+        return {"tools_sha256": declarations_sha256(REPAIR_TOOLS[self.task.mode])}
+
+    def tools(self, state: AttemptState) -> tuple[Tool, ...]:
+        """Return the tools of the mode."""
+        return REPAIR_TOOLS[self.task.mode]
+
+    def offered(self, state: AttemptState) -> tuple[Tool, ...]:
+        """Return all tools; at the last use without a submission, only those that submit."""
+        tools = self.tools(state)
+        return tuple(tool for tool in tools if tool.submits) if self._awaits_submission(state) else tools
+
+    def price(self, tool: Tool, state: AttemptState) -> Price:
+        """Return the cost of a call; after the last but one, only a submission can follow if there was none."""
+        then_submit = state.remaining.tool_uses == 2 and not state.submissions and not tool.submits
+        return replace(super().price(tool, state), then_submit=then_submit)
+
+    def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
+        """Answer a look, or judge a submission; an unfinished submission is judged with the code that was submitted."""
+        done = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
+        if done is None:
+            output = bound.answer(self._context())
+            if output.replacement is None:
+                charged = int(output.refused and bound.tool.submits and self.task.rules.refused_costs_attempt)
+                return CallOutcome(output, Remaining(1, charged))
+            self._submit(call, output.replacement, log)
+            done = log.state.submissions[-1]
+        return self._judge(call, done, log, run)
+
+    def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
+        """Return the remaining budgets, and say so if only a submission is possible next."""
+        lines = [budget_line(left)]
+        if left.tool_uses == 1 and charged.tool_uses and not state.submitted:
+            lines.append(LAST_USE)
+        return lines
+
+    def refusal(self, tool: Tool) -> str:
+        """Return the message that only a submission is possible next."""
+        return LAST_USE
+
+    def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
+        """Charge a use; while only a submission is possible next, the first two refusals in a row are free."""
+        if not self._awaits_submission(state) or state.refused_free >= _FREE_REFUSALS:
+            return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
+        text = reason if reason == LAST_USE else f"{reason} {LAST_USE}"
+        return CallOutcome(ToolOutput(f"Refused: {text}", refused=True), Remaining(0, 0))
+
+    def _context(self) -> ToolContext:
+        return ToolContext(
+            tree=self._tree if self._persistent else self._base,
+            limits=self.task.limits,
+            target=self.task.brief.target,
+            test_files=frozenset(self.task.suite.test_files),
+        )
+
+    def _submit(self, call: AttemptCall, replacement: Replacement, log: Log) -> None:
+        if self._persistent:
+            self._tree = replacement.on(self._tree)
+        number = len(log.state.submissions) + 1
+        log.append(SubmissionMade(call.call_id, number, replacement, self._persistent))
+
+    def _judge(self, call: AttemptCall, submission: Submission, log: Log, run: RunContext) -> CallOutcome:
+        tree = self._tree if self._persistent else submission.replacement.on(self._base)
+        before = [known for known in log.state.submissions if known.call_id != call.call_id]
+        failed = before[-1].failing if before else ()
+        replaced = (submission, *reversed(before)) if self._persistent else (submission,)
+        names = tuple(known.replacement.name for known in replaced)
+        judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(dict.fromkeys(names)))
+        log.append(submission_run(call.call_id, judgement, self.task))
+        log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
+        charged = Remaining(1, 1) if judgement.counts else Remaining(0, 0)
+        return CallOutcome(ToolOutput(submission_text(self.task, judgement)), charged, judgement)
+
+
+def submission_run(call_id: str, judgement: Judgement, task: Task) -> SubmissionRun:
+    """Return the event of the test run of a submission."""
+    report, score = judgement.report, judgement.score
+    failures = [
+        (result.id, result.message[: task.limits.failure_characters])
+        for result in report.failed
+        if result.id in score.failing
+    ]
+    return SubmissionRun(
+        call_id,
+        report.status.value,
+        report.reason,
+        counts=judgement.counts,
+        passed=score.passing,
+        failing=tuple(sorted(score.failing)) if score.valid else (),
+        failures=tuple(failures[:20]),
+        seconds=round(report.seconds, 3),
+        suspicious=judgement.suspicious,
+        backend=report.backend,
+    )
+
+
+_STATUS = {
+    RunStatus.INVALID: "The test run is invalid",
+    RunStatus.TIMED_OUT: "The tests were stopped at their time limit",
+    RunStatus.OUT_OF_MEMORY: "The tests were stopped at their memory limit",
+    RunStatus.CRASHED: "The test run did not finish",
+    RunStatus.COULD_NOT_RUN: "The tests could not be run",
+    RunStatus.INFRASTRUCTURE: "The test run failed for no fault of the submission",
+    RunStatus.CANCELLED: "The test run was cancelled",
+}
+
+
+_TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CANCELLED})
+"""Statuses whose reason, where there is one, says what happened by itself."""
+
+
+def submission_text(task: Task, judgement: Judgement) -> str:
+    """Return score, counts and the first failing text of a judged submission."""
+    report, score = judgement.report, judgement.score
+    total = score.passing + len(score.failing)
+    if report.status is not RunStatus.FINISHED:
+        cost = "" if judgement.counts else " It costs no submission."
+        if report.reason and report.status in _TELLING:
+            return f"{report.reason} Score 0.{cost}"
+        reason = f": {report.reason}" if report.reason else "."
+        return f"{_STATUS[report.status]}{reason} Score 0.{cost}"
+    text = f"Score {score.value:.3f}: {score.passing} of {total} tests pass, {len(score.failing)} fail."
+    shown = first_failure(judgement, task.limits.failure_characters)
+    return f"{text}\n\n{shown}" if shown else text
+
+
+def first_failure(judgement: Judgement, characters: int) -> str:
+    """Return the first failing test that counts with its failure, or the first error of collection."""
+    failing = judgement.score.failing
+    for result in judgement.report.results.values():
+        if result.id in failing:
+            return f"{result.id} ({result.outcome})\n{result.message[:characters]}".rstrip()
+    for error in judgement.report.collection_errors:
+        return f"{error.id} can't be collected\n{error.message[:characters]}".rstrip()
+    return f"{min(failing)} was not run." if failing else ""
+
+
+def budget_line(remaining: Remaining) -> str:
+    """Return the line that ends every answer."""
+    uses = f"{remaining.tool_uses} tool {'use' if remaining.tool_uses == 1 else 'uses'}"
+    submissions = f"{remaining.submissions} {'submission' if remaining.submissions == 1 else 'submissions'}"
+    return f"[{uses} and {submissions} left]"
+
+
+LAST_USE = (
+    "This was the last tool use before the final one, and nothing was submitted yet: only a submission can follow."
+)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, Rejudged, StartText, TaskKind, Trial, TrialSubject
-from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured, searched
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.browsing import BROWSING
-from gistpoint.core.tools.replacing import REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.tools.replacing import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.kind import Runners

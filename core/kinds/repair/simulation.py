@@ -13,7 +13,7 @@ from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import with_definition
 from gistpoint.core.draws import uniform
-from gistpoint.core.kinds.repair.bench import Judgement, RepairHarness
+from gistpoint.core.kinds.repair.judge import Judgement, RepairHarness
 from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved
 from gistpoint.core.kinds.simulation import BACKEND, Scene, ScriptedRunner

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.code.splice import with_definition
 from gistpoint.core.kinds.kind import Trial, TrialSubject
-from gistpoint.core.kinds.repair.bench import Judgement
-from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.judge import Judgement, RepairJudge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Baseline

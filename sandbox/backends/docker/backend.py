@@ -21,7 +21,7 @@ from typing import IO, ClassVar
 from gistpoint.core.outcomes import BackendRecord, Writable
 from gistpoint.core.pins import ImagePins
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Environment, MountPaths, Stop, complaint_of
+from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Environment, Stop, complaint_of
 from gistpoint.sandbox.backends.docker import containers
 from gistpoint.sandbox.backends.docker.containers import (
     PYTHON,
@@ -39,6 +39,7 @@ from gistpoint.sandbox.backends.process import ResultLines, Tail
 from gistpoint.sandbox.backends.runtime import RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts
+from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import KERNEL, NOT, RunLimits, held
 
 _RESULTS_FD = 9

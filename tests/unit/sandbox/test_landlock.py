@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 from gistpoint.sandbox.backends import landlock
-from gistpoint.sandbox.backends.base import Command, Invocation, MountPaths, Stop, probe_command
+from gistpoint.sandbox.backends.base import Command, Invocation, Stop, probe_command
 from gistpoint.sandbox.backends.landlock import LandlockBackend
 from gistpoint.sandbox.backends.resources import DiskWatch
 from gistpoint.sandbox.backends.seccomp import filter_program
+from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.payload.confinement import landlock_version, rights_of
 

@@ -14,11 +14,12 @@ import pytest
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.pins import EnvironmentPins, ImagePins
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, MountPaths, Stop
+from gistpoint.sandbox.backends.base import Command, Ended, Environment, Invocation, Stop
 from gistpoint.sandbox.backends.docker.backend import _work
 from gistpoint.sandbox.backends.docker.engine import Engine
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.gistruns.runner import GistRunner
+from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
 
 VARIABLES = ("CONDA_PREFIX=/opt/conda=1", "MPLBACKEND=Agg")

@@ -13,7 +13,7 @@ from gistpoint.tui.screens.review.view import ReviewView, RunInSight
 from gistpoint.tui.screens.review.view_job import ViewJob
 
 if TYPE_CHECKING:
-    from gistpoint.core.kinds.gist.bench import GistJudging
+    from gistpoint.core.kinds.gist.judge import GistJudging
     from gistpoint.core.tasks.model import Task
 
 HIDDEN = "What its lines are worth is hidden until your verdict."

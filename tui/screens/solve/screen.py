@@ -22,7 +22,6 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, last_source, shown_sources
 from gistpoint.tui.places import NamedPlace, shown_at
 from gistpoint.tui.screens.dialogs.ask import show_error
-from gistpoint.tui.screens.solve.asking import CallAsking
 from gistpoint.tui.screens.solve.console import SEARCH, Console
 from gistpoint.tui.screens.solve.controller import (
     AttemptController,
@@ -34,7 +33,7 @@ from gistpoint.tui.screens.solve.controller import (
     StepPlayed,
 )
 from gistpoint.tui.screens.solve.interruptions import How, Interruptions, LeaveAsked
-from gistpoint.tui.screens.solve.kind import EditorPane, SolvingKind
+from gistpoint.tui.screens.solve.kind import CallAsking, EditorPane, SolvingKind
 from gistpoint.tui.screens.solve.left_place import PlaceKeeper
 from gistpoint.tui.screens.solve.panes import (
     BriefRead,

@@ -25,8 +25,7 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.repair.bench import LAST_USE
-from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.judge import LAST_USE, RepairJudge
 from gistpoint.core.kinds.repair.scoring import changed_targets
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import CancelToken, RunContext

@@ -26,8 +26,7 @@ from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
-from gistpoint.core.kinds.repair.bench import LAST_USE
-from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.repair.judge import LAST_USE, RepairJudge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Mode, Rules, Task

@@ -13,9 +13,9 @@ from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS, gist_tools
 from gistpoint.core.kinds.registry import all_tools
-from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import Tool
+from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 REPAIR = REPAIR_TOOLS[Mode.DISCOVERY]
 ALL = tuple(all_tools().values())

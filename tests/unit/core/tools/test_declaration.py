@@ -13,10 +13,10 @@ from small_trees import ask, call, context_of
 
 from gistpoint.core.kinds.commandline import parse, spelled
 from gistpoint.core.kinds.gist.tools import EDIT_AND_EXECUTE, TRACE
-from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import LIST_DIRECTORY
 from gistpoint.core.tools.declaration import Group, RefusalError, Tool, declarations_sha256, named
+from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 ALL = list({tool.name: tool for tools in REPAIR_TOOLS.values() for tool in tools}.values())
 PAPER = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.kinds.gist.tools import SUBMIT_GIST, TRACE, WRITE_GIST
-from gistpoint.core.kinds.repair.bench import REPAIR_TOOLS
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.core.tools.dialects import mcp_tool, openai_tool
+from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 ALL = [*REPAIR_TOOLS[Mode.REMOVE], *REPAIR_TOOLS[Mode.DISCOVERY], WRITE_GIST, SUBMIT_GIST, TRACE]
 LOOKS = {"list_directory", "search_code", "read_file", "list_file_functions", "read_function", TRACE.name}
