@@ -3,6 +3,6 @@
 The public names are in this module; the modules inside are private.
 """
 
-from gistpoint.core.corruption.appearance.score import GlanceScorer, GlanceWeights, glance_weights
+from gistpoint.core.corruption.appearance.score import GlanceScorer, GlanceWeights, Weight, glance_weights
 
-__all__ = ["GlanceScorer", "GlanceWeights", "glance_weights"]
+__all__ = ["GlanceScorer", "GlanceWeights", "Weight", "glance_weights"]

@@ -12,8 +12,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, Rejudged, StartText, TaskKind, Trial, TrialSubject
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured, searched
 from gistpoint.core.tasks.model import Answer, Mode, Target, Task
-from gistpoint.core.tools.browsing import BROWSING
-from gistpoint.core.tools.replacing import REPAIR_TOOLS, REPLACE_FUNCTION, SUBMIT_ATTEMPT
+from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 if TYPE_CHECKING:
     from gistpoint.core.kinds.kind import Runners
@@ -41,7 +40,7 @@ class Repair(TaskKind["RepairJudge"]):
         "and does not pass now counts as failing; 1.000 takes that none does."
     )
     has_targets = True
-    tools = (*BROWSING, SUBMIT_ATTEMPT, REPLACE_FUNCTION)
+    tools = tuple(dict.fromkeys(tool for tools in REPAIR_TOOLS.values() for tool in tools))
 
     def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
         """Return the tools of the mode."""
