@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded_runs import Made, make_all
 from recorded_runs.raw_texts import LAYOUTS, Tally, apart, runs_in, tally_file
+from unread_samples import STEPS_UNKNOWN, TEXTS_LOST, samples
 
 from gistpoint.sessions.formats.registry import formats
 from gistpoint.sessions.records.model import parts_of
@@ -54,7 +55,7 @@ def test_no_text_of_a_layout_is_lost(made: dict[str, Made]) -> None:
 
 if FILES:  # a user's checkout has none
 
-    @pytest.mark.parametrize("path", [path for path in FILES if reads(path)], ids=lambda path: path.name)
+    @pytest.mark.parametrize("path", samples(filter(reads, FILES), TEXTS_LOST))
     def test_no_text_of_a_sample_is_lost(path: Path) -> None:
         found = told(path)
         assert not found.lost
@@ -70,7 +71,7 @@ if FILES:  # a user's checkout has none
             assert "seems to be" in error or "is in no format that is known here: it looks like" in error
             assert "Traceback" not in error
 
-    @pytest.mark.parametrize("path", [path for path in FILES if reads(path)], ids=lambda path: path.name)
+    @pytest.mark.parametrize("path", samples(filter(reads, FILES), STEPS_UNKNOWN))
     def test_a_sample_that_is_taken_has_steps_that_are_known(path: Path) -> None:
         for found in list_runs([path]):
             document = open_run(found.name)

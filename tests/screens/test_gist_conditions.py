@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import build_services
@@ -11,14 +12,13 @@ from fakes import FakeClock
 from gist_tasks import FakeEntrypoints, build_gist_task
 from screens.driving import driving
 
-from gistpoint.core.kinds.gist.overrides import GistOverrides
-
-GIVEN, OTHERS = GistOverrides(steps=7, strategy="reading"), GistOverrides(steps=9)
+GIVEN: dict[str, Any] = {"steps": 7, "strategy": "reading"}
+OTHERS: dict[str, Any] = {"steps": 9}
 
 
 @pytest.mark.parametrize("given", [GIVEN, OTHERS, None])
 async def test_what_is_gone_on_with_has_the_settings_given_and_without_any_it_is_asked(
-    tmp_path: Path, given: GistOverrides | None
+    tmp_path: Path, given: dict[str, Any] | None
 ) -> None:
     clock = FakeClock()
     services = build_services(tmp_path, clock=clock, entrypoints=FakeEntrypoints())

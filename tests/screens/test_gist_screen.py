@@ -20,7 +20,6 @@ from textual.widgets import Button, Input
 
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.kinds.folder import read_answer
-from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.state import gist_of
 from gistpoint.core.locations import Locations
@@ -287,7 +286,7 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
     case = gist_case(tmp_path, role=Role.BASELINE)
     case.call("write_gist", content=INVENTED)
     case.call("submit_gist")
-    screen = gist_summary(case.task, gist_answer(read_answer(case.task)), case.attempt.state)
+    screen = gist_summary(case.task, read_answer(case.task), case.attempt.state)
     app = app_of(screen)
     async with app.run_test(size=(120, 40), notifications=True, tooltips=True) as pilot:
         driver = Writing(app, pilot, case, screen)  # type: ignore[arg-type]

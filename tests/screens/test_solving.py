@@ -9,7 +9,7 @@ from fakes import FakeRunner
 from screens.driving import LARGE, SMALL, solving
 from textual import events
 
-from gistpoint.core.attempts.events import AffordanceTaken
+from gistpoint.core.attempts.events import AffordanceUsed
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
@@ -200,7 +200,7 @@ async def test_pastes_are_recorded_with_whether_they_had_been_shown(tmp_path: Pa
         folder = driver.services.attempts.folder(driver.state.attempt_id)
         await driver.until(lambda: driver.state.affordances.get("paste") == 4)
         kept = [event.data for event in read_journal(folder / JOURNAL).events]
-        found = [data for data in kept if isinstance(data, AffordanceTaken) and data.kind == "paste"]
+        found = [data for data in kept if isinstance(data, AffordanceUsed) and data.kind == "paste"]
         assert [(paste.shown, paste.outside) for paste in found] == [
             (True, True),
             (False, True),

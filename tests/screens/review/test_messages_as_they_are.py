@@ -9,6 +9,7 @@ from hostile import CONTROLS, MARKUP
 from recorded_runs import make_all
 from screens.review.reviewing import Reviewing, command, mini_run, reviewing
 from screens.review.shown_steps import check_steps
+from unread_samples import NOT_DRAWN, samples
 
 from gistpoint.sessions.runs.opening import list_runs
 from gistpoint.tui.screens.review.runs import RunsScreen
@@ -71,7 +72,7 @@ async def test_every_format_is_drawn_as_it_is(tmp_path: Path, name: str) -> None
 
 if FILES := sample_files():  # a user's checkout has none
 
-    @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+    @pytest.mark.parametrize("path", samples(FILES, NOT_DRAWN))
     async def test_samples_are_drawn_as_they_are(path: Path) -> None:
         async with reviewing(path, size=(100, 30)) as driver:
             await run_of(driver)

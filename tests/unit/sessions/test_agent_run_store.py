@@ -10,7 +10,6 @@ from agent_runs import Home
 
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.chat import Sampling
-from gistpoint.core.kinds.gist.overrides import GistOverrides
 from gistpoint.sessions.agentruns.store import (
     AgentRunError,
     JobAttempt,
@@ -27,7 +26,7 @@ FULL = RunSettings(
     agent=AgentSettings(sampling=Sampling(temperature=0.5, seed=3)),
     tool_uses=8,
     submissions=2,
-    gist=GistOverrides(steps=20, tools=("trace",)),
+    gist={"steps": 20, "tools": ["trace"]},
 )
 
 

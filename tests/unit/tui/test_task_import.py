@@ -14,10 +14,10 @@ from builders import CHECKS, GOOD
 from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
+from gistpoint.core.generation.making import REFUSALS_COST, TEMPLATES
 from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.kinds.folder import read_answer, read_task, verify_identity, write_task
 from gistpoint.core.kinds.registry import render_brief
-from gistpoint.core.kinds.repair.brief import REFUSALS_COST, TEMPLATES
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins
