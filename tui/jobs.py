@@ -10,10 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from textual import events
-from textual.app import App
 from textual.message import Message
 from textual.timer import Timer
 
@@ -85,7 +84,7 @@ class JobOwner(Protocol):
     """A screen or a widget, as its jobs see it."""
 
     @property
-    def app(self) -> App[object]:
+    def app(self) -> Any:
         """The app, which shows users' errors."""
         ...
 

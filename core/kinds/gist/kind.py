@@ -52,7 +52,7 @@ PROFILES = ("all", "browse", "bash", "edit_and_execute")
 @cache
 def prompt_text(name: str) -> str:
     """Return the stored text of a prompt."""
-    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return files("gistpoint.core.kinds.gist").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 class Gist(TaskKind["GistJudge"]):
