@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
-from gistpoint.core.errors import AttemptError, CancelledError, EndpointError, UserError
+from gistpoint.core.errors import AttemptError, EndpointError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import Runner, TimeSource
+from gistpoint.core.running import Opening
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
@@ -62,40 +62,6 @@ class Consent:
     def ask(self, why_not: str) -> bool:
         """Ask, and return the answer."""
         return self.asker(why_not)
-
-
-class Opening:
-    """Shared by the thread that opens an attempt and the screen that shows the progress."""
-
-    def __init__(self, report: Callable[[str], None] = lambda words: None) -> None:
-        """`report` gets each step in words, on the opening thread."""
-        self._report = report
-        self._lock = Lock()
-        self._cancelled = self._committed = False
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the user has cancelled the opening."""
-        return self._cancelled
-
-    def step(self, words: str) -> None:
-        """Report the next step. Raises `CancelledError` if it is no longer wanted."""
-        if self._cancelled:
-            raise CancelledError("The attempt was not opened.")
-        self._report(words)
-
-    def commit(self) -> None:
-        """Pass the point from which on the attempt exists. Raises `CancelledError` if it is no longer wanted."""
-        with self._lock:
-            if self._cancelled:
-                raise CancelledError("The attempt was not opened.")
-            self._committed = True
-
-    def cancel(self) -> bool:
-        """Give up; False if it is too late, because the attempt has begun."""
-        with self._lock:
-            self._cancelled = not self._committed
-            return self._cancelled
 
 
 class MirrorStanding(Protocol):

@@ -18,7 +18,7 @@ from textual.screen import Screen
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.services import Opening
+from gistpoint.core.running import Opening
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen

@@ -14,9 +14,10 @@ from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.running import Opening
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
-from gistpoint.sessions.services import Opening, Services
+from gistpoint.sessions.services import Services
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.assigned import AssignedScreen, AssignedTask
 from gistpoint.tui.screens.kinds import screens_of

@@ -21,8 +21,9 @@ from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.running import Opening
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
-from gistpoint.sessions.services import Opening, Services
+from gistpoint.sessions.services import Services
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_keys
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.screen import SolveScreen
