@@ -290,7 +290,7 @@ class TaskKind(ABC, Generic[J]):
         return f"{str(task.mode).capitalize()} {short}"
 
     score_rule = "The brief says what counts."
-    """How a score is reckoned, in a sentence or two."""
+    """How a score is computed, in one or two sentences."""
 
     def about(self, task: Task) -> str:
         """Return what a task is about, for those who know its answer, if that is no function; else nothing."""

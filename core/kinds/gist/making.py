@@ -48,7 +48,7 @@ class DrawTests(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GistTerms(Request):
-    """What a solver may do and is told."""
+    """What a solver may do, and what the brief says."""
 
     execution: bool = False
     strategy: str = ""
