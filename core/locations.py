@@ -123,6 +123,13 @@ class Locations:
         return self.data / "commands.json"
 
     @property
+    def proofs(self) -> Path:
+        """What shows that this machine wrote a journal: never in the data folder, never shared or exported."""
+        if self.config == self.data:  # macOS has one folder for both
+            return self.data.with_name(f"{self.data.name}-heads")
+        return self.config / "heads"
+
+    @property
     def logs(self) -> Path:
         """Logs of crashes."""
         return self.data / "logs"

@@ -138,6 +138,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "events": state.events,
         "head": summary.head,
         "head_kept": summary.witnessed,
+        "head_kept_by": None if summary.kept is None else summary.kept.origin.value,
         "drivers": list(state.drivers),
         "mixed": state.mixed,
         "branch": summary.branch,

@@ -24,7 +24,7 @@ from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import accepted
-from gistpoint.sessions.heads import ELSEWHERE, Head, from_elsewhere, head_path
+from gistpoint.sessions.heads import ELSEWHERE, Head, HeadOrigin, from_elsewhere, head_path
 from gistpoint.sessions.journal import (
     JOURNAL,
     JournalListener,
@@ -86,8 +86,8 @@ class AttemptSummary:
 
     @property
     def witnessed(self) -> bool:
-        """Whether a head was kept from the first event on: no event can have been removed unnoticed."""
-        return self.kept is not None and self.kept.since == 1
+        """Whether this machine kept a head from the first event on: no event can have been removed unnoticed."""
+        return self.kept is not None and self.kept.origin is HeadOrigin.HERE and self.kept.since == 1
 
     @property
     def result(self) -> AttemptResult:

@@ -2,25 +2,54 @@
 
 A head is written after its event, so a journal may have later events than its head, but never fewer. A journal from
 elsewhere has no head until its attempt is resumed on this machine; the head then names the first event since.
+
+A head carries a tag that needs the key of this machine. The key lies outside of the data folder, beside it a copy of
+each head of the user's attempts: whoever can write to the data folder alone can neither make a head, nor put an older
+one back, nor take it away. Decision 120 says what is believed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import json
 import os
-from dataclasses import dataclass
+import re
+import secrets
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
-from gistpoint.core.logs import sync_folder
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.core.logs import create_file, sync_folder
 
 HEADS = "heads"
 """The folder, next to those of the attempts, with a file for each."""
 ELSEWHERE = "elsewhere"
 """The folder, next to those of the attempts, with an empty file for each that was only fetched from other machines."""
+KEY = "key"
+"""The file with the key of this machine, in `Locations.proofs`."""
+COPIES = "last"
+"""The folder with the copies of heads, in `Locations.proofs`."""
 _FORMAT = {"format": "gistpoint.head", "version": 1}
 _BYTES = 256
 """The fixed size of a head, within one sector, so that a new one replaces the old one atomically."""
+_KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
+_KEY_ID_CHARACTERS = 16
+_TAG_CHARACTERS = 32
+"""128 bits: with more, a head of a long journal has no room in its sector."""
+
+
+class HeadOrigin(StrEnum):
+    """Who wrote a head."""
+
+    HERE = "this machine"
+    UNSIGNED = "unsigned"
+    """An earlier version, or a machine that could write no key: anybody can make such a head."""
+    OTHER = "another machine"
+    """Tagged with a key that is not this machine's, so that the tag says nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +61,7 @@ class Head:
     """The hash of the event's line, as computed by `journal.line_hash`."""
     since: int = 1
     """The number of the first event that was written while the journal had a head."""
+    origin: HeadOrigin = HeadOrigin.HERE
 
 
 def from_elsewhere(root: Path) -> frozenset[str]:
@@ -42,7 +72,7 @@ def from_elsewhere(root: Path) -> frozenset[str]:
 
 
 class BrokenHeadError(ValueError):
-    """The file of a head can't be read."""
+    """The file of a head can't be read, or was changed by somebody without the key."""
 
 
 def head_path(folder: Path) -> Path:
@@ -51,31 +81,49 @@ def head_path(folder: Path) -> Path:
 
 
 def read_head(folder: Path) -> Head | None:
-    """Return the head of the attempt in `folder`, None if it has none. Raises `BrokenHeadError`."""
-    try:
-        text = head_path(folder).read_bytes()
-    except FileNotFoundError:
-        return None
-    if not text.strip(b"\0 \n"):
-        return None  # a power cut between the file and its first content
-    try:
-        value = json.loads(text)
-        if {name: value[name] for name in _FORMAT} != _FORMAT:
-            raise BrokenHeadError(f"{folder.name}: the head is of another version.")
-        return Head(int(value["seq"]), str(value["sha256"]), int(value["since"]))
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise BrokenHeadError(f"The head kept of {folder.name} can't be read.") from error
+    """Return the head of the attempt in `folder`, None if it has none. Raises `BrokenHeadError`.
+
+    The copy outside of the data folder counts unless the head beside the journal is this machine's and later.
+    """
+    beside = _read(head_path(folder), folder.name)
+    place = _copy_path(folder)
+    copy = _read(place, folder.name) if place is not None else None
+    if copy is None or beside is None:
+        return copy or beside
+    return beside if beside.origin is HeadOrigin.HERE and beside.seq >= copy.seq else copy
+
+
+def has_head(folder: Path) -> bool:
+    """Whether a head is kept of the attempt in `folder`, in either place."""
+    return any(path.exists() for path in _places(folder))
+
+
+def remove_head(folder: Path) -> None:
+    """Forget the head of the attempt in `folder`, in both places."""
+    for path in _places(folder):
+        path.unlink(missing_ok=True)
+
+
+def move_head(folder: Path, to: Path) -> None:
+    """Give the head of an attempt to the branch of it that its folder has become, in both places."""
+    for path, target in zip(_places(folder), _places(to), strict=True):
+        if path.exists():
+            path.rename(target)
 
 
 class HeadFile:
     """The head of one attempt, open for writing in the process that writes its journal."""
 
     def __init__(self, folder: Path, head: Head) -> None:
-        """Write `head` to the disk."""
-        path = head_path(folder)
+        """Write `head` to the disk. Raises `UserError` if the key of this machine is damaged."""
+        path, copy = head_path(folder), _copy_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._path, self._since = path, head.since
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        self._folder, self._since, self._key = folder, head.since, _key_for_writing()
+        self._files = [os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)]
+        if copy is not None and self._key is not None:
+            with contextlib.suppress(OSError):  # without a copy, the tag alone protects the head
+                copy.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._files.append(os.open(copy, os.O_WRONLY | os.O_CREAT, 0o600))
         self._write(head.seq, head.sha256)
         self.sync()
         for place in (path.parent, path.parent.parent):
@@ -88,16 +136,106 @@ class HeadFile:
 
     def sync(self) -> None:
         """Write the head to the disk."""
-        os.fsync(self._file)
+        for file in self._files:
+            os.fsync(file)
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._file)
+        for file in self._files:
+            os.close(file)
 
     def remove(self) -> None:
         """Remove the head."""
-        self._path.unlink(missing_ok=True)
+        remove_head(self._folder)
 
     def _write(self, seq: int, sha256: str) -> None:
-        line = json.dumps({**_FORMAT, "since": self._since, "seq": seq, "sha256": sha256})
-        os.pwrite(self._file, line.ljust(_BYTES - 1).encode("ascii") + b"\n", 0)
+        value = {**_FORMAT, "since": self._since, "seq": seq, "sha256": sha256}
+        if self._key is not None:
+            head = Head(seq, sha256, self._since)
+            value |= {"key": _key_id(self._key), "tag": _tag(self._key, self._folder.name, head)}
+        line = json.dumps(value).ljust(_BYTES - 1).encode("ascii") + b"\n"
+        for file in self._files:
+            os.pwrite(file, line, 0)
+
+
+def _places(folder: Path) -> list[Path]:
+    """Return the files that hold the head of the attempt in `folder`, the one beside its journal first."""
+    copy = _copy_path(folder)
+    return [head_path(folder)] if copy is None else [head_path(folder), copy]
+
+
+def _copy_path(folder: Path) -> Path | None:
+    """Return the path of the copy of a head; None for attempts that are not among the user's, such as a worker's."""
+    locations = Locations.of_user()
+    if folder.parent != locations.attempts and folder.parent.resolve() != locations.attempts.resolve():
+        return None
+    return locations.proofs / COPIES / folder.name
+
+
+def _read(path: Path, attempt: str) -> Head | None:
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BrokenHeadError(f"The head kept of {attempt} can't be read.") from error
+    if not text.strip(b"\0 \n"):
+        return None  # a power cut between the file and its first content
+    try:
+        value = json.loads(text)
+        if {name: value[name] for name in _FORMAT} != _FORMAT:
+            raise BrokenHeadError(f"The head kept of {attempt} is of another version.")
+        head = Head(int(value["seq"]), str(value["sha256"]), int(value["since"]))
+        key_id, tag = str(value.get("key", "")), str(value.get("tag", ""))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise BrokenHeadError(f"The head kept of {attempt} can't be read.") from error
+    return replace(head, origin=_origin(attempt, head, key_id, tag))
+
+
+def _origin(attempt: str, head: Head, key_id: str, tag: str) -> HeadOrigin:
+    """Return who wrote a head. Raises `BrokenHeadError` for one that names this machine's key and lacks its tag."""
+    if not key_id and not tag:
+        return HeadOrigin.UNSIGNED
+    key = _key()
+    if key is None or key_id != _key_id(key):
+        return HeadOrigin.OTHER
+    if not hmac.compare_digest(tag.encode(), _tag(key, attempt, head).encode()):
+        raise BrokenHeadError(f"The head kept of {attempt} was changed: it lacks the tag of this machine.")
+    return HeadOrigin.HERE
+
+
+def _tag(key: bytes, attempt: str, head: Head) -> str:
+    """Return the tag of a head; that of a branch is its attempt's, since a journal becomes a branch later."""
+    text = json.dumps([_FORMAT["format"], attempt.partition("~")[0], head.since, head.seq, head.sha256])
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARACTERS]
+
+
+def _key_id(key: bytes) -> str:
+    return hashlib.sha256(b"gistpoint.head key\0" + key).hexdigest()[:_KEY_ID_CHARACTERS]
+
+
+def _key() -> bytes | None:
+    """Return the key of this machine, None if there is none that can be used."""
+    with contextlib.suppress(OSError, ValueError):
+        text = (Locations.of_user().proofs / KEY).read_text(encoding="ascii")
+        return bytes.fromhex(text) if _KEY_TEXT.fullmatch(text) else None
+    return None
+
+
+def _key_for_writing() -> bytes | None:
+    """Return the key of this machine, made at the first use; None where none can be stored.
+
+    Raises `UserError` if the file holds none: another one in its place would make every head another machine's.
+    """
+    path = Locations.of_user().proofs / KEY
+    with contextlib.suppress(OSError):
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            create_file(path, secrets.token_hex(32).encode() + b"\n")
+    key = _key()
+    if key is None and path.exists():
+        raise UserError(
+            f"{path} does not hold the key of this machine.",
+            hint="Restore it from a backup. If you delete it, attempts made before count as another machine's.",
+        )
+    return key

@@ -26,7 +26,7 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.logs import AppendLog, FileLock, LogKind, is_held, line_hash, sync_folder, take
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, read_head
+from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, HeadOrigin, read_head
 
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
@@ -258,7 +258,10 @@ class JournalWriter:
             )
         self.events = content.events
         self._head, self._seq = content.head, len(content.events)
-        return content.kept.since if content.kept is not None else self._seq + 1
+        # A head that this machine did not sign is no witness of what came before (decision 120).
+        if content.kept is None or content.kept.origin is not HeadOrigin.HERE:
+            return self._seq + 1
+        return content.kept.since
 
 
 def is_open(folder: Path) -> bool:

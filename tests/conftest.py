@@ -6,8 +6,10 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from examples import load_profile
 
 load_profile()
@@ -22,6 +24,14 @@ time.tzset()
 
 _LONG_ID = 200
 _CONTRACT = re.compile(r"tests/contract/.*\[(?:[^]]*-)?(bwrap|docker|landlock|plain)[]-]")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the key that tags heads of journals out of the config folder of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -12,7 +12,7 @@ from gistpoint.core.logs import sync_folder, torn_path
 from gistpoint.core.study.ledger import person_sha256
 from gistpoint.core.study.operations import StudyError, writer_sha8
 from gistpoint.core.study.ports import Erasure
-from gistpoint.sessions.heads import HEADS
+from gistpoint.sessions.heads import HEADS, remove_head
 from gistpoint.sessions.journal import JOURNAL, first_event, is_open
 from gistpoint.sessions.studies.publishing import CONFLICT, read_note
 from gistpoint.sessions.studies.writers import name_in, writer_of
@@ -86,7 +86,7 @@ def refuse_open(found: Collection[Path]) -> None:
 def delete_local(found: Collection[Path]) -> tuple[str, ...]:
     """Delete attempts of this machine, with the heads kept of their journals, and return their ids."""
     for place in found:
-        (place.parent / HEADS / place.name).unlink(missing_ok=True)
+        remove_head(place)
         shutil.rmtree(place)
     return tuple(place.name for place in found)
 

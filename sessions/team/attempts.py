@@ -21,7 +21,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from gistpoint.core.logs import append_whole, sync_file, sync_folder, take
-from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, head_path
+from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, has_head, move_head
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
 from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.alarms import Alarm
@@ -415,7 +415,7 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
             (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
             (folder.parent / ELSEWHERE / folder.name).touch()
         _append(path, new)
-        if head_path(folder).exists():  # what was fetched was not written under the head that is kept here
+        if has_head(folder):  # what was fetched was not written under the head that is kept here
             HeadFile(folder, Head(new[-1].seq, new[-1].sha256, new[-1].seq + 1)).close()
         return len(new)
 
@@ -458,8 +458,7 @@ def _named_as_branch(root: Path, branch: str, seq: int, head: str) -> None:
     if place.exists() or end is None or (end.seq, end.head) != (seq, head) or is_open(folder):
         return
     folder.rename(place)
-    if head_path(folder).exists():
-        head_path(folder).rename(head_path(place))
+    move_head(folder, place)
     sync_folder(root)
 
 

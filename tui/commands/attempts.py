@@ -32,6 +32,7 @@ from gistpoint.sessions.attempt_outcomes import (
 )
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
+from gistpoint.sessions.heads import HeadOrigin
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.commands.arguments import JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -139,6 +140,10 @@ def _record(summary: AttemptSummary) -> str:
         return f"damaged, for reading only: {summary.problem}"
     if summary.kept is None:
         return "whole; its head was not kept here: made elsewhere, or by an earlier version"
+    if summary.kept.origin is HeadOrigin.UNSIGNED:
+        return "whole; its head was kept before heads were authenticated, so anybody could have written it"
+    if summary.kept.origin is HeadOrigin.OTHER:
+        return "whole; its head was kept by another machine, which can't be checked here"
     if not summary.witnessed:
         return f"whole; its head is kept here from event {summary.kept.since} on"
     return "whole; its head was kept here from the start"

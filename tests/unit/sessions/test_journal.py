@@ -29,7 +29,7 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.logs import files, line_hash, torn_path
 from gistpoint.sessions import journal as journals
-from gistpoint.sessions.heads import Head, head_path, read_head
+from gistpoint.sessions.heads import Head, HeadFile, head_path, read_head
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, read_journal
 
 JSON = st.recursive(
@@ -242,8 +242,7 @@ def test_the_head_is_of_the_last_event_that_is_on_the_disk(tmp_path: Path, monke
 def test_a_journal_may_be_ahead_of_its_head(tmp_path: Path) -> None:
     path = written(tmp_path)
     lines = path.read_bytes().splitlines(keepends=True)
-    kept = json.loads(head_path(tmp_path).read_bytes())
-    head_path(tmp_path).write_text(json.dumps({**kept, "seq": 2, "sha256": line_hash(lines[1])}))
+    HeadFile(tmp_path, Head(2, line_hash(lines[1]))).close()
     assert read_journal(path).fault == ""
     writer = JournalWriter(tmp_path, FakeClock())
     assert len(writer.events) == 5

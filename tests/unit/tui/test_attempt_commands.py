@@ -13,7 +13,11 @@ from builders import CHECKS, REPAIR, SUSPICIOUS, build_task
 from fakes import FakeRunner
 
 from gistpoint import object_graph
+from gistpoint.core.locations import Locations
+from gistpoint.core.logs import line_hash
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.heads import COPIES, head_path
+from gistpoint.sessions.journal import JOURNAL
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -162,3 +166,33 @@ def test_an_attempt_says_what_it_is_for_and_whose_it_is(
     assert cli.main(["solve", task.short_id, "--lines", "--role", "qa", "--participant", "p 1"]) == 1
     _, values = shown(capsys.readouterr().err.split()[1], capsys)
     assert (values["role"], values["participant"]) == ("qa", "p 1")
+
+
+def test_who_kept_the_head_is_told_and_one_rewritten_by_hand_reported(
+    task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    _, _, attempt = solve(task, REPAIR, monkeypatch, capsys)
+    text, values = shown(attempt, capsys)
+    assert "its head was kept here from the start" in text
+    assert (values["head_kept"], values["head_kept_by"]) == (True, "this machine")
+    places = Locations.of_user()
+    (places.proofs / COPIES).rename(places.proofs / "aside")
+    head = head_path(places.attempts / attempt)
+    signed = json.loads(head.read_bytes())
+    for more, words, by in (
+        ({"key": "0" * 16}, "kept by another machine", "another machine"),
+        ({"key": "", "tag": ""}, "kept before heads were authenticated", "unsigned"),
+    ):
+        head.write_text(json.dumps(signed | more))
+        text, values = shown(attempt, capsys)
+        assert words in text
+        assert (values["head_kept"], values["head_kept_by"]) == (False, by)
+    (places.proofs / "aside").rename(places.proofs / COPIES)
+    journal = places.attempts / attempt / JOURNAL
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:2]))
+    head.write_text(json.dumps(signed | {"seq": 2, "sha256": line_hash(lines[1])}))
+    assert cli.main(["attempt", "show", attempt]) == 1
+    assert "lacks the tag of this machine" in capsys.readouterr().out
+    assert cli.main(["solve", attempt, "--lines"]) != 0
+    assert journal.read_bytes() == b"".join(lines[:2])
