@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -32,8 +32,11 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     extra: dict[str, Any] = {}
     """Unknown members of the line."""
 
+    longest_name: ClassVar[int] = LONGEST_NAME
+    """Most characters of the person's name."""
+
     def __post_init__(self) -> None:
-        if not is_reviewer(self.reviewer):
+        if not is_reviewer(self.reviewer, self.longest_name):
             raise ValueError("Its reviewer has no name that can be used.")
 
     def text(self, name: str) -> str:
@@ -72,6 +75,6 @@ def standing(operations: Iterable[Op]) -> list[Op]:
     return [operation for operation in known if operation.op not in gone]
 
 
-def is_reviewer(name: str) -> bool:
-    """Whether a name can be a reviewer's: printable, without leading or trailing blanks, at most 60 characters."""
-    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
+def is_reviewer(name: str, longest: int = LONGEST_NAME) -> bool:
+    """Whether a name can be a reviewer's: printable, without leading or trailing blanks, not longer than that."""
+    return 0 < len(name) <= longest and name.isprintable() and name == name.strip()

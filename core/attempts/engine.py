@@ -43,7 +43,7 @@ from gistpoint.core.attempts.events import (
     Resumed,
     SuspectMarked,
 )
-from gistpoint.core.attempts.identity import Enrolment, new_attempt_id
+from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, participant_code
 from gistpoint.core.attempts.malformed import Malformed, arguments_in, bound_again, malformed_call
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance, fold
 from gistpoint.core.canonical import sha256_of_text
@@ -119,8 +119,10 @@ class Attempt:
     ) -> None:
         """Write the events that begin a new attempt, with the task's budgets unless others are given.
 
-        A replay takes the tool semantics of the run that it repeats. Raises `AttemptError` for empty budgets.
+        A replay takes the tool semantics of the run that it repeats. Raises `AttemptError` for empty budgets,
+        and for a participant without a code.
         """
+        participant_code(enrolment.participant)
         bench, identity = self._bench, attempt_id or new_attempt_id(self._time.utc_ms())
         given = budgets or bench.budgets(enrolment.role)
         if given.tool_uses < 1 or given.submissions < 1:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from gistpoint.core.errors import AttemptError
 
 TIME_CHARACTERS = 10
 """Of an attempt's id: its first ones tell when it began, and sort so."""
@@ -14,6 +17,10 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 PERSON, REPLAY, MODEL, SIMULATED = "person", "replay", "model", "simulated"
 """Kinds of actors."""
+
+
+_CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+CODE_HINT = "A code has at most 64 letters, digits, '.', '-' and '_', and begins with a letter or a digit."
 
 
 class Role(StrEnum):
@@ -51,6 +58,18 @@ class Enrolment:
     """The help that the condition gives, such as `chat`; `none` in a study's condition without help."""
     gist_help_sha256: str = ""
     """The gist that the condition shows with a repair."""
+
+
+def is_code(text: str) -> bool:
+    """Whether a text can be a participant's code; attempts and studies of earlier versions may have others."""
+    return bool(_CODE.fullmatch(text))
+
+
+def participant_code(code: str) -> str:
+    """Return a code for a new attempt, or an empty text for nobody. Raises `AttemptError` for one that is none."""
+    if code and not is_code(code):
+        raise AttemptError(f"{code[:60]!r} can't be the code of a participant.", hint=CODE_HINT)
+    return code
 
 
 def new_attempt_id(utc_ms: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -60,6 +60,9 @@ NEVER_DELETED = frozenset(
 
 class StudyOperation(Operation, frozen=True, omit_defaults=True):
     """One operation; `reviewer` is its writer, `NAME@MACHINE`."""
+
+    longest_name: ClassVar[int] = 80
+    """A code has up to 64 characters."""
 
 
 ORGANISER = "organiser"

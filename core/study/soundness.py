@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from typing import NoReturn
 
+from gistpoint.core.attempts.identity import CODE_HINT, is_code
 from gistpoint.core.errors import did_you_mean
 from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.operations import LONGEST_NAME, is_reviewer
@@ -190,7 +191,11 @@ def _check_solvers(study: Study) -> None:
 
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
     """Return what is wrong with a declaration for the tasks at hand, a sentence each, with the file and the key."""
-    found: list[str] = []
+    found = [
+        f"{FILE}: the key 'participants.team' has {code[:60]!r}, which can't be a participant's code. {CODE_HINT}"
+        for code in study.participants.team
+        if not is_code(code)
+    ]
     named = {"training.tasks": study.training.tasks} | {f"tag.{tag.id}.tasks": tag.tasks for tag in study.tag}
     ids = f"{', '.join(task_id[:12] for task_id in list(tasks)[:4])}{', …' if len(tasks) > 4 else ''}"
     for key, names in named.items():

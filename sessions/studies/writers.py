@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from gistpoint.core.attempts.identity import CODE_HINT, is_code
 from gistpoint.core.study.operations import ORGANISER, StudyError
-
-_CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,23}")
 
 
 def checked_code(code: str) -> str:
     """Return a participant's code if it can be one: it becomes part of the names of files. Raises `StudyError`."""
-    if not _CODE.fullmatch(code) or code.lower() == ORGANISER:
+    if not is_code(code) or code.lower() == ORGANISER:
         raise StudyError(
             f"{code[:60]!r} can't be the code of a participant.",
-            hint="A code has at most 24 letters, digits, '-' and '_', and begins with a letter or a digit.",
+            hint=CODE_HINT,
         )
     return code
 

@@ -110,7 +110,7 @@ def build_services(
     `consented` answers every question whether code may run without isolation, where nobody can be asked.
     """
     from gistpoint.core.attempts.clock import SystemTime
-    from gistpoint.core.attempts.identity import Enrolment, Role
+    from gistpoint.core.attempts.identity import Enrolment, Role, participant_code
     from gistpoint.core.locations import Locations
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.services import Consent, Services, is_our_demo, never
@@ -119,7 +119,7 @@ def build_services(
 
     locations, clock = Locations.of_user(), SystemTime()
     consent = Consent(ProcessConsent.ask if consented is None else never)
-    enrolment = Enrolment(role=role or Role.BASELINE, participant=participant)
+    enrolment = Enrolment(role=role or Role.BASELINE, participant=participant_code(participant))
 
     probed = probed or ProbedBackends()
 
