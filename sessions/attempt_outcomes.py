@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import getpass
 import io
 import json
@@ -15,6 +14,7 @@ from typing import Any
 
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import UserError
 from gistpoint.core.requests import Request
 from gistpoint.sessions.annotations.keys import attempt_key
@@ -147,11 +147,9 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
 
 def _table(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
     rows = [dict(_flat(attempt_row(summary))) for summary in chosen]
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    columns = list(rows[0])
+    lines = [columns, *([row.get(column) for column in columns] for row in rows)]
+    return "".join(map(csv_line, lines)).encode("utf-8", "backslashreplace")
 
 
 def _flat(row: Mapping[str, Any]) -> list[tuple[str, Any]]:

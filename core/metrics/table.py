@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.callgraph import build_call_graph
 from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import UserError
 from gistpoint.core.metrics.centrality import Centrality, measure_centrality
 from gistpoint.core.metrics.complexity import Complexity, measure_complexity
@@ -162,12 +161,8 @@ def _number(cell: Cell) -> float:
 
 def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMNS) -> str:
     """Return the rows as CSV text with a header; unknown values are empty, floats are in full precision."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow(["" if (cell := row.cell(column)) is None else cell for column in columns])
-    return text.getvalue()
+    lines = ([row.cell(column) for column in columns] for row in rows)
+    return csv_line(columns) + "".join(map(csv_line, lines))
 
 
 def percentile(values: Iterable[float], percent: float) -> float:

@@ -6,8 +6,6 @@ to be read does not count as solved, and is told beside.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +27,7 @@ from gistpoint.core.attempts.events import (
     Resumed,
 )
 from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.estimates import wilson
 from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
@@ -204,9 +203,7 @@ class FiguresOfRun:
         """Yield a table of the jobs in pieces, a row each."""
         fields = AttemptFigures.__struct_fields__
         for values in (fields, *(structs.astuple(row) for row in self.attempts)):
-            line = io.StringIO()
-            csv.writer(line, lineterminator="\n").writerow(["" if value is None else value for value in values])
-            yield line.getvalue()
+            yield csv_line(values)
 
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -11,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.csv_text import csv_line
 from gistpoint.sessions.annotations.keys import StepKey, TextRange
 from gistpoint.sessions.annotations.reviews import Review, ReviewBook
 from gistpoint.sessions.annotations.validations import Validation, ValidationBook
@@ -21,9 +20,9 @@ Row = dict[str, Json]
 
 def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:
     """Yield the lines of a CSV with a heading (RFC 4180; lists are separated by blanks), including line ends."""
-    yield _csv(columns)
+    yield csv_line(columns, end="\r\n")
     for row in rows:
-        yield _csv([_cell(row[column]) for column in columns])
+        yield csv_line([_cell(row[column]) for column in columns], end="\r\n")
 
 
 def jsonl_lines(rows: Iterable[Row]) -> Iterator[str]:
@@ -38,12 +37,6 @@ def _cell(value: Json) -> str:
     if isinstance(value, list):
         return " ".join(str(item) for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _csv(cells: Iterable[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerow(cells)
-    return text.getvalue()
 
 
 def _utc_text(utc_ms: int) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.identity import PERSON, REPLAY, SIMULATED
+from gistpoint.core.csv_text import text_of_cell
 from gistpoint.core.errors import UserError
 from gistpoint.core.study.declaration import DeclaredSolver, StudyTask
 from gistpoint.core.study.evidence import AttemptEvidence
@@ -268,7 +269,7 @@ def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
             f"The map {path.name} of the solver {solver.name!r} lacks the columns run and task.",
             hint="Its first line is `run,task`; a run is the name of its file, or its id.",
         )
-    return {row["run"].strip(): row["task"].strip() for row in rows}
+    return {text_of_cell(row["run"].strip()): text_of_cell(row["task"].strip()) for row in rows}
 
 
 def _paths(root: Path, pattern: str) -> list[Path]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from gistpoint.core.csv_text import csv_line
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.measuring import utc_text
 from gistpoint.core.study.operations import Answers, Begun, Enrolled, Fact, Planned, Sitting
@@ -42,12 +41,9 @@ def tidy_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 def csv_of(table: TidyTable, rows: Iterable[Cells]) -> bytes:
     """Return a table as CSV; rows are in the order of the table's key."""
     ordered = sorted(rows, key=lambda row: [_sortable(row.get(name)) for name in table.key])
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow([column.name for column in table.columns])
-    for row in ordered:
-        writer.writerow([cell(column, row.get(column.name)) for column in table.columns])
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    lines = [[column.name for column in table.columns]]
+    lines += [[cell(column, row.get(column.name)) for column in table.columns] for row in ordered]
+    return "".join(csv_line(line, end="\r\n") for line in lines).encode("utf-8", "backslashreplace")
 
 
 def _sortable(value: object) -> tuple[int, str]:

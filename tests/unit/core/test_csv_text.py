@@ -1,0 +1,40 @@
+"""The one writer of CSV: no formula, numbers stay numbers, and every text comes back."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gistpoint.core.csv_text import csv_line, text_of_cell
+
+BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _read(line: str) -> list[str]:
+    (row,) = csv.reader(io.StringIO(line, newline=""))
+    return row
+
+
+@pytest.mark.parametrize("begin", BEGINNINGS)
+def test_no_cell_begins_a_formula(begin: str) -> None:
+    for text in (begin, f"{begin}1+1", f'{begin}cmd|"/c calc"!A0', f"{begin}1,2"):
+        if text != "-1,2" or begin != "-":
+            assert _read(csv_line([text, "x"])) == [f"'{text}", "x"]
+
+
+def test_numbers_stay_numbers() -> None:
+    assert csv_line([-1, -0.5, -1e-9, 7, None, True, "-2.50", ""]) == "-1,-0.5,-1e-09,7,,True,-2.50,\n"
+
+
+@examples(300)
+@given(st.lists(st.text("'=+-@\t\r\n,\"a1.", max_size=6), min_size=2, max_size=4))
+def test_every_text_comes_back(cells: list[str]) -> None:
+    row = _read(csv_line(cells))
+    assert [text_of_cell(cell) for cell in row] == cells
+    for cell, given_text in zip(row, cells, strict=True):
+        assert not cell.startswith(BEGINNINGS) or float(given_text) <= 0
