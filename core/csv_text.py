@@ -21,8 +21,9 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
     A text that would begin a formula begins with an apostrophe, as OWASP advises against CSV injection. Numbers stay.
     """
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator=end).writerow([_safe("" if cell is None else str(cell)) for cell in cells])
-    return text.getvalue()
+    writer = csv.writer(text, lineterminator="\r\n")  # cells with either character are quoted then
+    writer.writerow([_safe("" if cell is None else str(cell)) for cell in cells])
+    return text.getvalue().removesuffix("\r\n") + end
 
 
 def text_of_cell(cell: str) -> str:

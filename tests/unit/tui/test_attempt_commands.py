@@ -163,9 +163,9 @@ def test_an_attempt_says_what_it_is_for_and_whose_it_is(
     task: Task, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert cli.main(["solve", task.short_id, "--lines", "--role", "qa", "--participant", "p 1"]) == 1
+    assert cli.main(["solve", task.short_id, "--lines", "--role", "qa", "--participant", "p-1"]) == 1
     _, values = shown(capsys.readouterr().err.split()[1], capsys)
-    assert (values["role"], values["participant"]) == ("qa", "p 1")
+    assert (values["role"], values["participant"]) == ("qa", "p-1")
 
 
 def test_who_kept_the_head_is_told_and_one_rewritten_by_hand_reported(
