@@ -148,7 +148,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
 def _table(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
     rows = [dict(_flat(attempt_row(summary))) for summary in chosen]
     columns = list(rows[0])
-    lines = [columns, *([row.get(column) for column in columns] for row in rows)]
+    lines: list[list[Any]] = [columns, *([row.get(column) for column in columns] for row in rows)]
     return "".join(map(csv_line, lines)).encode("utf-8", "backslashreplace")
 
 
