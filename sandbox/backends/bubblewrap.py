@@ -337,6 +337,11 @@ class BubblewrapBackend:
                     )
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
+            if (ended.exit_code or 0) < 0:  # what ends inside ends as a status of bubblewrap's, which no run can signal
+                reason = (
+                    f"bubblewrap was ended from outside (signal {-(ended.exit_code or 0)}); nothing of the run counts."
+                )
+                return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
             return replace(ended, exit_code=_as_signal(ended.exit_code))
 
     def _delegation(self) -> Delegation:
