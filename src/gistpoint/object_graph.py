@@ -196,7 +196,7 @@ def refuse_exposed_key(endpoint: EndpointSettings, exposed: Callable[[], bool]) 
     """Raise `SandboxUnavailableError` if code that a model writes could read the key of its endpoint (decision 122)."""
     from gistpoint.core.errors import SandboxUnavailableError
 
-    if endpoint.withheld and exposed():
+    if endpoint.has_secret and exposed():
         raise SandboxUnavailableError(
             "Without isolation, code that a model writes could read the key of its endpoint.",
             hint="Use a backend that isolates (`gistpoint doctor`), or an endpoint that needs no key, such as a proxy "

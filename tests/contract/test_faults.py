@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_tasks import Maker
+from tiny_tasks import PINS, Maker
 
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.kinds.beginning import MOST_GIVEN_BACK
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
@@ -26,6 +27,7 @@ from gistpoint.sandbox.backends.base import Backend, BackendProbe, Command, Ende
 from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.resources import descendants
 from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.gistruns.runner import GistRunner
 from gistpoint.sandbox.layout import MountPaths
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import SuiteRunner
@@ -275,3 +277,27 @@ def test_a_submission_that_keeps_the_harness_from_beginning_is_charged(case: Cas
     text = case.submit()
     assert (case.last, runs) == ((RunStatus.CRASHED, 0.0, 3), 2)
     assert "before the tests began" in text
+
+
+@pytest.mark.parametrize("command", ["pytest tests/test_calc.py::test_total", "python calc.py"])
+@pytest.mark.parametrize(
+    ("text", "fault", "began"),
+    [
+        ("def test_total():\n    print(1)\n", None, True),
+        ("import os\nos._exit(1)\n", None, True),
+        ("import os\nos.kill(os.getpid(), 9)\n", None, True),
+        ("def test_total():\n    print(1)\n", NO_INTERPRETER, False),
+        ("", NO_INTERPRETER, False),
+    ],
+)
+def test_a_gist_is_told_from_its_harness(
+    backend: Backend,
+    environments: EnvironmentStore,
+    command: str,
+    text: str,
+    fault: Callable[[Command], Command] | None,
+    began: bool,
+) -> None:
+    runner = GistRunner(Faulty(backend, fault), environments)
+    trial = runner.run_gist(text, PINS, parse_entrypoint(command), owned=("calc",), timeout_s=60)
+    assert trial.began is began, trial.output
