@@ -58,6 +58,10 @@ class InfrastructureError(UserError):
     """The harness failed, not the solver: it costs no attempt."""
 
 
+class HarnessFailedError(InfrastructureError):
+    """A run was started and the harness did not begin, whatever the solver has written."""
+
+
 class AttemptError(UserError):
     """An attempt can't be opened or continued as requested."""
 

@@ -31,11 +31,13 @@ class RunStatus(StrEnum):
     COULD_NOT_RUN = "could_not_run"
     """pytest started but collected nothing that it could run."""
     INFRASTRUCTURE = "infrastructure"
-    """The harness failed: this costs no attempt."""
+    """A run could not be prepared: this costs no attempt."""
+    HARNESS_FAILED = "harness_failed"
+    """The harness did not begin, and not because of the submission, or was ended from outside (`formats.md`)."""
     CANCELLED = "cancelled"
 
 
-FREE = frozenset({RunStatus.INFRASTRUCTURE})
+FREE = frozenset({RunStatus.INFRASTRUCTURE, RunStatus.HARNESS_FAILED})
 """Statuses that cost no submission: the harness failed, not the solver."""
 
 
@@ -88,6 +90,8 @@ class SuiteReport:
     """The bounded tail of standard output and error: information for people, never parsed."""
     writes: Writable | None = None
     """The run's changes to its tree, if requested; without bytecode, which Python can do without."""
+    began: bool = True
+    """Whether the reporter said that it begins, which it does before anything of the tree is imported."""
 
     @property
     def passed(self) -> frozenset[str]:

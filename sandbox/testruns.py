@@ -11,7 +11,7 @@ from gistpoint.core.errors import CancelledError, EnvironmentBuildError, TaskErr
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.running import NEVER, UNATTENDED, RunContext, RunProgress
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop, run_on
 from gistpoint.sandbox.layout import (
     RESULTS_PLUGIN,
     MountPaths,
@@ -37,7 +37,7 @@ _STOPPED = {
     Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "The tests were stopped at their memory limit of {memory} MiB."),
     Stop.TOO_MUCH_DISK: (RunStatus.CRASHED, "The run was stopped at its limit of {disk} MiB of files."),
     Stop.TOO_MANY_RESULTS: (RunStatus.INVALID, "The run wrote more on its result pipe than any suite would."),
-    Stop.NOT_STARTED: (RunStatus.INFRASTRUCTURE, "The isolation could not be started; its output says why."),
+    Stop.NOT_STARTED: (RunStatus.HARNESS_FAILED, "The isolation could not be started; its output says why."),
 }
 
 
@@ -131,7 +131,7 @@ class SuiteRunner:
                 shows=tools_of(request.environment, environment),
                 requests=order,
             )
-            ended = self._backend.run(command, on_line=on_line, cancel=run.cancel)
+            ended = run_on(self._backend, command, on_line=on_line, cancel=run.cancel)
         run.progress(RunProgress("finished", transcript.done, transcript.collected or 0))
         return self._conclude(request, transcript, ended)
 
@@ -160,6 +160,7 @@ class SuiteRunner:
             backend=self._record,
             output=ended.output,
             writes=ended.writes,
+            began=transcript.began,
         )
 
 

@@ -21,12 +21,18 @@ from gistpoint.sandbox.sealing import ResultSeal, RunSecret, SealError, Shown
 _SEVERITY = (Outcome.PASSED, Outcome.XPASSED, Outcome.XFAILED, Outcome.SKIPPED, Outcome.FAILED, Outcome.ERROR)
 _TESTS_FAILED = 1
 _MAX_TEXT = 6000
+_STARTS = 2
+"""The number of the record of pytest's start."""
 
 
 class ReportRecord(msgspec.Struct, tag_field="e"):
     """A record of `payload/results_plugin.py`, whose docstring describes them; `n` is its number."""
 
     n: int
+
+
+class _Begin(ReportRecord, tag="begin"):
+    """The reporter begins, before anything of the tree is imported."""
 
 
 class _Start(ReportRecord, tag="start"):
@@ -79,7 +85,7 @@ class _Finish(ReportRecord, tag="finish"):
 
 
 SuiteRecord = _Start | _CollectError | ItemsRecord | _Collected | RunRecord | TestRecord | _Stray | _Finish
-_Record = SuiteRecord | _Note
+_Record = SuiteRecord | _Begin | _Note
 
 
 class ForgedRecordError(Exception):
@@ -105,6 +111,8 @@ class Transcript:
         self.in_flight = ""
         self.finish: int | None = None
         self.forged = ""
+        self.began = False
+        """Whether the reporter said that it begins."""
         self.notes: list[dict[str, object]] = []
         self._seal = ResultSeal(secret.key)
         self._sentinels: Mapping[str, Shown] = secret.outcomes
@@ -142,6 +150,11 @@ class Transcript:
             raise ForgedRecordError(f"Record {self._number} carries the number {record.n}.")
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
+        if isinstance(record, _Begin) is not (self._number == 1):
+            raise ForgedRecordError("The reporter did not begin with its first record.")
+        if isinstance(record, _Begin):
+            self.began = True
+            return None
         if isinstance(record, _Note):
             self.notes.append(fields)
             return None
@@ -150,7 +163,7 @@ class Transcript:
     def _take_of_suite(self, record: SuiteRecord) -> TestResult | None:
         match record:
             case _Start():
-                if self._number != 1:
+                if self._number != _STARTS:
                     raise ForgedRecordError("A second session began within the run.")
             case _CollectError():
                 text = record.text[:_MAX_TEXT]
@@ -247,8 +260,11 @@ class Transcript:
         return Conclusion(RunStatus.FINISHED)
 
     def _unfinished(self, exit_code: int | None) -> Conclusion:
+        early = "" if self.began else " before the tests began"
         if exit_code is not None and exit_code < 0:
-            return Conclusion(RunStatus.CRASHED, f"The process was ended by signal {-exit_code}.")
+            return Conclusion(RunStatus.CRASHED, f"The process was ended by signal {-exit_code}{early}.")
+        if early:
+            return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code}{early}.")
         if self.collected is None and exit_code in (2, 3, 4, 5):
             return Conclusion(RunStatus.COULD_NOT_RUN, f"pytest could not start the run (exit status {exit_code}).")
         return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code} in the middle of the run.")

@@ -57,6 +57,7 @@ from gistpoint.core.attempts.results import solved_words as solved_words
 from gistpoint.core.attempts.results import suspicions as suspicions
 from gistpoint.core.chat import Usage
 from gistpoint.core.errors import AttemptError
+from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.budgets import NOTHING_LEFT, Budgets, Remaining
 from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement, Revealed
 
@@ -200,7 +201,7 @@ class Submission:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     """A gist's score as `core.kinds.gist.score` spells it, with the evidence by line under `lines`."""
     counts: bool = True
-    """False if the infrastructure failed: it cost nothing."""
+    """False if the harness failed: it cost nothing."""
     status: str = ""
     """The run's status; empty while it runs."""
     reason: str = ""
@@ -345,6 +346,11 @@ class AttemptState(Struct, frozen=True):
     def counted_submissions(self) -> tuple[Submission, ...]:
         """The submissions that count: the infrastructure did not fail, and the run is over."""
         return tuple(s for s in self.submissions if s.counts and s.status)
+
+    @property
+    def given_back(self) -> int:
+        """How many submissions were given back because the harness did not begin (`RunStatus.HARNESS_FAILED`)."""
+        return sum(not s.counts and s.status == RunStatus.HARNESS_FAILED for s in self.submissions)
 
     @property
     def submitted(self) -> bool:

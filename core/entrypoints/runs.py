@@ -174,6 +174,8 @@ class GistTrial:
     places: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
     output: str = ""
+    began: bool = True
+    """Whether the harness said that it begins, which it does before the gist is read."""
 
 
 @dataclass(frozen=True, slots=True)

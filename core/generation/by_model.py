@@ -35,7 +35,7 @@ from gistpoint.core.errors import InfrastructureError, SourceError, TaskError, U
 from gistpoint.core.generation.intake import Intake, NoTaskError, run_step
 from gistpoint.core.generation.removal import named_function, removal_target
 from gistpoint.core.generation.spending import SetSpending
-from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.ports import ChatModel, Runner, RunRequest
 from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -86,7 +86,7 @@ class SuiteTrials:
         )
         step = f"suite with {target.name} corrupted by the model"
         report = run_step(self.runner, request, step, self.run)
-        if report.status is RunStatus.INFRASTRUCTURE:
+        if report.status in FREE:
             raise InfrastructureError(f"The sandbox failed while a corruption was tried. {report.reason}".rstrip())
         if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
             return ModelTrial(SubmissionVerdict.HANGS, detail=f"{report.status}")

@@ -27,7 +27,7 @@ from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.model import decide_by_model
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason, Specimen, StateFile, glance_of
-from gistpoint.core.outcomes import Outcome, RunStatus
+from gistpoint.core.outcomes import FREE, Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.tasks.trees import corrupted_tree
 
@@ -439,7 +439,7 @@ def _compared(context: Context, specimen: Specimen) -> dict[str, Any]:
     )
     report = context.runner.run(request, run=context.run.quiet)
     context.run.check()
-    if report.status is RunStatus.INFRASTRUCTURE:
+    if report.status in FREE:
         raise InfrastructureError(f"The suite could not be run for the control. {report.reason}", hint=LOOK)
     finished = report.status is RunStatus.FINISHED
     failing = intake.passed - report.passed if finished else frozenset()

@@ -12,7 +12,7 @@ from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, RecordingError
 from gistpoint.core.kinds.protecting import NOTHING, hold_to_writes
-from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, Writable
+from gistpoint.core.outcomes import FREE, Outcome, RunStatus, SuiteReport, Writable
 from gistpoint.core.ports import Runner, RunRequest, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Answer, Baseline, Failure, Target, Task, ToolLimits
@@ -299,7 +299,7 @@ def prove(
     )
     names = ", ".join(target.name for target in targets)
     report = run_step(runner, request, f"suite with {names} corrupted", run)
-    if report.status is RunStatus.INFRASTRUCTURE:
+    if report.status in FREE:
         raise InfrastructureError(f"The suite could not be run with {names} corrupted. {report.reason}", hint=LOOK)
     if report.status in (RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY):
         raise NoTaskError(NoGood.HANGS, f"With {names} corrupted the suite was stopped: {report.status}.")

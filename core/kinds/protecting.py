@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from gistpoint.core.outcomes import RunStatus, SuiteReport, Writable
+from gistpoint.core.outcomes import FREE, RunStatus, SuiteReport, Writable
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.tasks.protection import MOST_PIECES, Protection
 from gistpoint.core.trees import SourceTree
@@ -65,7 +65,7 @@ def holds(report: SuiteReport, passed: Iterable[str]) -> bool:
 
 def is_lost(report: SuiteReport) -> bool:
     """Whether a run is inconclusive because the harness failed, or because it was stopped."""
-    return report.status in (RunStatus.INFRASTRUCTURE, RunStatus.CANCELLED)
+    return report.status in {RunStatus.CANCELLED, *FREE}
 
 
 def _of_the_tree(writes: Writable, tree: SourceTree) -> Writable:

@@ -95,6 +95,7 @@ _PLANTED = {
     "bytecode": ("__pycache__/planted.cpython-311.pyc", "bytes"),
 }
 
+_CMDLINE, _BOOT = "/proc/cmdline", "/proc/sys/kernel/random/boot_id"
 ESCAPES = (
     Attack("home", "read a file in the host's home", "read_file", given={"target": "secret"}, unisolated=_R),
     Attack("answer", "read another task's answer", "read_file", given={"target": "answer"}, unisolated=_R),
@@ -104,6 +105,10 @@ ESCAPES = (
     Attack("link-in", "read through a link that the tree carries in", "read_link", unisolated=_R),
     Attack("environment", "read the environment of a process of the host", "read_environment", unisolated=_R),
     Attack("processes", "see the host's processes", "read_processes", unisolated=_R),
+    Attack(
+        "command-line", "read the kernel's command line", "read_machine", given={"paths": [_CMDLINE]}, unisolated=_R
+    ),
+    Attack("boot", "read the id of the machine's boot", "read_machine", given={"paths": [_BOOT]}, unisolated=_R),
     Attack("trace", "attach to a process of the host as a debugger", "trace_process", unisolated=_E),
     Attack("kill", "kill a process of the host", "kill_process", AttackEvidence.KILLED, unisolated=_R),
     Attack("signal", "send a signal to the program itself", "signal_program", unisolated=_R),

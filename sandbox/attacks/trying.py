@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -199,6 +200,13 @@ def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
         (tree / "link").symlink_to(stage.files["secret"])
 
 
+def _there(attack: Attack) -> list[str]:
+    """Return the files of an attack that this machine has."""
+    paths = attack.given["paths"]
+    assert isinstance(paths, list)
+    return [path for path in paths if Path(path).is_file()]
+
+
 def _given(attack: Attack, stage: Stage) -> dict[str, object]:
     victim = stage.fresh_victim().pid
     version = stage.environment.version
@@ -217,6 +225,8 @@ def _given(attack: Attack, stage: Stage) -> dict[str, object]:
         given["token"] = stage.token
     if attack.file == "read_file":
         given["target"] = str(stage.files[str(attack.given["target"])])
+    if attack.file == "read_machine":
+        given["machine"] = {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _there(attack)}
     if "address" in given:
         given["address"] = stage.addresses[str(attack.given["address"])]
     return given

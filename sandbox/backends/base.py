@@ -169,6 +169,17 @@ class Backend(Protocol):
         ...
 
 
+def run_on(
+    backend: Backend, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
+) -> Ended:
+    """Run `command` on `backend`; what the system refuses to the isolation itself is reported as `NOT_STARTED`."""
+    try:
+        return backend.run(command, on_line=on_line, cancel=cancel)
+    except OSError as error:
+        reason = f"The isolation ({backend.name}) could not be started: {error}."
+        return Ended(Stop.NOT_STARTED, None, "", 0.0, reason=reason)
+
+
 _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].encode() + b'\\n')"
 
 

@@ -44,6 +44,17 @@ _WRITTEN = {
     "/etc/group": "root:x:0:\nsolver:x:1000:\n",
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
 }
+_MACHINE = {
+    "/proc/cmdline": "",
+    "/proc/sys/kernel/random/boot_id": "00000000-0000-0000-0000-000000000000\n",
+    "/proc/loadavg": "0.00 0.00 0.00 1/1 1\n",
+    "/proc/partitions": "",
+    "/proc/diskstats": "",
+    "/proc/swaps": "",
+    "/proc/vmstat": "",
+}
+"""What a run reads in place of files that tell one machine from another, or what else runs on it."""
+_MEMORY = "MemTotal: {size} kB\nMemFree: {size} kB\nMemAvailable: {size} kB\nBuffers: 0 kB\nCached: 0 kB\n"
 _STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a mount namespace of our own, never written
 _SETTINGS = (
     "--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
@@ -105,6 +116,7 @@ def _plan_interpreter(plan: BubblewrapCall, command: Command, copy: Path | None,
     limits = command.limits
     _show_runtime(plan, cache.of(command.environment, command.shows), cache)
     plan.arguments += ["--proc", "/proc", "--dev", "/dev"]
+    _hide_machine(plan, limits)
     _memory(plan, "/tmp", limits.temporary, "1777")
     _memory(plan, "/dev/shm", limits.temporary, "1777")
     _memory(plan, WORK, limits.workspace)
@@ -120,6 +132,14 @@ def _plan_interpreter(plan: BubblewrapCall, command: Command, copy: Path | None,
     else:
         _show_tree(plan, TreeParts.of(command.tree, command.writable), limits.workspace)
     plan.arguments += ["--remount-ro", SHOWN]
+
+
+def _hide_machine(plan: BubblewrapCall, limits: RunLimits) -> None:
+    """Show fixed texts in place of what the kernel says of the machine and its load."""
+    memory = _MEMORY.format(size=limits.memory >> 10)
+    for path, text in {**_MACHINE, "/proc/meminfo": memory}.items():
+        if Path(path).exists():
+            plan.arguments += ["--perms", "0444", "--ro-bind-data", plan.memory(text.encode()), path]
 
 
 def _plan_programs(plan: BubblewrapCall, command: Command, cache: RuntimeCache) -> None:
@@ -337,6 +357,11 @@ class BubblewrapBackend:
                     )
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
+            if (ended.exit_code or 0) < 0:  # what ends inside ends as a status of bubblewrap's, which no run can signal
+                reason = (
+                    f"bubblewrap was ended from outside (signal {-(ended.exit_code or 0)}); nothing of the run counts."
+                )
+                return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
             return replace(ended, exit_code=_as_signal(ended.exit_code))
 
     def _delegation(self) -> Delegation:

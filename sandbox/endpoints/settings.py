@@ -129,6 +129,12 @@ class EndpointSettings:
         return ApiKey(self.key.reveal(), header, header.rstrip("="), password or user, parts.password or user)
 
     @property
+    def has_secret(self) -> bool:
+        """Whether there is a key, or a user or password in the address."""
+        parts = urlsplit(self.base_url)
+        return bool(self.key or parts.username or parts.password)
+
+    @property
     def place(self) -> str:
         """The endpoint's host, for messages; paths, users and queries may contain secrets."""
         parts = urlsplit(self.base_url)

@@ -13,11 +13,11 @@ from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.command import COMMAND_FILE, DOCTEST_MODULES, Entrypoint, EntrypointKind
 from gistpoint.core.entrypoints.programs import program_text
 from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, OriginalRun, TestGuard, Watched
-from gistpoint.core.errors import CancelledError, InfrastructureError
+from gistpoint.core.errors import CancelledError, HarnessFailedError, InfrastructureError
 from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
-from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop, run_on
 from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, refusal, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.layout import (
@@ -243,6 +243,7 @@ class GistRunner:
             places=_words_for(places),
             reason=seen.reason,
             output=ended.output,
+            began=seen.began,
         )
 
     def run_command(
@@ -329,7 +330,7 @@ class GistRunner:
                 requests=order if transcript.order else None,
                 shows=tools_of(pins, environment) if run.build else (),
             )
-            ended = self._backend.run(command, on_line=transcript.feed, cancel=cancel)
+            ended = run_on(self._backend, command, on_line=transcript.feed, cancel=cancel)
         _require(ended)
         return ended, known[-1]
 
@@ -354,9 +355,7 @@ def _require(ended: Ended) -> None:
         raise CancelledError("Stopped at your request.")
     if ended.stop is Stop.NOT_STARTED:
         reason = ended.reason or ended.output.strip()[-500:]
-        raise InfrastructureError(
-            f"The isolation could not be started: {reason}", hint="`gistpoint doctor` shows more."
-        )
+        raise HarnessFailedError(f"The isolation could not be started: {reason}", hint="`gistpoint doctor` shows more.")
 
 
 def _words(

@@ -33,6 +33,8 @@ class Seen:
     trace: Mapping[str, Any] | None
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """For each test, the file that has its code, relative to the root of the run, and the first line."""
+    began: bool = True
+    """Whether the harness said that it begins, before it read anything of what was run."""
 
 
 class TestsTranscript:
@@ -70,7 +72,7 @@ class TestsTranscript:
             isolation=isolation_of(notes),
         )
         defined = {_name(note): place for note in outcomes if (place := _place(note)) is not None}
-        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined)
+        return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began)
 
     def _tests(self, outcomes: list[dict[str, object]]) -> dict[str, TestRun]:
         details = {str(note["id"]): note for note in outcomes}
@@ -153,7 +155,8 @@ class ProgramTranscript:
             isolation=isolation_of(self.notes),
             files=self.files,
         )
-        return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes))
+        began = any(note.get("kind") == "begin" for note in self.notes)
+        return Seen(run, conclusion.reason, lines_of(self.notes), trace_of(self.notes), began=began)
 
     def _conclusion(self, ended: Ended) -> Conclusion:
         if ended.stop is not Stop.EXITED:

@@ -6,7 +6,8 @@ sys.argv[0], if that is not its file), `path` (put first on sys.path),
 `forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`),
 `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests, which takes its own
 order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests as `note`s of the results
-plugin, for programs one JSON object a line with its `kind`, `end` being the last.
+plugin, for programs one JSON object a line with its `kind`, `begin` being the first and `end` the
+last.
 """
 
 from __future__ import annotations
@@ -166,6 +167,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
 def _run_program(order: Mapping[str, Any]) -> int:
     notes = Notes()
     notes.open(_writer(int(os.environ.pop("GISTPOINT_RESULTS"))))
+    notes.tell("begin")
     measures = Measures(order, notes)
     argv = order["argv"]
     sys.path[:0] = order.get("path", [])

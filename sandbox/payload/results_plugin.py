@@ -1,9 +1,10 @@
 """pytest plugin that reports a run over a pipe, one JSON object a line; runs in the target's interpreter.
 
 Serves pytest 8 and 9. `begin` reads the order of the run from standard input, removing it from there, before anything
-of the repository is imported. Records, each with a sequence number `n`: `start`, `collect_error`, `items` (ids in
-chunks), `collected`, `run` (a test begins), `test` (it ended: what it raised, as seen before any other plugin, and what
-was reported), `stray`, `note` (a message of a `kind` from other files of ours on this channel), `finish`.
+of the repository is imported. Records, each with a sequence number `n`: `begin` (before that import), `start` (of
+pytest's session), `collect_error`, `items` (ids in chunks), `collected`, `run` (a test begins), `test` (it ended: what
+it raised, as seen before any other plugin, and what was reported), `stray`, `note` (a message of a `kind` from other
+files of ours on this channel), `finish`.
 With a `key` in the order each line begins with a tag, 32 hexadecimal digits and a blank, that depends on all lines
 before it.
 """
@@ -17,6 +18,7 @@ import importlib.util
 import json
 import json.encoder
 import os
+import resource
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -34,6 +36,7 @@ _CHUNK = 40
 _TEXT = 4000
 _TRIES = 50
 _HIGH = 200
+_SPARE = 8
 
 
 def _bounded(text: str) -> str:
@@ -65,14 +68,23 @@ def close_input() -> None:
     os.close(nothing)
 
 
+def moved_up(fd: int) -> int:
+    """Return a copy of a descriptor with a high number below the limit of open files, closed on exec.
+
+    So programs that the tests start neither inherit it nor collide with it.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    high = _HIGH if limit == resource.RLIM_INFINITY else max(0, min(_HIGH, limit - _SPARE))
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high)
+
+
 def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
     """Return a function that writes a record to the pipe, only from this process.
 
     It keeps private copies of what it needs: the tested code's replacements in other modules do not reach it. The key
     of a record is deleted once the record is written.
     """
-    # A high number that is closed on exec: programs that the tests start neither inherit it nor collide with it.
-    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    high = moved_up(fd)
     os.close(fd)
     getpid, write, digest, lock, own = os.getpid, os.write, blake2b, threading.Lock(), os.getpid()
     encode = _private(json.encoder).JSONEncoder().encode
@@ -306,6 +318,7 @@ def begin() -> Registering:
     order = taken_order()
     close_input()
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
+    put("begin")
     return Registering(Results(order, os.environ.pop("GISTPOINT_ROOT"), put))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import gc
 import json
 import mmap
@@ -34,13 +33,14 @@ if TYPE_CHECKING or "." in __name__:
         Registering,
         Results,
         close_input,
+        moved_up,
         opened_channel,
         taken_order,
     )
 else:
     from gistpoint_code_swap import LiveFunctions, UnfitError
     from gistpoint_pristine import Pristine, TooLargeError
-    from gistpoint_results import Registering, Results, close_input, opened_channel, taken_order
+    from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
 
 _CHUNK = 40
 _POLL_S = 0.002
@@ -53,11 +53,11 @@ class Warm(Results):
     """The collected suite, which serves requests."""
 
     def __init__(self, order: dict[str, Any], root: str, fd: int) -> None:
-        self.fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
+        self.fd = moved_up(fd)
         super().__init__(order, root, opened_channel(fd))
         self.places = [root, os.environ["HOME"], os.environ["TMPDIR"]]
         # Before pytest captures the output and replaces standard input.
-        self.requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200), "rb")
+        self.requests = os.fdopen(moved_up(0), "rb")
         close_input()
         self.not_passed = 0
         self.own_children: frozenset[int] = frozenset()

@@ -21,11 +21,12 @@ from typing import Any
 from gistpoint.core.entrypoints.command import Entrypoint, parse_entrypoint, with_input
 from gistpoint.core.entrypoints.runs import CommandRun, GistTrial, Raised, TestRun, TestsRun
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.beginning import ControlledRunner, check_beginning
 from gistpoint.core.kinds.gist.failures import gist_error, unreadable
 from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
 from gistpoint.core.kinds.gist.original_test import GistTest, guard_for, missing_name, ready_text, stored_test
 from gistpoint.core.kinds.repair.scoring import changed_targets, score, solved, taken_over
-from gistpoint.core.outcomes import Outcome, RunStatus, Writable
+from gistpoint.core.outcomes import FREE, Outcome, RunStatus, Writable
 from gistpoint.core.ports import RunRequest
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Environment, own_interpreter
@@ -159,8 +160,8 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
         expected=frozenset(wanted["collected"]),
         writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
     )
-    report = runner.run(request)
-    if report.status is RunStatus.INFRASTRUCTURE:
+    report = ControlledRunner(runner, lambda: given).run(request)
+    if report.status in FREE:
         raise ValueError(report.reason or report.output[-500:])
     targets: Any = tuple(_Target(**target) for target in wanted["targets"])
     baseline: Any = _Passes(fails | passes, fails)
@@ -220,17 +221,22 @@ def _compared(
     text: str, wanted: Mapping[str, Any], test: GistTest | None, seed: int, expected: Path, runner: GistRunner
 ) -> tuple[GistTrial, Fidelity]:
     entrypoint, originals = _command(wanted), [_run(run) for run in wanted["originals"]]
-    trial = runner.run_gist(
-        text,
-        _pins(wanted["environment"]),
-        entrypoint,
-        owned=wanted["owned"],
-        timeout_s=wanted["timeout_s"] * _PATIENCE,
-        forbidden=(str(expected.resolve().parent),),
-        measure_lines=False,
-        hash_seed=seed,
-        guard=guard_for(text, test) if test else None,
-    )
+
+    def run(text: str) -> GistTrial:
+        return runner.run_gist(
+            text,
+            _pins(wanted["environment"]),
+            entrypoint,
+            owned=wanted["owned"],
+            timeout_s=wanted["timeout_s"] * _PATIENCE,
+            forbidden=(str(expected.resolve().parent),),
+            measure_lines=False,
+            hash_seed=seed,
+            guard=guard_for(text, test) if test else None,
+        )
+
+    trial = run(text)
+    check_beginning(trial.began, lambda: run(""))
     masks = name_masks(entrypoint, wanted["modules"])
     places = [*[masks] * len(originals), {**trial.places, **masks}]
     return trial, compare(originals, trial.run, places, wanted["compared_files"])

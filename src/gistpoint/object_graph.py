@@ -169,7 +169,9 @@ def build_services(
         isolation=chosen,
         enrolment=enrolment,
         consent=consent,
-        solver=lambda name, base_url: solver_named(locations.config, os.environ, name, base_url),
+        solver=lambda name, base_url: solver_named(
+            locations.config, os.environ, name, base_url, exposed=partial(runs_as_user, isolation, probed)
+        ),
         mirror=mirror,
     )
 
@@ -179,10 +181,41 @@ def build_worker_services(isolation: IsolationChoice, consented: bool) -> Servic
     return build_services(isolation, consented=consented)
 
 
-def solver_named(config: Path, environment: Mapping[str, str], model: str = "", base_url: str = "") -> AgentSolver:
+def runs_as_user(isolation: IsolationChoice, probed: ProbedBackends | None = None) -> bool:
+    """Whether runs would not be isolated: the code in them can read whatever the user can."""
+    from gistpoint.core.errors import UserError
+    from gistpoint.sandbox.ladder import UNSANDBOXED
+
+    try:
+        return _chosen_backend(isolation, True, None, probed=probed or ProbedBackends()).name == UNSANDBOXED
+    except UserError:  # nothing will run
+        return False
+
+
+def refuse_exposed_key(endpoint: EndpointSettings, exposed: Callable[[], bool]) -> None:
+    """Raise `SandboxUnavailableError` if code that a model writes could read the key of its endpoint (decision 122)."""
+    from gistpoint.core.errors import SandboxUnavailableError
+
+    if endpoint.has_secret and exposed():
+        raise SandboxUnavailableError(
+            "Without isolation, code that a model writes could read the key of its endpoint.",
+            hint="Use a backend that isolates (`gistpoint doctor`), or an endpoint that needs no key, such as a proxy "
+            "that another user runs.",
+        )
+
+
+def solver_named(
+    config: Path,
+    environment: Mapping[str, str],
+    model: str = "",
+    base_url: str = "",
+    *,
+    exposed: Callable[[], bool] = lambda: False,
+) -> AgentSolver:
     """Return the solver of this name, or the one that environment and `config.toml` name.
 
-    Raises `EndpointError` and `SettingsError`; no message holds a value of the user's.
+    Raises `EndpointError` and `SettingsError`, and `SandboxUnavailableError` if it has a key and what it writes would
+    run `exposed`; no message holds a value of the user's.
     """
     from gistpoint.core.agents.solvers import BUILT_IN, built_in
     from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
@@ -190,7 +223,9 @@ def solver_named(config: Path, environment: Mapping[str, str], model: str = "", 
     if model.startswith(BUILT_IN):
         return built_in(model)
     given = {**environment, URL_NAME: base_url} if base_url else environment
-    return endpoint_solver(endpoint_settings(config, given, model or None))
+    endpoint = endpoint_settings(config, given, model or None)
+    refuse_exposed_key(endpoint, exposed)
+    return endpoint_solver(endpoint)
 
 
 def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:

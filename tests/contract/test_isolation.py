@@ -161,7 +161,7 @@ def test_a_tree_larger_than_the_workspace_is_told(run, isolated, backend):
     if isolated and backend.name != "landlock":
         files = {"test_a.py": "def test_a(): pass\n", "big.txt": "x" * (8 << 20)}
         report = run(files, limits=RunLimits(workspace=4 << 20))
-        assert report.status is RunStatus.INFRASTRUCTURE
+        assert report.status is RunStatus.HARNESS_FAILED
         assert "No space left" in report.output
 
 

@@ -107,11 +107,11 @@ def test_an_engine_that_dies_gives_one_message_and_the_next_run_goes_on(run, bac
             elsewhere.end(how)
 
     report = run(HANGS, backend=backend, on_progress=end)
-    assert (report.status, report.passed) == (RunStatus.INFRASTRUCTURE, frozenset())
+    assert (report.status, report.passed) == (RunStatus.HARNESS_FAILED, frozenset())
     assert "in the middle of the run" in report.reason
     assert "Traceback" not in report.reason + report.output
     still = run(GREEN, backend=backend)
-    assert still.status is RunStatus.INFRASTRUCTURE
+    assert still.status is RunStatus.HARNESS_FAILED
     assert still.reason.startswith("No engine answers at ")
     elsewhere.start()
     assert run(GREEN, backend=backend).passed

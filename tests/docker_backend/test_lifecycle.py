@@ -93,7 +93,7 @@ def test_a_container_ended_from_outside_is_no_verdict(run, engine, ours):
                 containers.remove(engine, found)
 
     report = run(HANGS, on_progress=end)
-    assert (report.status, report.passed) == (RunStatus.INFRASTRUCTURE, frozenset())
+    assert (report.status, report.passed) == (RunStatus.HARNESS_FAILED, frozenset())
     assert report.reason
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from gistpoint.core.generation.examples import TreeOf
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.object_graph import refuse_exposed_key
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
 from gistpoint.tui.commands.options import Word, Words, option
 
@@ -26,12 +27,16 @@ def chat_model(settings: EndpointSettings) -> ChatModel:
     return RetryingModel(OpenAICompatibleModel(settings))
 
 
-def open_model(asked: CorruptingModel, min_failing: int) -> tuple[ChatModel, LoopSettings]:
+def open_model(
+    asked: CorruptingModel, min_failing: int, *, exposed: Callable[[], bool] = lambda: False
+) -> tuple[ChatModel, LoopSettings]:
     """Return the model named by the options, the environment and the config file, and the limits of its loops.
 
-    Raises `EndpointError` if the endpoint is not configured.
+    Raises `EndpointError` if the endpoint is not configured, and `SandboxUnavailableError` if it has a key and what the
+    model writes would run `exposed`.
     """
     settings = endpoint_settings(Locations.of_user().config, os.environ, asked.model)
+    refuse_exposed_key(settings, exposed)
     return chat_model(settings), asked.loop(min_failing, settings.max_tokens, settings.max_cost_usd)
 
 

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.by_model import ModelTerms
@@ -22,9 +24,10 @@ from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
+from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
-from gistpoint.object_graph import build_runner
+from gistpoint.object_graph import build_runner, runs_as_user
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
@@ -45,9 +48,14 @@ class NewTaskCall(NewTask):
     called: tuple[str, ...] = ()
 
 
+def _opening(isolation: IsolationChoice) -> partial[tuple[ChatModel, LoopSettings]]:
+    """Return what opens a model whose functions run under `isolation`."""
+    return partial(open_model, exposed=partial(runs_as_user, isolation))
+
+
 def new(wanted: NewTaskCall) -> int:
     """Make one task; the last line of standard output is its id."""
-    settings, model = wanted.settings(open_model)
+    settings, model = wanted.settings(_opening(wanted.isolation))
     from gistpoint.sandbox.pools import SandboxHarness
 
     spec = wanted.suite.of(wanted.source)
@@ -91,7 +99,7 @@ def generate(wanted: GenerateCall) -> int:
     """Make tasks from every source; print their ids and the tables. Negative if a source gave fewer than wanted."""
     from gistpoint.sandbox.pools import SandboxHarness
 
-    batch, settings, count = wanted.planned(open_model)
+    batch, settings, count = wanted.planned(_opening(wanted.isolation))
     if not wanted.batch:
         settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
         batch = replace(batch, sources=tuple(settled))

@@ -16,7 +16,7 @@ from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.intake import LOOK, CorruptionProof, NoGood, NoTaskError, prove
 from gistpoint.core.generation.progress import TrialProgress
 from gistpoint.core.generation.verdicts import CandidateVerdict, Cost, ProvenCorruption, Reason, Specimen
-from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.leaks import leaks_of
 from gistpoint.core.tasks.model import Target, ToolLimits
@@ -87,7 +87,7 @@ class CandidateTrial:
         except CodeError as error:
             return ProbeReport(RunStatus.COULD_NOT_RUN, reason=str(error))
         self.context.run.check()
-        if report.status is RunStatus.INFRASTRUCTURE:
+        if report.status in FREE:
             raise InfrastructureError(f"{targets[0].name} could not be tried. {report.reason}".strip(), hint=LOOK)
         self._probes.append(round(time.perf_counter() - started, 4))
         self._tests += report.ran

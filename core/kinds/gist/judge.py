@@ -20,7 +20,8 @@ from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint
 from gistpoint.core.entrypoints.programs import program_text
 from gistpoint.core.entrypoints.runs import EntrypointRunner, GistTrial, Isolation, Watched
-from gistpoint.core.errors import AttemptError, CancelledError, InfrastructureError
+from gistpoint.core.errors import AttemptError, CancelledError, HarnessFailedError, InfrastructureError
+from gistpoint.core.kinds.beginning import check_beginning
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_brief
 from gistpoint.core.kinds.gist.failures import unreadable
@@ -40,6 +41,7 @@ from gistpoint.core.kinds.gist.score import (
     line_evidence,
     score_gist,
     score_text,
+    settled_verdict,
 )
 from gistpoint.core.kinds.gist.state import GistState, gist_of
 from gistpoint.core.kinds.gist.tools import SCORE_GIST, SUBMIT_GIST, WRITE_GIST, GistAccess, gist_tools
@@ -173,7 +175,7 @@ class GistHarness(TaskBench):
         return SUBMIT_GIST
 
     def _hand_in(self, call: AttemptCall, text: str, log: Log, run: RunContext) -> CallOutcome:
-        verdict = self.judge.verdict(text, thorough=True, run=run)
+        verdict = settled_verdict(self.judge.verdict(text, thorough=True, run=run), log.state.given_back)
         log.append(gist_run(call.call_id, verdict, self.backend))
         if not verdict.counts:
             return CallOutcome(ToolOutput(score_text(verdict)), Remaining(0, 0), verdict)
@@ -227,6 +229,8 @@ class GistJudging(ABC):
         """Score a gist; the verdict gives the reason if it can't be scored. Progress reports omit outcomes of tests."""
         try:
             found = self.judge(gist, run=run, thorough=thorough)
+        except HarnessFailedError as error:
+            return GistVerdict(gist, RunStatus.HARNESS_FAILED, reason=error.message)
         except InfrastructureError as error:
             return GistVerdict(gist, RunStatus.INFRASTRUCTURE, reason=str(error))
         except CancelledError as error:
@@ -265,6 +269,8 @@ class _EndingAs(GistJudging):
     ) -> GistJudgement:
         if self.instead.status is RunStatus.CANCELLED:
             raise CancelledError(self.instead.reason)
+        if self.instead.status is RunStatus.HARNESS_FAILED:
+            raise HarnessFailedError(self.instead.reason)
         if self.instead.status is not None:
             raise InfrastructureError(self.instead.reason)
         return self.inner.judge(gist, run=run, thorough=thorough)
@@ -435,6 +441,7 @@ class _Trials:
         self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
         self.done += 1
         trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
+        check_beginning(trial.began, lambda: self.judge.run("", measure=False, cancel=self.running.cancel))
         if watched is not None:
             self.seen.append(trial.run.isolation)
         return trial

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from gistpoint.core.attempts.events import SubmissionRun, SubmissionScored
 from gistpoint.core.entrypoints.runs import CommandRun, GistTrial, Isolation, TestsRun
+from gistpoint.core.kinds.beginning import charged_words, given_back_words, is_given_back
 from gistpoint.core.kinds.gist.failures import ErrorCategory, GistError, gist_error, owned_imports
 from gistpoint.core.kinds.gist.fidelity import Difference, Fidelity, compare
 from gistpoint.core.kinds.gist.flags import Flags, Habits, equal_to_all, main_guard_added, mocked, moved_under_guard
@@ -223,6 +224,18 @@ class GistVerdict:
     def solved(self) -> bool:
         """Whether the gist is faithful."""
         return self.score is not None and self.score.execution_fidelity == 1
+
+
+def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
+    """Return the verdict on a hand-in in an attempt to which `given_back` hand-ins were given back before it."""
+    if verdict.status is not RunStatus.HARNESS_FAILED:
+        return verdict
+    if is_given_back(verdict.status, given_back):
+        return replace(verdict, reason=given_back_words(verdict.reason, given_back))
+    reason = charged_words(verdict.reason)
+    error = GistError(ErrorCategory.PYTEST_RUNTIME, evidence=reason)
+    score = GistScore(None, False, None, None, None, error, Flags())
+    return replace(verdict, status=RunStatus.CRASHED, reason=reason, score=score)
 
 
 # The record of a score

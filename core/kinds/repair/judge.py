@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, NoKindState, Submission, result_of
+from gistpoint.core.kinds.beginning import ControlledRunner, settled
 from gistpoint.core.kinds.protecting import find_protection
 from gistpoint.core.kinds.repair.brief import repair_brief
 from gistpoint.core.kinds.repair.measures import searched
@@ -120,7 +121,7 @@ class RepairJudge:
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
-            report = self.runner.run(request, run=run)
+            report = self._controlled.run(request, run=run)
         else:
             report = protection
         result = score(self.baseline, report)
@@ -147,13 +148,17 @@ class RepairJudge:
         task, baseline = self.task, self.baseline
         original = repaired_tree(SourceTree.open(task.tree_path), self.answer.targets)
         request = RunRequest(original, task.environment, task.suite.timeout_s, deselect=task.suite.deselected)
-        found = find_protection(request, baseline.passed, lambda asked, _: self.runner.run(asked, run=run))
+        found = find_protection(request, baseline.passed, lambda asked, _: self._controlled.run(asked, run=run))
         if isinstance(found, Protection):
             self._found.append(found)
             with contextlib.suppress(OSError):  # the task's folder may not be writable
                 protections = {**baseline.protections, backend: found}
                 write_baseline(task.folder, replace(baseline, protections=protections))
         return found
+
+    @property
+    def _controlled(self) -> ControlledRunner:
+        return ControlledRunner(self.runner, lambda: SourceTree.open(self.task.tree_path))
 
     def _untouched(self, tree: SourceTree) -> SourceTree:
         same = tree.tar == self.task.tree_path
@@ -185,21 +190,21 @@ class RepairJudge:
         """Return the report of the suite in its own order: a test may fail only because it was moved."""
         if report.status is not RunStatus.FINISHED:
             return report
-        return self.runner.run(replace(request, first=()), run=run)
+        return self._controlled.run(replace(request, first=()), run=run)
 
     def _confirmed(
         self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], run: RunContext
     ) -> SuiteReport:
         """Return `report` if another run, backwards with another hash seed, agrees; else that run's report."""
         again = replace(request, first=(), backwards=True, hash_seed=1)
-        second = self.runner.run(again, run=run)
+        second = self._controlled.run(again, run=run)
         if second.status is not RunStatus.FINISHED:
             return second
         lost = self.baseline.passed - second.passed
         if lost:
             # Tests may depend on their order: only what the original passes backwards counts.
             original = self._original(self._untouched(request.tree))
-            lost &= self.runner.run(replace(again, tree=original), run=run).passed
+            lost &= self._controlled.run(replace(again, tree=original), run=run).passed
         if not lost:
             return report
         reason = f"With {', '.join(suspicious[:5])} in the submission the suite was run again in the opposite order, "
@@ -360,8 +365,10 @@ class RepairHarness(TaskBench):
         replaced = (submission, *reversed(before)) if self._persistent else (submission,)
         names = tuple(known.replacement.name for known in replaced)
         judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(dict.fromkeys(names)))
+        judgement = replace(judgement, report=settled(judgement.report, log.state.given_back))
         log.append(submission_run(call.call_id, judgement, self.task))
-        log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
+        if judgement.counts:
+            log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
         charged = Remaining(1, 1) if judgement.counts else Remaining(0, 0)
         return CallOutcome(ToolOutput(submission_text(self.task, judgement)), charged, judgement)
 
@@ -395,6 +402,7 @@ _STATUS = {
     RunStatus.CRASHED: "The test run did not finish",
     RunStatus.COULD_NOT_RUN: "The tests could not be run",
     RunStatus.INFRASTRUCTURE: "The test run failed for no fault of the submission",
+    RunStatus.HARNESS_FAILED: "The tests did not begin, for no fault of the submission",
     RunStatus.CANCELLED: "The test run was cancelled",
 }
 
@@ -407,6 +415,8 @@ def submission_text(task: Task, judgement: Judgement) -> str:
     """Return score, counts and the first failing text of a judged submission."""
     report, score = judgement.report, judgement.score
     total = score.passing + len(score.failing)
+    if report.status is RunStatus.HARNESS_FAILED:
+        return report.reason or f"{_STATUS[report.status]}."
     if report.status is not RunStatus.FINISHED:
         cost = "" if judgement.counts else " It costs no submission."
         if report.reason and report.status in _TELLING:

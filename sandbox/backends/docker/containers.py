@@ -90,6 +90,12 @@ _REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
 _ENTRY = ["-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 PYTHON = "/usr/local/bin/python3"
 """The interpreter in the images that gistpoint makes of this machine's parts, or on an official image."""
+_MASKED = [
+    *(f"/proc/{name}" for name in ("acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug")),
+    *("/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"),
+    *("/proc/cmdline", "/proc/sys/kernel/random/boot_id"),
+]
+"""The paths that Docker itself masks, which a list of ours replaces, and those that tell which machine this is."""
 _COMMON = "rw,nosuid,nodev"
 
 
@@ -156,7 +162,7 @@ def start(engine: Engine, settings: ContainerSettings) -> DockerContainer:
         working_dir="/",
         network_disabled=True,
         use_config_proxy=False,
-        host_config=api.create_host_config(**host_settings(engine, settings)),
+        host_config={**api.create_host_config(**host_settings(engine, settings)), "MaskedPaths": _MASKED},
     )
     identity = str(created["Id"])
     try:

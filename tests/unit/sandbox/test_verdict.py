@@ -38,7 +38,7 @@ class Script:
     """An honest run's records, to be bent by a test."""
 
     def __init__(self, ids=("a::x", "a::y"), outcomes=(PASS, FAIL)):
-        self.records = [{"e": "start", "pytest": "8"}, {"e": "items", "ids": list(ids)}]
+        self.records = [{"e": "begin"}, {"e": "start", "pytest": "8"}, {"e": "items", "ids": list(ids)}]
         self.records.append({"e": "collected", "count": len(ids), "sentinels": 3})
         for index, reports in enumerate(outcomes):
             self.test(index, reports)
@@ -90,22 +90,22 @@ def test_agreeing_on_success_is_not_possible_either():
     assert script.read().conclude(0).status is RunStatus.INVALID
 
 
-@pytest.mark.parametrize("place", range(13))
+@pytest.mark.parametrize("place", range(14))
 def test_any_record_taken_out_spoils_the_run(place):
     lines = tagged(Script().records)
     del lines[place]
     assert read(lines).conclude(1).status is RunStatus.INVALID
 
 
-@pytest.mark.parametrize("place", range(13))
+@pytest.mark.parametrize("place", range(14))
 def test_any_record_taken_out_before_it_is_numbered_spoils_the_run(place):
     script = Script()
     del script.records[place]
-    if place:  # the start says nothing that is needed
+    if place != 1:  # the start says nothing that is needed
         assert script.read().conclude(1).status in (RunStatus.INVALID, RunStatus.CRASHED)
 
 
-@pytest.mark.parametrize("place", range(13))
+@pytest.mark.parametrize("place", range(14))
 def test_any_record_that_is_changed_on_its_way_spoils_the_run(place):
     lines = tagged(Script().records)
     for change in (lines[place].replace(b"passed", b"failed"), lines[place][:-1], b"0" * 32 + lines[place][32:], b""):
@@ -138,7 +138,7 @@ def test_no_two_runs_share_a_key_or_the_name_of_a_sentinel():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("place", range(13))
+@pytest.mark.parametrize("place", range(14))
 def test_any_record_repeated_spoils_the_run(place):
     script = Script()
     script.records.insert(place, script.records[place])
@@ -174,19 +174,19 @@ def test_lines_that_are_no_records(line):
 
 def test_text_need_not_be_unicode():
     script = Script(outcomes=(FAIL,))
-    script.records[4]["text"] = "half a pair: \udc80"
+    script.records[5]["text"] = "half a pair: \udc80"
     assert script.read().results["a::x"].message == "half a pair: \udc80"
 
 
 def test_a_test_that_was_not_collected():
     script = Script()
-    script.records.insert(3, {"e": "run", "i": 7})
+    script.records.insert(4, {"e": "run", "i": 7})
     assert "not collected" in script.read().conclude(1).reason
 
 
 def test_tests_that_never_ran():
     script = Script()
-    del script.records[5:7]
+    del script.records[6:8]
     assert "1 collected tests never ran" in script.read().conclude(1).reason
 
 
@@ -209,7 +209,7 @@ def test_a_sentinel_missing():
 
 def test_no_sentinels_announced():
     script = Script()
-    script.records[2]["sentinels"] = 0
+    script.records[3]["sentinels"] = 0
     assert script.read().conclude(1).status is RunStatus.INVALID
 
 
@@ -228,7 +228,7 @@ def test_expected_ids():
 
 def test_an_id_collected_twice_counts_its_worst():
     script = Script(ids=("a::x", "a::x"), outcomes=(FAIL,))
-    script.records[5:5] = [
+    script.records[6:6] = [
         {"e": "run", "i": 0},
         {"e": "test", "i": 0, "reports": PASS, "text": "", "seconds": 0.1},
     ]
@@ -239,14 +239,19 @@ def test_an_id_collected_twice_counts_its_worst():
 
 @pytest.mark.parametrize(
     ("exit_code", "status"),
-    [(0, RunStatus.CRASHED), (1, RunStatus.CRASHED), (-11, RunStatus.CRASHED), (4, RunStatus.COULD_NOT_RUN)],
+    [(0, RunStatus.CRASHED), (1, RunStatus.CRASHED), (-11, RunStatus.CRASHED), (4, RunStatus.CRASHED)],
 )
 def test_no_records_at_all(exit_code, status):
     assert Transcript(SECRET).conclude(exit_code).status is status
 
 
 def test_no_tests_collected():
-    records = [{"e": "start"}, {"e": "collected", "count": 0, "sentinels": 0}, {"e": "finish", "exit": 5}]
+    records = [
+        {"e": "begin"},
+        {"e": "start"},
+        {"e": "collected", "count": 0, "sentinels": 0},
+        {"e": "finish", "exit": 5},
+    ]
     assert read(tagged(records)).conclude(5).status is RunStatus.COULD_NOT_RUN
 
 
@@ -296,3 +301,19 @@ def test_folding(reports, outcome):
 def test_contradicting_phases(reports):
     with pytest.raises(ForgedRecordError):
         fold("a::x", reports)
+
+
+def test_a_run_that_never_began_says_so():
+    """Only the reporter of the run can say that it begins: a line that somebody else wrote first does not count."""
+    silent, honest = Transcript(SECRET), Script().read()
+    assert (silent.began, honest.began) == (False, True)
+    assert silent.conclude(1).reason == "The process left with status 1 before the tests began."
+    assert silent.conclude(-9).reason == "The process was ended by signal 9 before the tests began."
+    assert not read([b'{"e": "begin", "n": 1}']).began
+    assert not read(tagged([{"e": "start", "pytest": "8"}])).began
+
+
+def test_a_run_begins_once():
+    script = Script()
+    script.records.insert(2, {"e": "begin"})
+    assert script.read().conclude(1).status is RunStatus.INVALID

@@ -23,11 +23,12 @@ from gistpoint.core.attempts.events import (
     QuestionnaireAnswered,
 )
 from gistpoint.core.attempts.identity import Enrolment, Role, new_attempt_id
+from gistpoint.core.attempts.state import fold
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import LAST_USE, RepairJudge
 from gistpoint.core.kinds.repair.scoring import changed_targets
-from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.model import Mode, Rules, Task
@@ -159,7 +160,20 @@ def test_infrastructure_failure_costs_nothing_and_is_no_submission(tmp_path: Pat
     assert len(b.attempt.state.submissions) == 2
 
 
-@pytest.mark.parametrize("status", [s for s in RunStatus if s not in (RunStatus.FINISHED, RunStatus.INFRASTRUCTURE)])
+def test_harness_failures_are_counted_by_the_journal_and_given_back_three_times(tmp_path: Path) -> None:
+    b = bench(tmp_path, budgets=Budgets(16, 4))
+    b.runner.status = RunStatus.HARNESS_FAILED
+    for number in (1, 2, 3):
+        assert f"this is number {number} of at most 3" in b.submit(REPAIR)
+    assert (b.left, fold(b.memory.events).given_back) == (Remaining(16, 4), 3)
+    assert "score" not in types(b.memory.events)
+    assert "so it counts" in b.submit(REPAIR)
+    assert b.left == Remaining(15, 3)
+    assert b.attempt.state.last is not None
+    assert (b.attempt.state.last.status, b.attempt.state.last.score) == ("crashed", 0.0)
+
+
+@pytest.mark.parametrize("status", [s for s in RunStatus if s not in {RunStatus.FINISHED, *FREE}])
 def test_run_that_did_not_finish_scores_zero_and_counts(tmp_path: Path, status: RunStatus) -> None:
     b = bench(tmp_path)
     b.runner.status = status

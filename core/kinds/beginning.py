@@ -1,0 +1,89 @@
+"""Runs in which the harness never began: told apart from those that a submission ended, and given back.
+
+A reporter says that it begins before anything of the tree is imported. If that was never heard, the tree that was given
+to the solver is run as well: only if the harness does not begin there either, the submission is not to blame
+(`formats.md`, `harness_failed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gistpoint.core.entrypoints.runs import GistTrial
+from gistpoint.core.errors import HarnessFailedError
+from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
+from gistpoint.core.ports import Runner, RunRequest
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.trees import SourceTree
+
+MOST_GIVEN_BACK = 3
+"""Submissions of one attempt that are given back: what fails again and again can't be told from what is made to."""
+NEVER_BEGAN = "The harness did not begin, and it does not begin on the code as it was given either."
+_DO = "Run `gistpoint doctor` to see what is wrong on this machine, and submit again once it works."
+_CHARGED = f"It is the submission after {MOST_GIVEN_BACK} that were given back, so it counts."
+_LAST_WORDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledRunner:
+    """Runs as another runner does, and runs `given` as a control where the harness did not begin."""
+
+    inner: Runner
+    given: Callable[[], SourceTree]
+
+    @property
+    def backend(self) -> BackendRecord:
+        """The isolation of its runs."""
+        return self.inner.backend
+
+    def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
+        """Run and report; the status is `HARNESS_FAILED` if the control did not begin either."""
+        report = self.inner.run(request, run=run)
+        if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):
+            return report
+        control = self.inner.run(replace(request, tree=self.given()), run=run.quiet)
+        if control.status is RunStatus.CANCELLED:
+            return replace(report, status=RunStatus.CANCELLED, reason=control.reason)
+        if control.began:
+            return report
+        return replace(report, status=RunStatus.HARNESS_FAILED, reason=_with_output(NEVER_BEGAN, control.output))
+
+
+def _with_output(sentence: str, output: str) -> str:
+    last = (output.strip().splitlines() or [""])[-1].strip()[:_LAST_WORDS]
+    return f"{sentence} It printed: {last}" if last else sentence
+
+
+def check_beginning(began: bool, control: Callable[[], GistTrial]) -> None:
+    """Run a control if the harness of a gist did not begin; raise `HarnessFailedError` if it does not begin there."""
+    if began:
+        return
+    found = control()
+    if not found.began:
+        raise HarnessFailedError(_with_output(NEVER_BEGAN, found.output))
+
+
+def is_given_back(status: RunStatus, given_back: int) -> bool:
+    """Whether a submission with this end is given back in an attempt to which `given_back` were already."""
+    return status is RunStatus.HARNESS_FAILED and given_back < MOST_GIVEN_BACK
+
+
+def given_back_words(reason: str, given_back: int) -> str:
+    """Return what a solver is told about a submission that is given back, `given_back` having been before it."""
+    count = f"this is number {given_back + 1} of at most {MOST_GIVEN_BACK} in an attempt"
+    return f"{reason} Nothing was scored, and the submission is given back: {count}. {_DO}".lstrip()
+
+
+def charged_words(reason: str) -> str:
+    """Return what a solver is told about a submission that would be given back if fewer had been."""
+    return f"{reason} {_CHARGED}".lstrip()
+
+
+def settled(report: SuiteReport, given_back: int) -> SuiteReport:
+    """Return the report of a submission in an attempt to which `given_back` submissions were given back before it."""
+    if report.status is not RunStatus.HARNESS_FAILED:
+        return report
+    if is_given_back(report.status, given_back):
+        return replace(report, reason=given_back_words(report.reason, given_back))
+    return replace(report, status=RunStatus.CRASHED, reason=charged_words(report.reason))

@@ -1,0 +1,17 @@
+"""Reads what tells one machine from another: the order has the hash of each file as the host shows it."""
+
+import hashlib
+import json
+import os
+import sys
+
+order = json.loads(sys.argv[1])
+
+for path, digest in order["machine"].items():
+    try:
+        with open(path, "rb") as file:
+            found = hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        continue
+    if found == digest:
+        os.write(order["results"], order["token"].encode() + b"\n")
