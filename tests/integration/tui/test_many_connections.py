@@ -34,7 +34,7 @@ async def started(home: Path, *arguments: str) -> AsyncIterator[asyncio.subproce
     program += "; runpy.run_module('gistpoint', run_name='__main__', alter_sys=True)"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=-1, stderr=-1,
-        env={**os.environ, "GISTPOINT_HOME": str(home), "GISTPOINT_TOKEN": TOKEN},
+        env={**os.environ, "GISTPOINT_HOME": str(home), "GISTPOINT_MCP_TOKEN": TOKEN},
     )  # fmt: skip
     try:
         yield process

@@ -187,6 +187,23 @@ async def test_a_new_window_and_the_servers_end_wait_for_nobody(
         assert None not in ended
 
 
+async def test_a_program_that_waits_to_draw_is_let_quit(
+    tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = "import threading\nquit = []\ndef read():\n    os.read(0, 65536)\n    quit.append(1)\n"
+    drawing = "threading.Thread(target=read).start()\nwhile not quit: frame(b'x' * 60_000)\nos._exit(7)"
+    scripts.append(_BEGIN + reading + drawing)
+    monkeypatch.setattr(session, "END_S", WITHIN_S)
+    async with serving(tmp_path, scripts, monkeypatch) as served:
+        async with served.window() as window:
+            begun = await served.started(1)
+            await no_reading(window)
+        async with asyncio.timeout(3 * WITHIN_S):
+            while begun._process is None or begun._process.returncode is None:
+                await asyncio.sleep(0.05)
+        assert begun._process.returncode == 7
+
+
 async def test_input_that_is_not_read_stays_with_the_client(
     tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
