@@ -157,9 +157,13 @@ class _Connection(asyncio.Protocol):
         loop, first_s = asyncio.get_running_loop(), self._among.bounds.first_s
         try:
             encrypted = await loop.start_tls(
-                self._transport, self, tls, server_side=True,
-                ssl_handshake_timeout=first_s, ssl_shutdown_timeout=first_s,
-            )  # fmt: skip
+                self._transport,
+                self,
+                tls,
+                server_side=True,
+                ssl_handshake_timeout=first_s,
+                ssl_shutdown_timeout=first_s,
+            )
         except OSError:  # malformed, too slow, gone, or ended here
             encrypted = None
         if encrypted is None:

@@ -1,4 +1,4 @@
-"""1,100 clients that say half a request, and a server that may open 1,024 files: who has the link or the token gets in."""
+"""1,100 clients that say half a request, and a server of 1,024 files: who has the link or the token gets in."""
 
 from __future__ import annotations
 

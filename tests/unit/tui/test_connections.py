@@ -102,20 +102,22 @@ async def until(met: Callable[[], bool], seconds: float = 20) -> None:
 
 async def is_answered(port: int, tls: ssl.SSLContext | None = None) -> bool:
     scheme = "https" if tls else "http"
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(20)) as http:
-        async with http.get(f"{scheme}://127.0.0.1:{port}/", ssl=tls or True) as answer:
-            return await answer.text() == "well"
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(20)) as http,
+        http.get(f"{scheme}://127.0.0.1:{port}/", ssl=tls or True) as answer,
+    ):
+        return await answer.text() == "well"
 
 
 @pytest.mark.parametrize("client", IDLE)
-async def test_too_many_push_out_those_that_wait_longest(client: Client) -> None:
-    for most, of_address in ((MOST, 0), (100, OF_ADDRESS)):
-        bounds = ConnectionBounds(most, of_address, first_s=3600, answer_s=3600)
-        async with server(bounds) as (port, connections), clients(port, 40, client):
-            await until(lambda: len(connections) >= (of_address or most))
-            for _ in range(3):
-                assert await is_answered(port)
-                assert len(connections) <= (of_address or most)
+@pytest.mark.parametrize(("most", "of_address"), [(MOST, 0), (100, OF_ADDRESS)])
+async def test_too_many_push_out_those_that_wait_longest(client: Client, most: int, of_address: int) -> None:
+    bounds, bound = ConnectionBounds(most, of_address, first_s=3600, answer_s=3600), of_address or most
+    async with server(bounds) as (port, connections), clients(port, 40, client):
+        await until(lambda: len(connections) >= bound)
+        for _ in range(3):
+            assert await is_answered(port)
+            assert len(connections) <= bound
 
 
 @pytest.mark.parametrize("client", IDLE)
@@ -126,14 +128,14 @@ async def test_whoever_does_not_ask_or_does_not_read_is_ended_in_time(client: Cl
 
 
 async def test_what_is_kept_is_neither_pushed_out_nor_ended() -> None:
-    async with server(ConnectionBounds(MOST, 0, first_s=0.2, answer_s=0.4)) as (port, connections):
-        async with aiohttp.ClientSession() as http:
-            asked = asyncio.create_task(http.get(f"http://127.0.0.1:{port}/kept?seconds=1.5"))
-            await until(lambda: len(connections) == 1)
-            async with clients(port, 40, half_a_head):
-                answer = await asked
-                assert await answer.text() == "kept"
-            await until(lambda: len(connections) == 0)
+    bounds = ConnectionBounds(MOST, 0, first_s=0.2, answer_s=0.4)
+    async with server(bounds) as (port, connections), aiohttp.ClientSession() as http:
+        asked = asyncio.create_task(http.get(f"http://127.0.0.1:{port}/kept?seconds=1.5"))
+        await until(lambda: len(connections) == 1)
+        async with clients(port, 40, half_a_head):
+            answer = await asked
+            assert await answer.text() == "kept"
+        await until(lambda: len(connections) == 0)
 
 
 async def test_if_all_are_kept_a_newcomer_is_refused() -> None:
