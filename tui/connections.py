@@ -195,7 +195,7 @@ class _Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._inner.resume_writing()
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         self._over()
         if self._given:
-            self._inner.connection_lost(error)
+            self._inner.connection_lost(exc)
