@@ -35,12 +35,16 @@ class RunLimits:
         return self.workspace + self.temporary
 
     def of_a_process(self) -> dict[str, int]:
-        """Return the limits on each process, by their names in the module `resource`; how many there are is not one."""
+        """Return the limits on each process, by their names in the module `resource`; how many there are is not one.
+
+        That of data says no more than that of addresses: it takes the place of one that gistpoint's own process has.
+        """
         return {
             "RLIMIT_CORE": 0,
             "RLIMIT_NOFILE": self.open_files,
             "RLIMIT_FSIZE": self.file_size,
             "RLIMIT_AS": self.address_space,
+            "RLIMIT_DATA": self.address_space,
         }
 
     def record(self) -> Mapping[str, int]:

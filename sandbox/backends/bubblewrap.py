@@ -448,7 +448,7 @@ class BubblewrapBackend:
 
 
 _BY_SHELL = """
-ulimit -c 0 -n {limits.open_files} -u {limits.processes} -v {address_space} -f {file_size} || exit 70
+ulimit -c 0 -n {limits.open_files} -u {limits.processes} -v {address_space} -d {address_space} -f {file_size} || exit 70
 printf '{{"e":"ready"}}\\n' >&{results} && exec {results}>&- && exec "$@"
 """
 

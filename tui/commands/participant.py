@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import SandboxUnavailableError
-from gistpoint.core.requests import IsolationChoice, Request
+from gistpoint.core.requests import Count, IsolationChoice, Request
 from gistpoint.object_graph import build_services
 from gistpoint.tui.commands.arguments import sandbox_word
 from gistpoint.tui.commands.options import Face, Words, option
@@ -33,12 +33,28 @@ class ServedParticipant(Request):
     tasks: tuple[str, ...] = ()
     study: str | None = None
     sandbox: str | None = None
+    memory_mib: Count | None = None
+    """The most data that the program may have, in MiB; None for no limit of its own."""
 
 
 def participant(asked: ServedParticipant) -> int:
     """Show a participant their tasks, or their way through a study."""
     require_terminal("participant", hint="`gistpoint serve` starts it behind a browser's window.")
+    if asked.memory_mib is not None:
+        _bound_memory(asked.memory_mib << 20)
     return _app(asked).run_to_exit_code()
+
+
+def _bound_memory(size: int) -> None:
+    """Let this process have so many bytes of data at most.
+
+    Of data, not of addresses: journals and libraries are mapped, and threads reserve more than they touch. The limit
+    may be raised again, since what runs in isolation inherits it and has its own (decision 117).
+    """
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (size if hard == resource.RLIM_INFINITY else min(size, hard), hard))
 
 
 def _app(asked: ServedParticipant) -> BaseApp:
@@ -85,6 +101,7 @@ PARTICIPANT = Face(
             "tasks": option("an assigned task", "--task", metavar="ID"),
             "study": option("the study's folder", metavar="DIR"),
             "sandbox": sandbox_word("bwrap, docker or landlock"),
+            "memory_mib": option("the most memory for its data", "--memory", metavar="MIB"),
         },
         one_of=(("tasks", "study"),),
         required=True,

@@ -59,6 +59,8 @@ class ServeParticipants(Request):
     given: ServedPeople
     address: ServedAddress
     sessions: Count = 8
+    memory: Count = 1024
+    """MiB for the data of each program."""
     sandbox: str | None = None
 
 
@@ -124,7 +126,8 @@ def serve(asked: ServeParticipants) -> int:
     def arguments(who: str, assigned: Assigned) -> list[str]:
         tasks = [word for task in assigned.tasks for word in ("--task", task)]
         what = ["--study", assigned.study] if assigned.study else tasks
-        return ["participant", "--code", who, *what, *(["--sandbox", sandbox] if sandbox else [])]
+        isolation = ["--sandbox", sandbox] if sandbox else []
+        return ["participant", "--code", who, "--memory", str(asked.memory), *what, *isolation]
 
     def listening(address: str) -> None:
         tokens = book.assign(people, renew=people if asked.given.new_links else ())
@@ -316,6 +319,7 @@ _SERVE = Face(
             title="address",
         ),
         "sessions": option("so many at once at most (default: {default})", metavar="N"),
+        "memory": option("memory for the program of each, without what it runs (default: {default})", metavar="MIB"),
         "sandbox": sandbox_word("bwrap, docker or landlock"),
     },
     about="Serves each participant their tasks in a browser, by a link of their own. What they do is kept here, as if "

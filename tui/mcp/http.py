@@ -1,20 +1,22 @@
 """The protocol over HTTP: one session at a time, for whoever has the token.
 
 The SDK serves the transport, looks at the headers Host and Origin, and bounds the body; what is added here is the
-token, and that a second client is refused while the first is there.
+token, that a second client is refused while the first is there, and that nobody without the token keeps a connection.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import uvicorn
@@ -22,9 +24,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.served import ServedAttempt
+from gistpoint.tui.connections import BACKLOG, ConnectionBounds, Connections, within_files
 from gistpoint.tui.mcp.server import AttemptServer
 from gistpoint.tui.mcp.stdio import MOST_BYTES, leave_at_signals
 
@@ -48,8 +52,8 @@ class Place:
 class Guard:
     """Lets requests through that bear the token, of one client at a time."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._token = app, token.encode()
+    def __init__(self, app: ASGIApp, token: str, connections: Connections) -> None:
+        self._app, self._token, self._connections = app, token.encode(), connections
         self._holder = ""
         self._under_way, self._last = 0, 0.0
 
@@ -57,6 +61,8 @@ class Guard:
         """Answer one request: 401 without the token, 409 while another client has the session."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
+        peer = scope.get("client")
+        self._connections.asked(peer)
         headers = {name.decode("latin-1").lower(): value for name, value in scope.get("headers", ())}
         if scope["type"] != "http" or not hmac.compare_digest(
             headers.get("authorization", b""), b"Bearer " + self._token
@@ -78,7 +84,8 @@ class Guard:
 
         self._under_way += 1
         try:
-            await self._app(scope, receive, watched)
+            with self._connections.keeping(peer):
+                await self._app(scope, receive, watched)
         finally:
             self._under_way -= 1
             self._last = time.monotonic()
@@ -121,8 +128,13 @@ def listen(place: Place) -> socket.socket:
         ) from error
 
 
-def build_app(server: AttemptServer, names: tuple[str, ...], token: str) -> ASGIApp:
-    """Return the application that answers under `names`, `HOST` or `HOST:PORT` with any port as `*`."""
+def build_app(
+    server: AttemptServer, names: tuple[str, ...], token: str, connections: Connections | None = None
+) -> ASGIApp:
+    """Return the application that answers under `names`, `HOST` or `HOST:PORT` with any port as `*`.
+
+    Those of `connections` that bear the token are kept while they are answered.
+    """
     allowed = [name if name.rpartition(":")[2].isdigit() or name.endswith(":*") else f"{name}:*" for name in names]
     hosts = [*allowed, *(name.removesuffix(":*") for name in allowed)]
     security = TransportSecuritySettings(
@@ -135,7 +147,7 @@ def build_app(server: AttemptServer, names: tuple[str, ...], token: str) -> ASGI
         max_sessions=1,
         transport_security=security,
     )
-    return Guard(app, token)
+    return Guard(app, token, connections or Connections())
 
 
 def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
@@ -144,9 +156,26 @@ def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
     host = f"[{place.host}]" if ":" in place.host else place.host
     scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]
     own = ("127.0.0.1", "localhost", "[::1]") if is_loopback(place.host) else (host,)
-    app = build_app(AttemptServer(served), (*own, *place.names), token)
-    tls: dict[str, Any] = {"ssl_certfile": place.certificate, "ssl_keyfile": place.key} if place.certificate else {}
-    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", ws="none", **tls)
+    connections = Connections(_bounds())
+    app = build_app(AttemptServer(served), (*own, *place.names), token, connections)
+    tls = None
+    if place.certificate:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        tls.load_cert_chain(place.certificate, place.key)
+
+    def guarded(**arguments: Any) -> asyncio.Protocol:
+        return connections.guarded(H11Protocol(**arguments), tls)
+
+    config = uvicorn.Config(
+        app,
+        http=cast(Any, guarded),
+        ws="none",
+        lifespan="on",
+        log_level="warning",
+        access_log=False,
+        backlog=BACKLOG,
+        proxy_headers=False,  # a connection is known by its own address
+    )
 
     async def serve() -> None:
         leave_at_signals(served.close)
@@ -157,6 +186,11 @@ def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
         anyio.run(serve)
     finally:
         served.close()
+
+
+def _bounds() -> ConnectionBounds:
+    """Return few connections for a single client, none of them told apart by address: a proxy may be before it."""
+    return within_files(ConnectionBounds(most=64, most_of_address=0))
 
 
 def is_loopback(host: str) -> bool:

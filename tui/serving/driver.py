@@ -1,18 +1,105 @@
-"""The driver of a participant's program: Textual's for browsers, quiet at the end."""
+"""The driver of a participant's program: Textual's for browsers, with bounded input, and quiet at the end."""
 
 from __future__ import annotations
 
-from textual.drivers.web_driver import WebDriver
+import os
+import signal
+from codecs import getincrementaldecoder
+from threading import Event
+
+from textual._xterm_parser import BRACKETED_PASTE_START, XTermParser
+from textual.drivers._byte_stream import ByteStream
+from textual.drivers.web_driver import WebDriver, _ExitInput
+from textual.events import Paste
 from textual.message import Message
+
+MOST_WAITING = 128
+"""So many messages of input are posted before the app has to have handled them."""
+MOST_PASTED = 256 * 1024
+"""A paste whose end is still to come after so many characters is forgotten."""
+_ASK_AGAIN_S = 1.0
 
 
 class ServedDriver(WebDriver):
-    """Drops what is still typed when the program has ended."""
+    """Reads no more input than the app handles, and drops what is still typed when the program has ended."""
+
+    _posted = 0
 
     def send_message(self, message: Message) -> None:
-        """Post a message from the thread that reads the input.
+        """Post a message from the thread that reads the input; wait if the app has not handled those before it.
 
         Textual's own makes a coroutine for the event loop, which nobody awaits once the loop is closed; Python then
-        warns of that in the server's log.
+        warns of that in the server's log. And it posts without bound: a pasted megabyte would be a million messages.
         """
         self._app.post_message(message)
+        self._posted += 1
+        if self._posted % MOST_WAITING == 0:
+            self._wait_for_app()
+
+    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
+        """Handle what the server says; a message of it counts as one of input."""
+        super().on_meta(packet_type, payload)
+        self._posted += 1
+        if self._posted % MOST_WAITING == 0:
+            self._wait_for_app()
+
+    def _wait_for_app(self) -> None:
+        """Return when a message that was posted now has come to where keys go, or when the app ends."""
+        handled = Event()
+        while not self.exit_event.is_set() and self._app.call_later(self._pass_on, handled):
+            if handled.wait(_ASK_AGAIN_S):
+                return
+
+    def _pass_on(self, handled: Event) -> None:
+        """In the app's turn: have the widget that gets the keys say that it has handled those before."""
+        target = self._app.focused or self._app.screen
+        if not target.call_later(handled.set):
+            handled.set()
+
+    def run_input_thread(self) -> None:
+        """Read input and post its messages until the server closes it; then the program ends."""
+        try:
+            self._read_input()
+        except _ExitInput:
+            pass
+        finally:
+            self._input_reader.close()
+            if not self.exit_event.is_set():  # nobody could end it otherwise: it hears nothing any more
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def _read_input(self) -> None:
+        parser, paste = XTermParser(), _Paste()
+        packets, decode = ByteStream(), getincrementaldecoder("utf-8")("replace").decode
+        for data in self._input_reader:
+            for kind, payload in packets.feed(data) if data else ():
+                if kind != "D":
+                    self._on_meta(kind, payload)
+                    continue
+                text, pasted = decode(payload), False
+                for event in parser.feed(text):
+                    pasted |= isinstance(event, Paste)
+                    self.process_message(event)
+                if paste.too_long(text, ended=pasted):
+                    parser, paste = XTermParser(), _Paste()
+            for event in parser.tick():
+                self.process_message(event)
+
+
+class _Paste:
+    """How long a paste has become that may be under way. Textual's parser keeps it until its end comes."""
+
+    def __init__(self) -> None:
+        self._begun, self._length, self._last = False, 0, ""
+
+    def too_long(self, text: str, *, ended: bool) -> bool:
+        """Take more of the input; `ended` is whether the parser gave a paste out.
+
+        The parser alone knows where one ends, since the marks count only if they come without a pause. A beginning that
+        did not count is taken for one all the same: at worst, the parser then begins anew after much typing.
+        """
+        begins = BRACKETED_PASTE_START in self._last + text
+        self._last = text[1 - len(BRACKETED_PASTE_START) :]
+        if ended or not self._begun:
+            self._begun, self._length = begins, 0
+        self._length += len(text)
+        return self._begun and self._length > MOST_PASTED

@@ -9,10 +9,11 @@ import ssl
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import textual_serve
@@ -21,6 +22,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.server import Server
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui.connections import BACKLOG, ConnectionBounds, Connections, Peer, peer_of, within_files
 from gistpoint.tui.serving.links import Assigned, LinkBook
 from gistpoint.tui.serving.session import ParticipantSession, envelope
 
@@ -74,8 +76,10 @@ BAD_TOKENS, BAD_TOKENS_S = 5, 60.0
 """So many wrong links or cookies from one address are answered as such in this time; more are told to wait."""
 WATCH_S = 2.0
 """How often it is looked whether a link was revoked."""
-MOST_INPUT_BYTES = 8 * 1024 * 1024
-"""A pasted text is at most so long."""
+MOST_INPUT_BYTES = 256 * 1024
+"""A message of a browser, such as a pasted text, is at most so long."""
+FAREWELL_S = 2.0
+"""A window that does not take what it is told within this time is closed without."""
 _MOST_ADDRESSES = 10_000
 _LONGEST_PATH = 200
 """Bytes; systems refuse to look for a file whose name has more than 255."""
@@ -108,8 +112,12 @@ class Window:
     """A participant's open window."""
 
     socket: web.WebSocketResponse
+    peer: Peer | None
     session: ParticipantSession
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    """Nobody is listened to any more."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """Its program has ended."""
 
 
 class ParticipantServer(Server):
@@ -134,6 +142,9 @@ class ParticipantServer(Server):
         self._most, self._log = sessions, log
         self._windows: dict[str, Window] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self._newest: dict[str, web.WebSocketResponse] = {}
+        """Of each participant the window that was opened last; of those that wait for their turn it alone gets one."""
+        self._connections = Connections(_bounds(place))
         self._bad: dict[str, deque[float]] = {}
         self._stopping = False
         self._hosts: frozenset[str] = frozenset()
@@ -158,6 +169,7 @@ class ParticipantServer(Server):
     @web.middleware
     async def _door(self, request: web.Request, handler: Callable[..., object]) -> web.StreamResponse:
         """Refuse requests under a foreign name or for no path of ours, and give every answer its headers."""
+        self._connections.asked(peer_of(request.transport))
         try:
             if request.host not in self._hosts:
                 raise web.HTTPMisdirectedRequest(text="This server has another name.")
@@ -246,24 +258,37 @@ class ParticipantServer(Server):
         if request.headers.get("Origin") not in self._origins:
             raise web.HTTPForbidden(text=_NO_LINK)
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MOST_INPUT_BYTES)
+        peer = peer_of(request.transport)
         await socket.prepare(request)
+        got = await self._take_turn(who, token, socket, peer)
+        if isinstance(got, str):
+            await self._farewell(socket, peer, got)
+            return socket
+        watch = asyncio.create_task(self._watch(who, got, token))
+        try:
+            with self._connections.keeping(peer):
+                await got.session.start(_number(request, "width", 80), _number(request, "height", 24))
+                await _first_of(self._listen(got), got.left.wait(), got.session.ended.wait())
+                await self._farewell(socket, peer, got.session.last_words)
+        finally:
+            watch.cancel()
+            await asyncio.shield(self._end(who, got))
+        return socket
+
+    async def _take_turn(self, who: str, token: str, socket: web.WebSocketResponse, peer: Peer | None) -> Window | str:
+        """Return a window as its participant's own, once the older one is gone; or why it can't be."""
+        self._newest[who] = socket
         async with self._turns.setdefault(who, asyncio.Lock()):
+            if self._newest[who] is not socket:
+                return OTHER_WINDOW
             older = self._windows.get(who)
             if older is not None:
                 await self._close(older, OTHER_WINDOW)
             refusal = self._refusal(who, token)
             if refusal:
-                await self._farewell(socket, refusal)
-                return socket
-            window = self._windows[who] = Window(socket, self._session(who, socket))
-        watch = asyncio.create_task(self._watch(who, window, token))
-        try:
-            await window.session.start(_number(request, "width", 80), _number(request, "height", 24))
-            await self._listen(socket, window.session)
-        finally:
-            watch.cancel()
-            await asyncio.shield(self._end(who, window))
-        return socket
+                return refusal
+            window = self._windows[who] = Window(socket, peer, self._session(who, socket))
+            return window
 
     def _refusal(self, who: str, token: str) -> str:
         """Return why no program is started for a participant now; empty if one is."""
@@ -278,20 +303,13 @@ class ParticipantServer(Server):
             if not socket.closed:
                 await socket.send_bytes(data)
 
-        async def say(words: str) -> None:
-            if not socket.closed:
-                await socket.send_json(["said", words])
-
-        async def ended() -> None:
-            await socket.close()
-
         arguments = self._arguments(who, self._links.all()[who].assigned)
-        return ParticipantSession(
-            arguments, write_bytes=draw, say=say, ended=ended, log=lambda words: self._log(f"{who}: {words}")
-        )
+        return ParticipantSession(arguments, write_bytes=draw, log=lambda words: self._log(f"{who}: {words}"))
 
-    async def _listen(self, socket: web.WebSocketResponse, session: ParticipantSession) -> None:
-        async for message in socket:
+    async def _listen(self, window: Window) -> None:
+        """Pass on what a window sends, until it is closed; also until its program has ended."""
+        session = window.session
+        async for message in window.socket:
             if message.type is not WSMsgType.TEXT:
                 continue
             try:
@@ -303,7 +321,7 @@ class ParticipantServer(Server):
             elif kind == "resize" and isinstance(content, dict):
                 await session.set_terminal_size(content.get("width", 80), content.get("height", 24))
             elif kind == "ping":
-                await socket.send_json(["alive"])
+                await window.socket.send_json(["alive"])
             elif kind == "blur":
                 await session.blur()
             elif kind == "focus":
@@ -319,23 +337,33 @@ class ParticipantServer(Server):
                 self._log(str(error))
                 continue
             if revoked:
-                await self._farewell(window.socket, REVOKED)
+                await self._farewell(window.socket, window.peer, REVOKED)
+                window.left.set()
                 return
 
     async def _end(self, who: str, window: Window) -> None:
-        await window.session.stop()
-        if self._windows.get(who) is window:
-            del self._windows[who]
-        window.gone.set()
+        try:
+            await window.session.stop()
+        finally:
+            if self._windows.get(who) is window:
+                del self._windows[who]
+            window.gone.set()
 
     async def _close(self, window: Window, words: str) -> None:
-        await self._farewell(window.socket, words)
+        """Close a window and wait for the end of its program, for which `ParticipantSession.stop` sees."""
+        await self._farewell(window.socket, window.peer, words)
+        window.left.set()
         await window.gone.wait()
 
-    async def _farewell(self, socket: web.WebSocketResponse, words: str) -> None:
-        if not socket.closed:
-            await socket.send_json(["said", words])
-            await socket.close(code=WSCloseCode.GOING_AWAY)
+    async def _farewell(self, socket: web.WebSocketResponse, peer: Peer | None, words: str) -> None:
+        """Close a socket with a sentence, if there is one. A client that takes neither is cut off."""
+        try:
+            async with asyncio.timeout(FAREWELL_S):
+                if words and not socket.closed:
+                    await socket.send_json(["said", words])
+                await socket.close(code=WSCloseCode.GOING_AWAY)
+        except (TimeoutError, ConnectionError):
+            self._connections.end(peer)
 
     async def on_shutdown(self, app: web.Application) -> None:
         """Let every program quit, which keeps what was done in it."""
@@ -353,17 +381,21 @@ class ParticipantServer(Server):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         # the access log would hold the tokens
-        runner = web.AppRunner(await self._make_app(), access_log=None, handle_signals=False)
+        runner = web.AppRunner(
+            await self._make_app(), access_log=None, handle_signals=False, shutdown_timeout=FAREWELL_S
+        )
         with complaints_to(self._log):
             await runner.setup()
             try:
-                address = await self._listen_at(runner)
-                listening(address)
-                await stop.wait()
+                async with self._listening(runner) as address:
+                    listening(address)
+                    await stop.wait()
             finally:
                 await runner.cleanup()
 
-    async def _listen_at(self, runner: web.AppRunner) -> str:
+    @asynccontextmanager
+    async def _listening(self, runner: web.AppRunner) -> AsyncIterator[str]:
+        """Listen meanwhile; give the address by which browsers come."""
         place, tls = self._place, None
         if place.certificate:
             tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -374,14 +406,18 @@ class ParticipantServer(Server):
                     f"{place.certificate} and {place.key} are no certificate and its key: {error.strerror or error}.",
                     hint="Both are PEM files, and the key has no password.",
                 ) from error
+        assert runner.server is not None
+        handler = runner.server
         try:
-            await web.TCPSite(runner, place.host, place.port, ssl_context=tls).start()
+            listener = await asyncio.get_running_loop().create_server(
+                lambda: self._connections.guarded(handler(), tls), place.host, place.port, backlog=BACKLOG
+            )
         except OSError as error:
             raise UserError(
                 f"{place.host}:{place.port} can't be listened on: {error.strerror or error}.",
                 hint="--host takes an address of this machine, --port one that is free; port 0 takes any.",
             ) from error
-        own = origin_of(f"{'https' if tls else 'http'}://{_in_url(place.host)}:{runner.addresses[0][1]}")
+        own = origin_of(f"{'https' if tls else 'http'}://{_in_url(place.host)}:{listener.sockets[0].getsockname()[1]}")
         port = own.rpartition(":")[2]
         near = {f"http{'s' * bool(tls)}://{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")}
         address = origin_of(place.public_url) if place.public_url else own
@@ -389,7 +425,29 @@ class ParticipantServer(Server):
         passed = {own} | near if place.behind_proxy else set()
         self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins | passed)
         self._secure = address.startswith("https:")
-        return address
+        try:
+            yield address
+        finally:
+            listener.close()
+
+
+def _bounds(place: ServedPlace) -> ConnectionBounds:
+    """Return the bounds of connections. Behind a proxy all clients have its address, so that it tells nothing."""
+    usual = within_files(ConnectionBounds())
+    return replace(usual, most_of_address=0) if place.behind_proxy else usual
+
+
+async def _first_of(*awaited: Coroutine[Any, Any, object]) -> None:
+    """Wait until one of several has come about, and stop the others. A connection that breaks is no error."""
+    tasks = [asyncio.create_task(one) for one in awaited]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(result, Exception) and not isinstance(result, ConnectionError):
+                raise result
 
 
 def origin_of(url: str) -> str:

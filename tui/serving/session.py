@@ -5,16 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
 END_S = 5.0
-"""A program that was told to quit has this long, and as long again when it was told a second time."""
+"""A program that was told to quit has this long."""
+INSIST_S = 2.0
+"""It has this long after SIGTERM, and as long again after SIGKILL."""
+LOOK_S = 0.05
+MOST_UNREAD_BYTES = 64 * 1024
+"""So much may wait for a program that does not read, beside what its pipe holds; then its window is not read either."""
+_SLICE_BYTES = 8 * 1024
 MOST_CELLS, FEWEST_CELLS = 500, 20
 """A window's columns and lines are taken for at most, and at least, so many."""
 _PASSED_ON = (
@@ -55,24 +63,27 @@ class ParticipantSession(AppService):
         arguments: Sequence[str],
         *,
         write_bytes: Callable[[bytes], Awaitable[None]],
-        say: Callable[[str], Awaitable[None]],
-        ended: Callable[[], Awaitable[None]],
         log: Callable[[str], None],
     ) -> None:
-        """`arguments` follow `gistpoint`. `say` shows the participant a sentence, `log` tells it to who serves.
+        """`arguments` follow `gistpoint`; `log` tells a sentence to who serves."""
 
-        `ended` is called when the program has ended by itself.
-        """
-
-        async def nothing(words: str) -> None:
+        async def nothing(words: str = "") -> None:
             """Open no page and offer no file, whatever the program asks for."""
 
         super().__init__(
-            "", write_bytes=write_bytes, write_str=nothing, close=ended, download_manager=DownloadManager()
+            "", write_bytes=write_bytes, write_str=nothing, close=nothing, download_manager=DownloadManager()
         )
-        self._arguments = arguments
-        self._say, self._ended, self._log = say, ended, log
-        self._stopping = self._focused = self._drawn = False
+        self._arguments, self._log = arguments, log
+        self._focused = self._drawn = False
+        self._complaints: asyncio.Task[bytes] | None = None
+        self.ended = asyncio.Event()
+        """Set when the program has ended by itself, or draws nothing any more."""
+        self.last_words = ""
+        """What the participant is then told."""
+
+    def command_line(self) -> list[str]:
+        """Return what is started."""
+        return [sys.executable, "-P", "-m", "gistpoint", *self._arguments]
 
     async def focus(self) -> None:
         """Tell the program that its window has the focus."""
@@ -86,12 +97,23 @@ class ParticipantSession(AppService):
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         process = self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "gistpoint", *self._arguments,
+            *self.command_line(),
             stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment_of_session(os.environ, width, height),
             start_new_session=True,  # Ctrl+C at the server's terminal is for the server, which ends its sessions
         )  # fmt: skip
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.transport.set_write_buffer_limits(high=MOST_UNREAD_BYTES - _SLICE_BYTES)
         self._stdin = process.stdin
+        self._complaints = asyncio.create_task(_tail(process.stderr))
         return process
+
+    async def send_bytes(self, data: bytes) -> bool:
+        """Pass on what was typed, as fast as the program reads it; return whether it is still there."""
+        for at in range(0, len(data), _SLICE_BYTES):
+            if not await super().send_bytes(data[at : at + _SLICE_BYTES]):
+                return False
+        return True
 
     async def set_terminal_size(self, width: int, height: int) -> None:
         """Tell the program the size of its window."""
@@ -102,56 +124,107 @@ class ParticipantSession(AppService):
         process = self._process
         assert process is not None
         assert process.stdout is not None
-        assert process.stderr is not None
-        complaints = asyncio.create_task(_tail(process.stderr))
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while await process.stdout.readline() != b"__GANGLION__\n":  # the driver's word that it has begun
-                if process.stdout.at_eof():
-                    break
-            while True:
-                kind, size = await process.stdout.readexactly(1), await process.stdout.readexactly(4)
-                payload = await process.stdout.readexactly(int.from_bytes(size, "big"))
-                if kind == b"D" and not self._stopping:
-                    await self.on_data(payload)
-                    await self._repeat_focus(payload)
-        code = await process.wait()
-        words = (await complaints).decode("utf-8", "replace").strip()
-        if words:
-            self._log(words)
-        if not self._stopping:
-            if code:
-                await self._say(_sentence(words) if code == _USER_ERROR else _UNEXPECTED)
-            await self._ended()
+        drawing = asyncio.create_task(self._draw(process.stdout))
+        try:
+            # a process that the program has left may hold its output open
+            await _until(lambda: drawing.done() or process.returncode is not None)
+            await asyncio.wait({drawing}, timeout=INSIST_S)
+        finally:
+            drawing.cancel()
+            await asyncio.wait({drawing})
+        await self._ends_within(INSIST_S)
+        if process.returncode:
+            words = await self._tell_complaints()
+            self.last_words = _sentence(words) if process.returncode == _USER_ERROR else _UNEXPECTED
+        self.ended.set()
 
-    async def _repeat_focus(self, payload: bytes) -> None:
+    async def _draw(self, stdout: asyncio.StreamReader) -> None:
+        # ValueError: a line without end
+        with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
+            while await stdout.readline() != b"__GANGLION__\n":  # the driver's word that it has begun
+                if stdout.at_eof():
+                    return
+            while True:
+                kind, size = await stdout.readexactly(1), await stdout.readexactly(4)
+                payload = await stdout.readexactly(int.from_bytes(size, "big"))
+                if kind == b"D":
+                    await self.on_data(payload)
+                    self._repeat_focus(payload)
+
+    def _repeat_focus(self, payload: bytes) -> None:
         """Tell the focus again at the first frame: the driver begins without it, after it has begun to listen."""
         if not self._drawn and len(payload) > _MODE_BYTES:
             self._drawn = True
             if self._focused:
-                await super().focus()
+                self._write_meta("focus")
+
+    def _write_meta(self, kind: str) -> None:
+        """Tell the program something once, without waiting for it to be read: it may itself wait for us to read."""
+        with suppress(RuntimeError, ConnectionError):
+            self.stdin.write(self.encode_packet(b"M", json.dumps({"type": kind}).encode()))
 
     async def stop(self) -> None:
-        """Have the program quit, which keeps everything; if it does not, end it, then kill it. Wait for its end."""
-        process, task, self._stopping = self._process, self._task, True
-        if process is None or task is None:
+        """Have the program quit, which keeps everything; if it does not, end it, then kill it.
+
+        Takes no longer than `END_S` and `INSIST_S` allow, whatever the program, its children and the window do.
+        """
+        process, drawing = self._process, self._task
+        if process is None or drawing is None:
             return
-        if process.returncode is None:
-            await self.send_meta({"type": "quit"})
-        for insist in (process.terminate, process.kill, None):
-            done, _ = await asyncio.wait({task}, timeout=END_S)
-            if done or insist is None:
-                break
+        drawing.cancel()
+        await asyncio.wait({drawing})
+        assert process.stdout is not None
+        unseen = asyncio.create_task(_tail(process.stdout))  # a program that can't write can't quit
+        await self._have_it_end(process)
+        unseen.cancel()
+        await self._tell_complaints()
+        process._transport.close()  # type: ignore[attr-defined] # else its children may hold our pipes
+
+    async def _have_it_end(self, process: Process) -> None:
+        if not self.stdin.transport.get_write_buffer_size():  # what it does not read it would not find
+            self._write_meta("quit")
+            if await self._ends_within(END_S):
+                return
+        kill = partial(os.killpg, process.pid, signal.SIGKILL)  # with its children: it leads a group of its own
+        for insist in (process.terminate, kill):
             with suppress(ProcessLookupError):
                 insist()
-        with suppress(asyncio.CancelledError):
-            task.exception()
+            if await self._ends_within(INSIST_S):
+                return
+
+    async def _ends_within(self, seconds: float) -> bool:
+        process = self._process
+        assert process is not None
+        with suppress(TimeoutError):
+            await asyncio.wait_for(_until(lambda: process.returncode is not None), seconds)
+        return process.returncode is not None
+
+    async def _tell_complaints(self) -> str:
+        """Log once what the program wrote to its standard error, and return it."""
+        task, self._complaints = self._complaints, None
+        if task is None:
+            return ""
+        _, open_still = await asyncio.wait({task}, timeout=INSIST_S)
+        if open_still:
+            task.cancel()
+        words = (await task).decode("utf-8", "replace").strip()
+        if words:
+            self._log(words)
+        return words
+
+
+async def _until(met: Callable[[], bool]) -> None:
+    """Wait until something is so. A process is looked at: asyncio's own wait lasts until its pipes are closed too."""
+    while not met():
+        await asyncio.sleep(LOOK_S)
 
 
 async def _tail(stream: asyncio.StreamReader) -> bytes:
-    """Return the end of what a stream brings."""
+    """Return the end of what a stream brings, or has brought when this is cancelled."""
     kept = b""
-    while data := await stream.read(4096):
-        kept = (kept + data)[-_MOST_ERROR_BYTES:]
+    with suppress(asyncio.CancelledError):
+        while data := await stream.read(4096):
+            kept = (kept + data)[-_MOST_ERROR_BYTES:]
     return kept
 
 

@@ -52,6 +52,8 @@ async def test_windows_come_and_go_and_nothing_is_lost(tmp_path: Path, monkeypat
         await first.until(lambda text: "0 of 1 done" in text)
         program = served.programs()["P01"]
         assert not {"OPENAI_API_KEY", "EDITOR"} & program.environ().keys()
+        assert program.rlimit(psutil.RLIMIT_DATA)[0] == 1024 << 20
+        assert program.memory_info().data < 700 << 20, "it has room"
         assert token_of(served, "P01") not in " ".join(program.cmdline())
         deep, unknown = "[" * 5_000, '["no such"]'
         for rubbish in ("", "{", deep, "[]", "[1]", '["stdin"]', '["stdin", 3]', '["resize", []]', unknown):

@@ -229,3 +229,27 @@ app.typed_into.send_message(events.Key("x", "x"))
 """
     ended = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True, timeout=120, check=False)
     assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def _run(program: str) -> str:
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
+_BOUNDED = """
+import resource, subprocess, sys
+from gistpoint.sandbox.limits import RunLimits
+from gistpoint.sandbox.payload import enter
+from gistpoint.tui.commands.participant import _bound_memory
+_bound_memory(256 << 20)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not heed it")
+def test_a_program_has_so_much_memory_and_what_it_isolates_has_its_own() -> None:
+    assert _run(_BOUNDED + "try:\n    b'x' * (300 << 20)\nexcept MemoryError:\n    print('no')") == "no"
+    inside = "print(len(b'x' * (300 << 20)))"
+    program = _BOUNDED + f"enter._limit(RunLimits().of_a_process())\n{inside}"
+    assert _run(program) == str(300 << 20), "the limits of a run take the place of the program's"
+    assert _run(_BOUNDED + "print(resource.getrlimit(resource.RLIMIT_DATA)[0])") == str(256 << 20)

@@ -6,6 +6,7 @@ const CELL_WIDTH = 0.6005, CELL_HEIGHT = 1.32; // of Roboto Mono, in parts of it
 const PING_MS = 15000, SILENT_MS = 50000;
 const LOST = "The connection was lost. What you have done is kept.";
 const CLOSED = "Closed. What you have done is kept.";
+const LONG = "That text was too long to be pasted. What you have done is kept.", TOO_BIG = 1009;
 
 let said = "", begun = false;
 
@@ -49,7 +50,7 @@ window.WebSocket = class extends Socket {
     });
     this.addEventListener("close", (event) => {
       clearInterval(pulse);
-      show(said || (event.wasClean && begun ? CLOSED : LOST));
+      show(event.code === TOO_BIG ? LONG : said || (event.wasClean && begun ? CLOSED : LOST));
     });
   }
 };
