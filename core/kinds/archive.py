@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from gistpoint.core.errors import TaskError
+from gistpoint.core.archives import ArchiveError, Bounds, opened_tar
+from gistpoint.core.errors import TaskError, cause
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
 from gistpoint.core.tasks.entered import ENTERED_FILE
@@ -72,26 +73,15 @@ def unpack_task(archive: Path, into: Path, *others: Path) -> Task:
 
 
 def _extract(archive: Path, folder: Path) -> None:
-    import zstandard
-
-    total = members = 0
     try:
-        with (
-            archive.open("rb") as file,
-            zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(file) as stream,
-            tarfile.open(fileobj=stream, mode="r|") as tar,
-        ):
+        with archive.open("rb") as file, opened_tar(file, Bounds(MAX_BYTES, MAX_MEMBERS)) as tar:
             for info in tar:
-                members += 1
-                if not info.isfile() or not _MEMBER.fullmatch(info.name) or members > MAX_MEMBERS:
-                    raise TaskError(f"{archive.name} holds {info.name!r}, which is not a file of a task.")
-                total += info.size
-                if total > MAX_BYTES:
-                    raise TaskError(f"{archive.name} unpacks to more than {MAX_BYTES} bytes and was refused.")
-                source = tar.extractfile(info)
-                assert source is not None
+                if not info.isfile() or not _MEMBER.fullmatch(info.name):
+                    raise TaskError(f"{archive.name} holds {info.name[:200]!r}, which is not a file of a task.")
                 (folder / info.name).parent.mkdir(parents=True, exist_ok=True)
                 with (folder / info.name).open("wb") as target:
-                    shutil.copyfileobj(source, target)
-    except (zstandard.ZstdError, tarfile.TarError, EOFError, OSError, ValueError) as error:
-        raise TaskError(f"{archive.name} can't be unpacked: {error}.") from error
+                    shutil.copyfileobj(tar.content(info), target)
+    except ArchiveError as error:
+        raise TaskError(f"{archive.name} {error}.") from error
+    except OSError as error:
+        raise TaskError(f"{archive.name} can't be read: {cause(error)}.") from error
