@@ -49,7 +49,7 @@ def header(kind: bytes, size: int, content: bytes = b"", name: str = "task.toml"
     if size < 0:
         wrong = b"\xff" * 4 + struct.pack(">q", size)
         block = block[:124] + wrong + block[136:]
-        block = block[:148] + b"%06o\0 " % tarfile.calc_chksums(block)[0] + block[156:]
+        block = block[:148] + b"%06o\0 " % (sum(block[:148]) + sum(block[156:]) + 256) + block[156:]
     return block + content + b"\0" * (-len(content) % tarfile.BLOCKSIZE)
 
 
