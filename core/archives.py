@@ -30,9 +30,15 @@ _LARGEST_WINDOW = 1 << 27
 _LARGEST_FILE = 1 << 50
 """Bytes that no file has: a header that says more is wrong."""
 _MAGIC = {b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
-_EXTENDED = frozenset({
-    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
-})  # fmt: skip
+_EXTENDED = frozenset(
+    {
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+    }
+)
 
 
 class ArchiveError(Exception):
@@ -44,7 +50,7 @@ class ArchiveBoundError(ArchiveError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ArchiveBounds:
     """What an archive may hold once it is unpacked."""
 
     bytes: int
@@ -68,7 +74,7 @@ class Readable(Protocol):
 class _BoundedStream:
     """What a decompressor gives, up to a bound."""
 
-    def __init__(self, source: Readable, bounds: Bounds) -> None:
+    def __init__(self, source: Readable, bounds: ArchiveBounds) -> None:
         self._source, self._bounds = source, bounds
         self._left = bounds.stream
 
@@ -88,7 +94,7 @@ def _too_large(most: int) -> ArchiveBoundError:
 class BoundedTar:
     """The members of a tar in their order; each of them, and all that comes before it, within the bounds."""
 
-    def __init__(self, tar: tarfile.TarFile, bounds: Bounds) -> None:
+    def __init__(self, tar: tarfile.TarFile, bounds: ArchiveBounds) -> None:
         self._tar, self._bounds = tar, bounds
 
     def __iter__(self) -> Iterator[tarfile.TarInfo]:
@@ -144,7 +150,7 @@ def _sparse() -> ArchiveBoundError:
 
 
 @contextmanager
-def opened_tar(file: BinaryIO, bounds: Bounds) -> Iterator[BoundedTar]:
+def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Open a tar, plain or compressed by gzip, bzip2, xz or zstd, to be read once from its beginning to its end.
 
     Raises `ArchiveError`, also for what is done with it meanwhile.
@@ -154,7 +160,7 @@ def opened_tar(file: BinaryIO, bounds: Bounds) -> Iterator[BoundedTar]:
 
 
 @contextmanager
-def streamed_tar(source: Readable, bounds: Bounds) -> Iterator[BoundedTar]:
+def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Open a plain tar that comes as a stream. Raises as `opened_tar`."""
     stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
     with _told(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
@@ -165,7 +171,7 @@ def streamed_tar(source: Readable, bounds: Bounds) -> Iterator[BoundedTar]:
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
     """Open a plain tar whose members, at most so many, are read later at their offsets. Raises as `opened_tar`."""
     with _told("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
-        yield BoundedTar(tar, Bounds(_LARGEST_FILE, members))
+        yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
 
 
 @contextmanager
@@ -204,8 +210,15 @@ def _damaged(error: Exception, done: str = "unpacked") -> ArchiveError:
 
 
 _DAMAGE = (
-    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError,
-)  # fmt: skip
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    RuntimeError,
+)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gistpoint.core.archives import ArchiveError, Bounds, opened_tar
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
 from gistpoint.core.errors import TaskError, cause
 from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
@@ -103,7 +103,7 @@ def _replace_if_other(here: Path, task: Task) -> None:
 
 def _extract(archive: Path, folder: Path) -> None:
     try:
-        with archive.open("rb") as file, opened_tar(file, Bounds(MAX_BYTES, MAX_MEMBERS)) as tar:
+        with archive.open("rb") as file, opened_tar(file, ArchiveBounds(MAX_BYTES, MAX_MEMBERS)) as tar:
             for info in tar:
                 if not info.isfile() or not _MEMBER.fullmatch(info.name):
                     raise TaskError(f"{archive.name} holds {info.name[:200]!r}, which is not a file of a task.")

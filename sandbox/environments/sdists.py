@@ -25,7 +25,7 @@ from typing import BinaryIO
 
 from packaging.utils import canonicalize_name
 
-from gistpoint.core.archives import ArchiveError, Bounds, opened_tar, opened_zip
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar, opened_zip
 from gistpoint.core.errors import SourceError, cause
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.environments.projects import Table, table, text_of
@@ -237,7 +237,7 @@ class _Room:
 
     def __init__(self, archive: Path, most_bytes: int, most_files: int) -> None:
         self.archive = archive
-        self.bounds = Bounds(most_bytes, most_files)
+        self.bounds = ArchiveBounds(most_bytes, most_files)
         self._bytes, self._files = most_bytes, most_files
         self._bounds = f"{most_bytes >> 20} MiB or {most_files:,} files"
 

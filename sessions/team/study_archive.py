@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from gistpoint.core.archives import ArchiveError, Bounds, opened_tar
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import cause
 from gistpoint.core.study.operations import StudyError
@@ -95,7 +95,7 @@ def unpack(archive: Path, into: Path) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     try:
-        with archive.open("rb") as file, opened_tar(file, Bounds(MAX_BYTES, MAX_MEMBERS)) as tar:
+        with archive.open("rb") as file, opened_tar(file, ArchiveBounds(MAX_BYTES, MAX_MEMBERS)) as tar:
             for info in tar:
                 if not info.isfile() or not _is_safe(info.name) or info.name in found:
                     raise StudyError(f"The study's archive holds {info.name[:80]!r}, which declares no study.")

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from gistpoint.core.archives import ArchiveError, BoundedTar, Bounds, streamed_tar
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, BoundedTar, streamed_tar
 from gistpoint.core.pins import IMAGE_NAME, PASSED_ON, PLATFORMS, ImagePins, quoted
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.text import visible_line
@@ -212,7 +212,7 @@ class Opened:
     def _archive(self, path: str, most: int) -> Iterator[BoundedTar]:
         source = _Chunks(self.engine.client.api.get_archive(self.id, path)[0], most)
         try:
-            with streamed_tar(source, Bounds(most, _MOST_MEMBERS)) as archive:
+            with streamed_tar(source, ArchiveBounds(most, _MOST_MEMBERS)) as archive:
                 yield archive
         except ArchiveError as error:
             raise EngineError(f"what the image has at {path} {error}") from error

@@ -21,8 +21,8 @@ import zstandard
 from gistpoint.core import archives
 from gistpoint.core.archives import (
     ArchiveBoundError,
+    ArchiveBounds,
     ArchiveError,
-    Bounds,
     indexed_tar,
     opened_tar,
     opened_zip,
@@ -38,7 +38,7 @@ from gistpoint.sessions.records.archives import FileBlob, tar_archive
 from gistpoint.sessions.team.study_archive import unpack as unpack_study
 
 _MANY = 600 << 20
-_NAMED = Bounds(1 << 30, 1_000)
+_NAMED = ArchiveBounds(1 << 30, 1_000)
 
 
 def header(kind: bytes, size: int, content: bytes = b"", name: str = "task.toml") -> bytes:
@@ -152,7 +152,7 @@ def test_nothing_of_a_packed_header_is_unpacked(tmp_path: Path, reader: str) -> 
         tracemalloc.stop()
 
 
-def read_all(file: io.BytesIO, bounds: Bounds, members: Bounds | None = None) -> None:
+def read_all(file: io.BytesIO, bounds: ArchiveBounds, members: ArchiveBounds | None = None) -> None:
     """Read all that a tar holds; with `members`, only the stream has the other bounds."""
     with opened_tar(file, bounds) as tar:
         tar._bounds = members or bounds
@@ -165,15 +165,15 @@ def test_what_a_decompressor_gives_is_bounded(monkeypatch: pytest.MonkeyPatch, p
     """Also where no header says how long it will be."""
     monkeypatch.setattr(archives, "MOST_HEADERS", 0)
     data = header(tarfile.REGTYPE, 0) * 3 + header(tarfile.REGTYPE, 5, b"noise")
-    with opened_tar(io.BytesIO(pack(data)), Bounds(5, 1_000)) as tar:
+    with opened_tar(io.BytesIO(pack(data)), ArchiveBounds(5, 1_000)) as tar:
         assert [info.size for info in tar] == [0, 0, 0, 5]
     with pytest.raises(ArchiveBoundError, match="unpacks to more than 5 bytes"):
-        read_all(io.BytesIO(pack(data * 20)), Bounds(5, 1), members=Bounds(1 << 30, 1 << 30))
+        read_all(io.BytesIO(pack(data * 20)), ArchiveBounds(5, 1), members=ArchiveBounds(1 << 30, 1 << 30))
 
 
 def test_members_are_bounded() -> None:
     data = header(tarfile.DIRTYPE, 0) * 10
-    for opened in (streamed_tar(io.BytesIO(data), Bounds(5, 9)), indexed_tar(io.BytesIO(data), 9)):
+    for opened in (streamed_tar(io.BytesIO(data), ArchiveBounds(5, 9)), indexed_tar(io.BytesIO(data), 9)):
         with pytest.raises(ArchiveBoundError, match="more than 9 members"), opened as tar:
             list(tar)
 
