@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gistpoint.core.text import visible_line
@@ -113,7 +113,8 @@ def fault_in(pins: EnvironmentPins) -> str:
         return _fault("python", "no version of Python such as '3.11'", pins.python)
     return (
         _first("lock", pins.lock, "no line of the form name==version --hash=sha256:...", _is_pinned)
-        or _first("import_roots", pins.import_roots, "no folder inside the repository", _is_inside)
+        or _first("import_roots", pins.import_roots, "no folder inside the repository", is_inside)
+        or _first("pytest_args", _places_in(pins.pytest_args), "no place inside the repository", _is_place)
         or _first("plugins", pins.plugins, "no name of a pytest plugin", _is_plugin)
         or (_fault_in_image(pins, pins.image) if pins.image is not None else "")
     )
@@ -154,7 +155,8 @@ def _is_pinned(line: str) -> bool:
     return read_lock_line(line) is not None
 
 
-def _is_inside(root: str) -> bool:
+def is_inside(root: str) -> bool:
+    """Whether `root` is a relative path that never climbs, and can be printed."""
     return root.isprintable() and not root.startswith("/") and os.pathsep not in root and ".." not in root.split("/")
 
 
@@ -171,6 +173,39 @@ def is_interpreter(image: ImagePins) -> bool:
 def _is_passed_on(variable: str) -> bool:
     name, equals, _ = variable.partition("=")
     return bool(equals) and name in PASSED_ON and "\0" not in variable
+
+
+_PLACES = ("--rootdir", "--confcutdir", "--config-file", "-c")
+"""Options of pytest by which a suite would be that of another folder."""
+
+
+def plugins_in(arguments: Iterable[str]) -> Iterator[str]:
+    """Yield the modules that arguments of pytest load as plugins."""
+    return (name for name in _values_of(arguments, ("-p",)) if not name.startswith("no:"))
+
+
+def _places_in(arguments: Iterable[str]) -> Iterator[str]:
+    return _values_of(arguments, _PLACES)
+
+
+def _values_of(arguments: Iterable[str], options: Iterable[str]) -> Iterator[str]:
+    """Yield the values of options: in the next argument, after `=`, or right after a letter."""
+    known, following = tuple(options), False
+    for argument in arguments:
+        if following:
+            yield argument.strip()
+        following = argument in known
+        long = next((name for name in known if name.startswith("--") and argument.startswith(f"{name}=")), None)
+        if long is not None:
+            yield argument.removeprefix(f"{long}=").strip()
+        elif not argument.startswith("--") and not following:
+            short = next((name for name in known if argument.startswith(name)), None)
+            if short is not None:
+                yield argument.removeprefix(short).strip()
+
+
+def _is_place(path: str) -> bool:
+    return path == os.devnull or (bool(path) and is_inside(path))
 
 
 def _is_plugin(name: str) -> bool:

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from gistpoint.core.errors import TaskError
+from gistpoint.core.archives import ArchiveError, indexed_tar
+from gistpoint.core.errors import TaskError, cause
 
 _MAX_LINKS = 16
+_MOST_MEMBERS = 1_000_000
 _GET_AGAIN = "Get the task again from where it was made."
 
 
@@ -53,7 +55,7 @@ class SourceTree:
         """
         members: dict[str, TreeMember] = {}
         try:
-            with tarfile.open(tar, "r:") as archive:
+            with tar.open("rb") as file, indexed_tar(file, _MOST_MEMBERS) as archive:
                 for info in archive:
                     path = _inside(info.name)
                     if path is None:
@@ -64,8 +66,10 @@ class SourceTree:
                         members[path] = TreeMember(path, info.offset_data, info.size, bool(info.mode & 0o100))
                     elif info.issym():
                         members[path] = TreeMember(path, link=info.linkname)
-        except (tarfile.TarError, OSError, ValueError) as error:
-            raise TaskError(f"{tar.name} can't be read as a tar archive: {error}.") from error
+        except ArchiveError as error:
+            raise TaskError(f"{tar.name} {error}.", hint=_GET_AGAIN) from error
+        except OSError as error:
+            raise TaskError(f"{tar.name} can't be read: {cause(error)}.") from error
         below = min((path for path in members if not members.keys().isdisjoint(_above(path))), default=None)
         if below is not None:
             above = next(path for path in _above(below) if path in members)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
@@ -13,7 +13,7 @@ from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_task, demo_tasks
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
-from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
@@ -31,7 +31,9 @@ class BrokenTask:
 class TaskStore:
     """The tasks below some folders; new ones go into the first. `demo` is where the demo's are unpacked."""
 
-    def __init__(self, *roots: Path, demo: Path | None = None) -> None:
+    def __init__(self, *roots: Path, demo: Path | None = None, note: Callable[[str], None] = lambda text: None) -> None:
+        """`note` is told what differs where a task that is opened is here already."""
+        self.note = note
         self.roots = roots if demo is None else (*roots, demo)
         self._demo = demo
         self._known: dict[Path, tuple[object, Task]] = {}
@@ -70,7 +72,7 @@ class TaskStore:
         if path.name.endswith(".tar.zst") and path.is_file():
             return self.add(path)
         if (path / TASK_FILE).is_file():
-            return read_task(path)
+            return self._opened(path)
         found: dict[str, Task] = {}
         for task in self.tasks():
             if isinstance(task, Task) and name and task.id.startswith(name):
@@ -112,8 +114,26 @@ class TaskStore:
         return self.roots[0] / ".deleted"
 
     def add(self, archive: Path) -> Task:
-        """Unpack an archive into the first folder and return its task."""
-        return unpack_task(archive, self.roots[0])
+        """Unpack an archive into the first folder and return its task; one of the same id that is here stays.
+
+        Raises `TaskError` for an archive that can't be used, and where the task that is here has other conditions.
+        """
+        return unpack_task(archive, self.roots[0], known=self.roots[1:], note=self.note)
+
+    def _opened(self, folder: Path) -> Task:
+        """Return the task of any folder, or the one that is here under its id."""
+        task = read_task(folder)
+        here = (root / task.id for root in self.roots)
+        known = next((place for place in here if (place / TASK_FILE).is_file() and not place.samefile(folder)), None)
+        if known is None:
+            return task
+        mine = read_task(known)
+        if differing := compare(mine, task):
+            self.note(
+                f"{folder}: {mine.short_id} is here already, and counts. This one differs in {', '.join(differing)}."
+            )
+            return mine
+        return task
 
 
 @dataclass(frozen=True, slots=True)

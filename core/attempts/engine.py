@@ -52,6 +52,7 @@ from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
+from gistpoint.core.tasks.conditions import conditions_sha256
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import (
     NOTHING_REVEALED,
@@ -128,7 +129,7 @@ class Attempt:
         if given.tool_uses < 1 or given.submissions < 1:
             raise AttemptError("An attempt begins with one tool use and one submission or more.")
         self.task = bench.with_budgets(given)
-        brief = bench.brief(self.task)
+        brief, of_kind = bench.brief(self.task), dict(bench.start_data(given))
         self.append(
             AttemptStarted(
                 schema=SCHEMA_VERSION,
@@ -138,7 +139,7 @@ class Attempt:
                 mode=str(self.task.mode),
                 tree_sha256=self.task.tree_sha256,
                 **_enrolled(enrolment),
-                extra=dict(bench.start_data(given)),
+                extra=of_kind,
                 brief=brief,
                 brief_sha256=sha256_of_text(brief),
                 budgets=self.task.budgets,
@@ -147,6 +148,7 @@ class Attempt:
                 tool_names=tuple(
                     tool.name for tool in bench.tools(structs.replace(self.state, budgets=self.task.budgets))
                 ),
+                conditions_sha256=conditions_sha256(self.task, of_kind, brief, tool_semantics),
             )
         )
         self._process_started()

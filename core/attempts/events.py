@@ -173,6 +173,8 @@ class AttemptStarted(EventData, frozen=True):
     """The help that the study's condition gives."""
     gist_help_sha256: str | UnsetType = UNSET
     """The gist that the condition shows with a repair."""
+    conditions_sha256: str | UnsetType = UNSET
+    """The digest of the conditions (`core/tasks/conditions.py`); unset in journals of earlier versions."""
 
 
 class ProcessStarted(EventData, frozen=True):

@@ -81,7 +81,7 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
             if known.is_file() and (into / known.read_text("ascii") / TASK_FILE).is_file():
                 yield demo, read_task(into / known.read_text("ascii"), verify=False)
                 continue
-            task = unpack_task(archive, into)
+            task = unpack_task(archive, into, replaces=True)
             known.write_text(task.id, "ascii")
             yield demo, task
 

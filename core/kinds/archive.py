@@ -8,11 +8,12 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
+from gistpoint.core.errors import TaskError, cause
+from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
@@ -50,11 +51,20 @@ def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int)
     archive.write_bytes(zstandard.ZstdCompressor(level=level).compress(buffer.getvalue()))
 
 
-def unpack_task(archive: Path, into: Path, *others: Path) -> Task:
+def unpack_task(
+    archive: Path,
+    into: Path,
+    *others: Path,
+    known: Sequence[Path] = (),
+    note: Callable[[str], None] = lambda text: None,
+    replaces: bool = False,
+) -> Task:
     """Unpack an archive into a folder named by the task's id, below `into`, and return the task.
 
-    `others` are archives of more files of the same task. Raises `TaskError` for an archive that is damaged or holds
-    anything but the plain files of a task.
+    `others` are archives of more files of the same task. A task of the same id below `into` or a folder of `known`
+    stays: `note` is told what differs, and a `TaskConflictError` raised if it has other conditions. With `replaces` it
+    gives way to the archive instead. Raises `TaskError` for an archive that is damaged or holds anything but the plain
+    files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))
@@ -63,35 +73,44 @@ def unpack_task(archive: Path, into: Path, *others: Path) -> Task:
             _extract(each, folder)
         task = read_task(folder)
         place = into / task.id
-        if not (place / TASK_FILE).is_file():
+        here = next((root / task.id for root in (into, *known) if (root / task.id / TASK_FILE).is_file()), None)
+        if here is None:
             with contextlib.suppress(OSError):  # another process was first
                 folder.rename(place)
-        return read_task(place)
+        elif replaces:
+            _replace_if_other(here, task)
+        else:
+            _tell(read_task(here), task, archive.name, note)
+        return read_task(here or place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _extract(archive: Path, folder: Path) -> None:
-    import zstandard
+def _tell(known: Task, task: Task, name: str, note: Callable[[str], None]) -> None:
+    if differing := compare(known, task):
+        note(f"{name}: {known.short_id} is here already, and stays. This one differs in {', '.join(differing)}.")
 
-    total = members = 0
+
+def _replace_if_other(here: Path, task: Task) -> None:
+    """Put a task in the place of another one of its id; the tree is the same, since the id counts it."""
+    with contextlib.suppress(TaskError):
+        if not compare(read_task(here), task):
+            return
+    here.rename(task.folder.with_name(f"{task.folder.name}-gone"))
+    task.folder.rename(here)
+    shutil.rmtree(task.folder.with_name(f"{task.folder.name}-gone"), ignore_errors=True)
+
+
+def _extract(archive: Path, folder: Path) -> None:
     try:
-        with (
-            archive.open("rb") as file,
-            zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(file) as stream,
-            tarfile.open(fileobj=stream, mode="r|") as tar,
-        ):
+        with archive.open("rb") as file, opened_tar(file, ArchiveBounds(MAX_BYTES, MAX_MEMBERS)) as tar:
             for info in tar:
-                members += 1
-                if not info.isfile() or not _MEMBER.fullmatch(info.name) or members > MAX_MEMBERS:
-                    raise TaskError(f"{archive.name} holds {info.name!r}, which is not a file of a task.")
-                total += info.size
-                if total > MAX_BYTES:
-                    raise TaskError(f"{archive.name} unpacks to more than {MAX_BYTES} bytes and was refused.")
-                source = tar.extractfile(info)
-                assert source is not None
+                if not info.isfile() or not _MEMBER.fullmatch(info.name):
+                    raise TaskError(f"{archive.name} holds {info.name[:200]!r}, which is not a file of a task.")
                 (folder / info.name).parent.mkdir(parents=True, exist_ok=True)
                 with (folder / info.name).open("wb") as target:
-                    shutil.copyfileobj(source, target)
-    except (zstandard.ZstdError, tarfile.TarError, EOFError, OSError, ValueError) as error:
-        raise TaskError(f"{archive.name} can't be unpacked: {error}.") from error
+                    shutil.copyfileobj(tar.content(info), target)
+    except ArchiveError as error:
+        raise TaskError(f"{archive.name} {error}.") from error
+    except OSError as error:
+        raise TaskError(f"{archive.name} can't be read: {cause(error)}.") from error

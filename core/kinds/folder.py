@@ -6,17 +6,22 @@ open the second.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import TaskKind
 from gistpoint.core.kinds.registry import all_modes, kind_of, not_loaded
 from gistpoint.core.logs import replace_file
-from gistpoint.core.pins import EnvironmentPins, fault_in
+from gistpoint.core.pins import EnvironmentPins, fault_in, is_inside, plugins_in, quoted
 from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.conditions import kept_differences, require_same_conditions
 from gistpoint.core.tasks.documents import (
     ANSWER,
     ANSWER_FILE,
@@ -27,7 +32,7 @@ from gistpoint.core.tasks.documents import (
     write_baseline,
 )
 from gistpoint.core.tasks.entered import write_entered
-from gistpoint.core.tasks.fields import Count, Fields, Positive, Sha256
+from gistpoint.core.tasks.fields import Fields, Sha256
 from gistpoint.core.tasks.identity import task_id
 from gistpoint.core.tasks.model import (
     CANARY,
@@ -40,7 +45,7 @@ from gistpoint.core.tasks.model import (
     Task,
     ToolLimits,
 )
-from gistpoint.core.trees import sha256_of
+from gistpoint.core.trees import SourceTree, sha256_of
 
 
 def read_task(folder: Path, *, verify: bool = True) -> Task:
@@ -59,9 +64,21 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
                 f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
                 hint="The task was changed or copied incompletely: get it again.",
             )
+        _require_plugins_of_others(task)
         if (folder / ANSWER_FILE).is_file():
             verify_identity(task, read_answer(task))
     return task
+
+
+def compare(known: Task, other: Task) -> tuple[str, ...]:
+    """Return the keys in which another task of the same id was only measured or is only worded otherwise.
+
+    Raises `TaskConflictError` if its conditions differ, and `TaskError` if its brief can't be shown here.
+    """
+    kind = kind_of(known)
+    require_same_conditions(known, kind.document(known), other, kind_of(other).document(other))
+    kind_of(other).brief(other)
+    return kept_differences(known, other)
 
 
 def read_answer(task: Task) -> Answer:
@@ -145,9 +162,9 @@ class _Tree:
 
 @dataclass(frozen=True, slots=True)
 class _Budgets:
-    tool_uses: Positive
-    submissions: Positive
-    time_limit_s: Count = 0
+    tool_uses: Annotated[int, Meta(ge=1, le=1_000_000)]
+    submissions: Annotated[int, Meta(ge=1, le=1_000_000)]
+    time_limit_s: Annotated[int, Meta(ge=0, le=366 * 86_400)] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +196,8 @@ def _task(fields: Fields, folder: Path) -> Task:
         raise TaskError(f"{fields.file}: the key 'suite.tests' must be at least 1.")
     if fault := fault_in(file.environment):
         raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
+    if fault := _strange_path(file):
+        raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
     semantics, known = file.limits.tool_semantics, ToolLimits().tool_semantics
     if semantics != known:
         raise TaskError(
@@ -209,6 +228,34 @@ def _task(fields: Fields, folder: Path) -> Task:
             hint="Nothing of the task was run: ask whoever made it.",
         )
     return task
+
+
+def _strange_path(file: _TaskFile) -> str:
+    """Return a sentence on the first path that is not one of the repository; empty if there is none."""
+    named = {f"suite.test_files[{n}]": path for n, path in enumerate(file.suite.test_files)}
+    named["brief.target"] = file.brief.target.partition("::")[0]
+    strange = next(((key, path) for key, path in named.items() if path and not is_inside(path)), None)
+    return f"the key {strange[0]!r} is no path inside the repository: {quoted(strange[1])}." if strange else ""
+
+
+def _require_plugins_of_others(task: Task) -> None:
+    """Raise `TaskError` if pytest would load a module as a plugin that solvers of the task may change."""
+    names = list(plugins_in(task.environment.pytest_args))
+    tree = SourceTree.open(task.tree_path) if names else None
+    tests = frozenset(task.suite.test_files)
+    for name in names:
+        path = name.replace(".", "/")
+        files = [f"{root}/{path}{end}" for root in (".", *task.environment.import_roots) for end in _MODULE_ENDS]
+        own = [file for file in map(posixpath.normpath, files) if tree is not None and tree.is_file(file)]
+        if any(not is_protected(file, tests) for file in own):
+            raise TaskError(
+                f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin, which is code that "
+                "the task's solvers may change.",
+                hint="Nothing of the task was run: ask whoever made it.",
+            )
+
+
+_MODULE_ENDS = (".py", "/__init__.py")
 
 
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:

@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from gistpoint.core.pins import EnvironmentPins, ImagePins
 from gistpoint.core.tasks.budgets import Budgets
-from gistpoint.core.tasks.fields import Count, Duration, Positive, Sha256
+from gistpoint.core.tasks.fields import Count, Positive, Sha256
 from gistpoint.core.tasks.protection import Protection
 
+Limit = Annotated[int, Meta(ge=0, le=10_000_000)]
+"""A limit of a tool. No honest task has one near this: what a task says is held in memory and shown."""
+LONGEST_SUITE_S = 7 * 86_400
 FORMAT = "gistpoint.task"
 VERSION = 2
 """The newest version of a `task.toml`. See `version_of` for who writes which."""
@@ -57,15 +62,15 @@ class ToolLimits:
     """Limits of the tools, stored in the task so that they are the same for a person and a model."""
 
     tool_semantics: Positive = 1
-    read_file_characters: Count = 60_000
-    directory_entries: Count = 100
-    function_entries: Count = 200
-    search_matches: Count = 200
-    search_context_lines: Count = 2
-    search_line_characters: Count = 500
-    search_seconds: Duration = 2.0
-    brief_failures: Count = 3
-    failure_characters: Count = 2_000
+    read_file_characters: Limit = 60_000
+    directory_entries: Limit = 100
+    function_entries: Limit = 200
+    search_matches: Limit = 200
+    search_context_lines: Limit = 2
+    search_line_characters: Limit = 500
+    search_seconds: Annotated[float, Meta(gt=0, le=60)] = 2.0
+    brief_failures: Limit = 3
+    failure_characters: Limit = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +96,8 @@ class Suite:
 
     tests: Count
     ids_sha256: Sha256
-    seconds: float
-    timeout_s: Duration
+    seconds: Annotated[float, Meta(ge=0, le=LONGEST_SUITE_S)]
+    timeout_s: Annotated[float, Meta(gt=0, le=LONGEST_SUITE_S)]
     deselected: tuple[str, ...] = ()
     """Ids that flipped between runs of the original: never run, never counted."""
     test_files: tuple[str, ...] = ()

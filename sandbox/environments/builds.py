@@ -25,6 +25,7 @@ import msgspec
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
+from gistpoint.core.archives import ArchiveError, opened_zip
 from gistpoint.core.errors import CancelledError, EnvironmentBuildError, SourceError
 from gistpoint.core.pins import quoted
 from gistpoint.core.running import NEVER, CancelToken
@@ -303,10 +304,10 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     if built != wanted:
         raise _no_wheel(wheel, f"a wheel of {built[0]} {built[1]}, not of {name} {version}")
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with wheel.open("rb") as file, opened_zip(file) as archive:
             metadata = read_metadata(_metadata_text(wheel, archive))
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise _no_wheel(wheel, f"damaged ({error})") from error
+    except (ArchiveError, OSError) as error:
+        raise _no_wheel(wheel, f"damaged (it {error})") from error
     if not _describes(metadata, wanted):
         raise _no_wheel(wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}")
     for line in metadata["Requires-Dist"]:

@@ -8,19 +8,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
-import lzma
 import netrc
 import os
 import posixpath
 import re
 import shutil
 import stat
-import tarfile
 import tomllib
 import urllib.parse
 import urllib.request
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +25,9 @@ from typing import BinaryIO
 
 from packaging.utils import canonicalize_name
 
-from gistpoint.core.errors import SourceError
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar, opened_zip
+from gistpoint.core.errors import SourceError, cause
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.core.text import visible_line
 from gistpoint.sandbox.environments.projects import Table, table, text_of
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, KnownMetadata, call_uv
 
@@ -161,10 +158,6 @@ def _netrc_login(host: str) -> tuple[str, str] | None:
 
 _MOST_BYTES = 1 << 30
 _MOST_FILES = 100_000
-_DAMAGED = (
-    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError,
-    RuntimeError,
-)  # fmt: skip
 
 
 def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES) -> Path:
@@ -176,23 +169,29 @@ def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_fil
     into.mkdir(parents=True)
     room = _Room(archive, most_bytes, most_files)
     try:
-        if zipfile.is_zipfile(archive):
-            _unpack_zip(archive, into, room)
-        else:
-            _unpack_tar(archive, into, room)
-    except _DAMAGED as error:
-        raise SourceError(f"{archive.name} can't be unpacked: {visible_line(str(error))[:200]}.") from error
+        with archive.open("rb") as file:
+            if zipfile.is_zipfile(archive):
+                _unpack_zip(file, into, room)
+            else:
+                _unpack_tar(file, into, room)
+    except ArchiveError as error:
+        raise SourceError(f"{archive.name} {error}.") from error
+    except OSError as error:
+        raise SourceError(f"{archive.name} can't be unpacked: {cause(error)}.") from error
     entries = list(into.iterdir())
     return entries[0] if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink() else into
 
 
-def _unpack_tar(archive: Path, into: Path, room: _Room) -> None:
+def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
     links: list[tuple[str, str]] = []
-    with tarfile.open(archive) as opened:
+    archive = room.archive
+    with opened_tar(file, room.bounds) as opened:
         for member in opened:
             _inside(archive, member.name)
             room.take(member.size)
-        files = _Files(into)
+    files = _Files(into)
+    file.seek(0)
+    with opened_tar(file, room.bounds) as opened:
         for member in opened:
             path = _inside(archive, member.name)
             if member.isdir():
@@ -201,9 +200,9 @@ def _unpack_tar(archive: Path, into: Path, room: _Room) -> None:
                 links.append((path, member.linkname))
             elif member.islnk():
                 files.copy(_inside(archive, member.linkname), path, room)
-            elif member.isfile() and (source := opened.extractfile(member)) is not None:
-                with source, files.create(path) as file:
-                    shutil.copyfileobj(source, file)
+            elif member.isfile():
+                with opened.content(member) as source, files.create(path) as made:
+                    shutil.copyfileobj(source, made)
                 (into / path).chmod(0o755 if member.mode & 0o100 else 0o644)
     for path, target in links:  # last, so that no file is written through one
         aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
@@ -218,19 +217,19 @@ def _unpack_tar(archive: Path, into: Path, room: _Room) -> None:
             place.unlink()
 
 
-def _unpack_zip(archive: Path, into: Path, room: _Room) -> None:
-    with zipfile.ZipFile(archive) as opened:
+def _unpack_zip(file: BinaryIO, into: Path, room: _Room) -> None:
+    with opened_zip(file) as opened:
         for member in opened.infolist():
-            _inside(archive, member.filename)
+            _inside(room.archive, member.filename)
             room.take(member.file_size)
         files = _Files(into)
         for member in opened.infolist():
-            path = _inside(archive, member.filename)
+            path = _inside(room.archive, member.filename)
             if member.is_dir():
                 files.folder(path)
             elif not stat.S_ISLNK(member.external_attr >> 16):
-                with opened.open(member) as source, files.create(path) as file:
-                    shutil.copyfileobj(source, file)
+                with opened.open(member) as source, files.create(path) as made:
+                    shutil.copyfileobj(source, made)
 
 
 class _Room:
@@ -238,6 +237,7 @@ class _Room:
 
     def __init__(self, archive: Path, most_bytes: int, most_files: int) -> None:
         self.archive = archive
+        self.bounds = ArchiveBounds(most_bytes, most_files)
         self._bytes, self._files = most_bytes, most_files
         self._bounds = f"{most_bytes >> 20} MiB or {most_files:,} files"
 

@@ -167,7 +167,7 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
             with tempfile.NamedTemporaryFile(suffix=".tar.zst") as file:
                 file.write(archive)
                 file.flush()
-                task = unpack_task(Path(file.name), kept)
+                task = unpack_task(Path(file.name), kept, replaces=True)
         else:
             try:
                 task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)

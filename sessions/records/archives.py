@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import RawIOBase
+from itertools import islice
 from pathlib import Path
 from typing import IO, BinaryIO, Protocol, cast, runtime_checkable
 
@@ -158,15 +159,19 @@ def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
 
 def zip_archive(blob: Blob) -> Archive:
     """List a zip, by its directory or, if that is missing, by the headers of its members."""
-    import zipfile
+    from gistpoint.core.archives import (
+        ArchiveBoundError,
+        ArchiveError,
+        opened_zip,
+    )  # costs more than all that a plain file needs
 
-    if _directory_size(blob) > limits.DIRECTORY:
-        raise RunFileError(f"The zip's directory is longer than {limits.DIRECTORY >> 20} MB: refused.")
     try:
-        with zipfile.ZipFile(BlobFile(blob)) as archive:
+        with opened_zip(cast("BinaryIO", BlobFile(blob)), limits.DIRECTORY) as archive:
             infos = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, struct.error, NotImplementedError, EOFError):
-        members = list(_stray_members(blob))
+    except ArchiveBoundError as error:
+        raise RunFileError(f"The zip {error}.") from error
+    except ArchiveError:
+        members = list(islice(_stray_members(blob), limits.MEMBERS))
         what = f"The archive is cut off, or still being written: {len(members)} of its members can be found."
         return Archive("zip", members, what)
     if len(infos) > limits.MEMBERS:
@@ -178,18 +183,6 @@ def zip_archive(blob: Blob) -> Archive:
         if not info.is_dir()
     ]  # fmt: skip
     return Archive("zip", members)
-
-
-def _directory_size(blob: Blob) -> int:
-    """Return the size of the directory in bytes from the end of a zip, 0 if there is no such end."""
-    end = blob.read(max(0, blob.size - 66_000), 66_000)
-    at, large = end.rfind(b"PK\x05\x06"), end.rfind(b"PK\x06\x06")
-    if at < 0 or len(end) < at + 22:
-        return 0
-    size: int = struct.unpack_from("<I", end, at + 12)[0]
-    if size == 0xFFFFFFFF and 0 <= large <= len(end) - 56:
-        size = struct.unpack_from("<Q", end, large + 40)[0]
-    return size
 
 
 def _zip_member(
@@ -247,11 +240,15 @@ def _next_header(blob: Blob, at: int) -> int:
 
 def tar_archive(blob: Blob) -> Archive:
     """List a tar; for one that is cut off, the members before the cut."""
-    import tarfile  # costs more than everything else needed to open a plain file
+    from gistpoint.core.archives import (
+        ArchiveBoundError,
+        ArchiveError,
+        indexed_tar,
+    )  # costs more than all that a plain file needs
 
     members: list[ArchiveMember] = []
     try:
-        with tarfile.open(fileobj=BlobFile(blob), mode="r:") as archive:
+        with indexed_tar(cast("BinaryIO", BlobFile(blob)), 2 * limits.MEMBERS) as archive:
             for info in archive:
                 if info.isdir():
                     continue
@@ -260,9 +257,9 @@ def tar_archive(blob: Blob) -> Archive:
                 members.append(ArchiveMember(info.name, info.size, _slicer(blob, start, end, info.name), refused))
                 if len(members) > limits.MEMBERS:
                     raise RunFileError(f"The tar holds more than {limits.MEMBERS:,} members: refused.")
-    except (tarfile.TarError, OSError, ValueError, EOFError) as error:
-        if not members:
-            raise RunFileError(f"The tar can't be read: {error}.") from error
+    except ArchiveError as error:
+        if not members or isinstance(error, ArchiveBoundError):
+            raise RunFileError(f"The tar {error}.") from error
     return Archive("tar", members)
 
 

@@ -7,7 +7,9 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.errors import cause
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.reading import FILE, TEXTS
 from gistpoint.core.trees import sha256_of
@@ -91,31 +93,21 @@ def unpack(archive: Path, into: Path) -> dict[str, Path]:
 
     Raises `StudyError` for an archive that is damaged or holds anything but files that declare a study.
     """
-    import zstandard
-
     found: dict[str, Path] = {}
-    total = 0
     try:
-        with (
-            archive.open("rb") as file,
-            zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(file) as stream,
-            tarfile.open(fileobj=stream, mode="r|") as tar,
-        ):
+        with archive.open("rb") as file, opened_tar(file, ArchiveBounds(MAX_BYTES, MAX_MEMBERS)) as tar:
             for info in tar:
-                total += info.size
                 if not info.isfile() or not _is_safe(info.name) or info.name in found:
                     raise StudyError(f"The study's archive holds {info.name[:80]!r}, which declares no study.")
-                if total > MAX_BYTES or len(found) >= MAX_MEMBERS:
-                    raise StudyError(f"The study's archive unpacks to more than {MAX_BYTES} bytes and was refused.")
                 path = into / info.name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                source = tar.extractfile(info)
-                assert source is not None
                 with path.open("xb") as out:
-                    shutil.copyfileobj(source, out)
+                    shutil.copyfileobj(tar.content(info), out)
                 found[info.name] = path
-    except (zstandard.ZstdError, tarfile.TarError, EOFError, OSError, ValueError) as error:
-        raise StudyError(f"The study's archive can't be unpacked: {error}.") from error
+    except ArchiveError as error:
+        raise StudyError(f"The study's archive {error}.") from error
+    except OSError as error:
+        raise StudyError(f"The study's archive can't be read: {cause(error)}.") from error
     return dict(sorted(found.items()))
 
 

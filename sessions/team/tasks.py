@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.archive import PUBLIC_FILES, pack_files, unpack_task
-from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, read_baseline
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
@@ -194,6 +194,7 @@ def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
         if task.id != id:
             raise TeamStoreError(f"The store holds the task {task.id[:12]} under this id.")
         if (root / id).exists():  # its public half is here
+            compare(read_task(root / id), task)
             (task.folder / "answer").rename(root / id / "answer")
         else:
             task.folder.rename(root / id)

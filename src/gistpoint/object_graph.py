@@ -7,6 +7,7 @@ It is below `tui` and above the folders that it puts together, so that a cluster
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gistpoint import __version__
+from gistpoint.core.text import visible_line
 
 if TYPE_CHECKING:
     from gistpoint.core.agents.settings import AgentSettings
@@ -35,6 +37,11 @@ if TYPE_CHECKING:
 
 Ask = Callable[[str], bool]
 Made = TypeVar("Made")
+
+
+def tell_note(text: str) -> None:
+    """Print what was noticed while something was opened, and did not stop it."""
+    print("gistpoint:", visible_line(text), file=sys.stderr)
 
 
 class ProcessConsent:
@@ -161,7 +168,7 @@ def build_services(
 
     return Services(
         locations=locations,
-        tasks=TaskStore(locations.tasks, demo=locations.demo),
+        tasks=TaskStore(locations.tasks, demo=locations.demo, note=tell_note),
         attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews, listener=mirror),
         clock=clock,
         runner_for=runner_for,

@@ -22,7 +22,7 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.repository import RUNS
 from gistpoint.core.text import visible_line
-from gistpoint.object_graph import build_runner, build_services
+from gistpoint.object_graph import build_runner, build_services, tell_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.services import is_our_demo
@@ -63,7 +63,7 @@ def _figured(task: Task) -> dict[str, Any]:
 
 def _store() -> TaskStore:
     locations = Locations.of_user()
-    return TaskStore(locations.tasks, demo=locations.demo)
+    return TaskStore(locations.tasks, demo=locations.demo, note=tell_note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, BoundedTar, streamed_tar
 from gistpoint.core.pins import IMAGE_NAME, PASSED_ON, PLATFORMS, ImagePins, quoted
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.text import visible_line
@@ -36,6 +37,7 @@ _PREPARING_S = 600
 _MEMORY, _PROCESSES = 2 << 30, 256
 _MOST_REPORT = 16 << 20
 _MOST_COPIED = 8 << 30
+_MOST_MEMBERS = 1_000_000
 _NAME = "testbed"
 _PREFIXES = ("/opt/miniconda3", "/opt/conda", "/opt/miniforge3", "/opt/mambaforge", "/opt/anaconda3")
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -184,9 +186,8 @@ class Opened:
         """Return the content of a file. Raises `EngineError` for one that is too large."""
         with self._archive(path, _MOST_REPORT) as archive:
             for member in archive:
-                content = archive.extractfile(member) if member.isfile() else None
-                if content is not None:
-                    return content.read()
+                if member.isfile():
+                    return archive.content(member).read()
         raise EngineError(f"{path} in the image is no file")
 
     def copy(self, folder: str, target: IO[bytes], *, wanted: Any) -> None:
@@ -203,19 +204,18 @@ class Opened:
             ):
                 for member in archive:
                     if wanted(member.name):
-                        kept.addfile(member, archive.extractfile(member) if member.isfile() else None)
+                        kept.addfile(member, archive.content(member) if member.isfile() else None)
         except docker.errors.NotFound as error:
             raise EngineError(f"the image has no folder {folder}", "Name the one with the repository.") from error
-        except tarfile.TarError as error:
-            raise EngineError(f"{folder} can't be copied from the image: {error}") from error
 
     @contextmanager
-    def _archive(self, path: str, most: int) -> Iterator[tarfile.TarFile]:
+    def _archive(self, path: str, most: int) -> Iterator[BoundedTar]:
         source = _Chunks(self.engine.client.api.get_archive(self.id, path)[0], most)
         try:
-            file: Any = source  # tarfile only calls a file's `read`
-            with tarfile.open(fileobj=file, mode="r|") as archive:
+            with streamed_tar(source, ArchiveBounds(most, _MOST_MEMBERS)) as archive:
                 yield archive
+        except ArchiveError as error:
+            raise EngineError(f"what the image has at {path} {error}") from error
         finally:
             source.drain()
 

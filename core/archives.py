@@ -1,0 +1,256 @@
+"""Archives from outside, read within bounds: every tar and zip that gistpoint did not pack itself is opened here.
+
+A bound on the members of a tar is not enough. A pax header, a long name or the map of a sparse file is read whole
+before the member that it describes, and packs to a thousandth of its size (decision 118).
+"""
+
+from __future__ import annotations
+
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, BinaryIO, Protocol, cast
+
+from gistpoint.core.text import visible_line
+
+MOST_HEADER = 1 << 20
+"""Bytes of one extended header or long name; honest ones have a few hundred."""
+MOST_HEADERS = 64 << 20
+"""Bytes of all extended headers of a tar."""
+MOST_DIRECTORY = 32 << 20
+"""Bytes of a zip's directory."""
+_HEADERS_IN_A_ROW = 16
+_ROOM_OF_A_MEMBER = 4 * tarfile.BLOCKSIZE
+"""Bytes of a tar that a member takes beside its content: headers, and filling up to whole blocks."""
+_LARGEST_WINDOW = 1 << 27
+_LARGEST_FILE = 1 << 50
+"""Bytes that no file has: a header that says more is wrong."""
+_MAGIC = {b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
+_EXTENDED = frozenset(
+    {
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+    }
+)
+
+
+class ArchiveError(Exception):
+    """An archive can't be unpacked; the text goes on from its name: `holds … and was refused`."""
+
+
+class ArchiveBoundError(ArchiveError):
+    """An archive exceeds a bound, so that nothing more is read of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveBounds:
+    """What an archive may hold once it is unpacked."""
+
+    bytes: int
+    """Of the contents of all members."""
+    members: int
+
+    @property
+    def stream(self) -> int:
+        """Most bytes that the decompressor gives: contents, headers, and a last read beyond the end."""
+        return self.bytes + MOST_HEADERS + self.members * _ROOM_OF_A_MEMBER
+
+
+class Readable(Protocol):
+    """A file that is only read."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+        ...
+
+
+class _BoundedStream:
+    """What a decompressor gives, up to a bound."""
+
+    def __init__(self, source: Readable, bounds: ArchiveBounds) -> None:
+        self._source, self._bounds = source, bounds
+        self._left = bounds.stream
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes. Raises `ArchiveBoundError` beyond the bound."""
+        data = self._source.read(min(size, self._left + 1))
+        self._left -= len(data)
+        if self._left < 0:
+            raise _too_large(self._bounds.bytes)
+        return data
+
+
+def _too_large(most: int) -> ArchiveBoundError:
+    return ArchiveBoundError(f"unpacks to more than {most} bytes and was refused")
+
+
+class BoundedTar:
+    """The members of a tar in their order; each of them, and all that comes before it, within the bounds."""
+
+    def __init__(self, tar: tarfile.TarFile, bounds: ArchiveBounds) -> None:
+        self._tar, self._bounds = tar, bounds
+
+    def __iter__(self) -> Iterator[tarfile.TarInfo]:
+        size = members = 0
+        while (info := self._tar.next()) is not None:
+            size += info.size
+            members += 1
+            if info.size < 0:  # a pax header may say so, and would lead the reader back for ever
+                raise ArchiveBoundError(f"holds a member of {info.size} bytes and was refused")
+            if size > self._bounds.bytes:
+                raise _too_large(self._bounds.bytes)
+            if members > self._bounds.members:
+                raise ArchiveBoundError(f"holds more than {self._bounds.members:,} members and was refused")
+            yield info
+
+    def content(self, info: tarfile.TarInfo) -> IO[bytes]:
+        """Return the content of a plain file, as a file to read."""
+        source = self._tar.extractfile(info)
+        if source is None:
+            raise ArchiveError(f"holds {info.name[:200]!r}, which has no content")
+        return source
+
+
+def _bounded_headers() -> type[tarfile.TarInfo]:
+    """Return the class of the members of one tar, which refuses a header before its content is read."""
+    total = in_a_row = 0
+
+    class Header(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Any:
+            nonlocal total, in_a_row
+            header = super().frombuf(buf, encoding, errors)
+            extended = header.type in _EXTENDED
+            in_a_row = in_a_row + 1 if extended else 0
+            total += header.size if extended else 0
+            if extended and not 0 <= header.size <= MOST_HEADER:
+                raise ArchiveBoundError(f"holds a header of {header.size} bytes and was refused")
+            if total > MOST_HEADERS or in_a_row > _HEADERS_IN_A_ROW:
+                raise ArchiveBoundError("holds more headers than files need and was refused")
+            if header.type == tarfile.GNUTYPE_SPARSE:
+                raise _sparse()
+            return header
+
+        def _proc_gnusparse_10(self, *given: object) -> None:
+            # The map of this form stands in the content, which tarfile reads without a bound. It has no public hook.
+            raise _sparse()
+
+    return Header
+
+
+def _sparse() -> ArchiveBoundError:
+    return ArchiveBoundError("holds a sparse file, which no archive of code needs, and was refused")
+
+
+@contextmanager
+def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
+    """Open a tar, plain or compressed by gzip, bzip2, xz or zstd, to be read once from its beginning to its end.
+
+    Raises `ArchiveError`, also for what is done with it meanwhile.
+    """
+    with _told(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
+        yield tar
+
+
+@contextmanager
+def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
+    """Open a plain tar that comes as a stream. Raises as `opened_tar`."""
+    stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
+    with _told(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
+        yield BoundedTar(tar, bounds)
+
+
+@contextmanager
+def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
+    """Open a plain tar whose members, at most so many, are read later at their offsets. Raises as `opened_tar`."""
+    with _told("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
+        yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
+
+
+@contextmanager
+def _decompressed(file: BinaryIO) -> Iterator[Readable]:
+    head = file.read(6)
+    file.seek(-len(head), 1)
+    packing = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
+    match packing:
+        case "zstd":
+            import zstandard
+
+            with zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).stream_reader(file) as stream:
+                try:
+                    yield cast(Readable, stream)
+                except zstandard.ZstdError as error:
+                    raise _damaged(error) from error
+        case "gzip":
+            import gzip
+
+            with gzip.GzipFile(fileobj=file) as stream:
+                yield stream
+        case "bzip2":
+            import bz2
+
+            with bz2.BZ2File(file) as stream:
+                yield stream
+        case "xz":
+            with lzma.LZMAFile(file) as stream:
+                yield stream
+        case _:
+            yield file
+
+
+def _damaged(error: Exception, done: str = "unpacked") -> ArchiveError:
+    return ArchiveError(f"can't be {done}: {visible_line(str(error))[:200]}")
+
+
+_DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    RuntimeError,
+)
+
+
+@contextmanager
+def _told(done: str = "unpacked") -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise _damaged(error, done) from error
+
+
+class _BoundedDirectory:
+    """A zip's file, whose directory is one read: no read may be longer until the zip is open."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file, self.most = file, most
+
+    def read(self, size: int = -1) -> bytes:
+        if self.most and size > self.most:
+            raise ArchiveBoundError(f"has a directory of more than {self.most >> 20} MB and was refused")
+        return self._file.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@contextmanager
+def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
+    """Open a zip. Its members' sizes are bounded by who reads them: none gives more than its directory says.
+
+    Raises `ArchiveError`, also for what is done with it meanwhile.
+    """
+    source: Any = _BoundedDirectory(file, most_directory)
+    with _told(), zipfile.ZipFile(source) as archive:
+        source.most = 0
+        yield archive

@@ -1,0 +1,103 @@
+"""The conditions of a task: what its id does not count, and what decides all the same what its solvers meet.
+
+They have a digest, which every attempt records, and two tasks of one id can be compared by them (decision 119).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gistpoint.core.canonical import sha256_of_json, sha256_of_text
+from gistpoint.core.errors import TaskError
+from gistpoint.core.tasks.model import Task
+
+_SHOWN = 80
+
+
+class TaskConflictError(TaskError):
+    """Another task of the same id is here, under other conditions."""
+
+
+def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what two tasks of one id must have in common, by its part and key; `of_kind` is what their kind adds."""
+    brief, suite, pins = task.brief, task.suite, task.environment
+    return {
+        "budgets": asdict(task.budgets),
+        "limits": asdict(task.limits),
+        "rules": asdict(task.rules),
+        "brief": {
+            "target": brief.target,
+            "targets": brief.targets,
+            "several": task.several,
+            "failing": sorted(failure.id for failure in brief.failing),
+        },
+        "suite": {
+            "tests": suite.tests,
+            "ids_sha256": suite.ids_sha256,
+            "deselected": sorted(suite.deselected),
+            "test_files": sorted(suite.test_files),
+        },
+        "environment": {"pytest_args": list(pins.pytest_args), "plugins": list(pins.plugins)},
+        "kind": dict(of_kind),
+    }
+
+
+def conditions_sha256(task: Task, of_kind: Mapping[str, Any], brief: str, tool_semantics: int) -> str:
+    """Return the digest of the conditions of an attempt: the task as it meets it, and the brief that it shows."""
+    texts = {"template": task.brief.template, "template_sha256": task.brief.template_sha256}
+    return sha256_of_json(
+        {
+            **conditions_of(task, of_kind),
+            "texts": {**texts, "brief_sha256": sha256_of_text(brief)},
+            "tool_semantics": tool_semantics,
+        }
+    )
+
+
+def require_same_conditions(known: Task, known_kind: Mapping[str, Any], other: Task, kind: Mapping[str, Any]) -> None:
+    """Raise `TaskConflictError`, which names the difference, if a task of the same id has other conditions."""
+    for key, here, there in _differing(conditions_of(known, known_kind), conditions_of(other, kind)):
+        raise TaskConflictError(
+            f"Another task with the id {known.short_id} is here: its key {key!r} is {_quoted(here)}, and that of this "
+            f"one is {_quoted(there)}.",
+            hint="Ask whoever made it which one holds. `gistpoint task delete` removes the one that is here.",
+        )
+
+
+def kept_differences(known: Task, other: Task) -> tuple[str, ...]:
+    """Return the keys of what was measured or is only worded otherwise in another task of the same conditions."""
+    found = _differing(_measured(known), _measured(other))
+    return tuple(key for key, _, _ in found)
+
+
+def _measured(task: Task) -> dict[str, dict[str, Any]]:
+    pins, brief = asdict(task.environment), task.brief
+    return {
+        "suite": {"seconds": task.suite.seconds, "timeout_s": task.suite.timeout_s},
+        "brief": {
+            "template": brief.template,
+            "template_sha256": brief.template_sha256,
+            "signature": brief.signature,
+            "docstring": brief.docstring,
+            "test": brief.test,
+            "failing": [failure.text for failure in brief.failing],
+        },
+        "environment": {key: value for key, value in pins.items() if key not in ("pytest_args", "plugins", "lock")},
+    }
+
+
+def _differing(
+    one: Mapping[str, Mapping[str, Any]], other: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, Any, Any]]:
+    for part, values in one.items():
+        for key in sorted({*values, *other[part]}):
+            here, there = values.get(key), other[part].get(key)
+            if here != there:
+                yield (key if part == "kind" else f"{part}.{key}"), here, there
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
