@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from gistpoint.core.running import UNATTENDED, RunContext
-from gistpoint.core.tasks.model import Answer, Task
-from gistpoint.core.trees import SourceTree
+
+if TYPE_CHECKING:
+    from gistpoint.core.tasks.model import Answer, Task
+    from gistpoint.core.trees import SourceTree
 
 
 class Confirmed(StrEnum):
