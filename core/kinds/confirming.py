@@ -9,8 +9,10 @@ import msgspec
 
 from gistpoint.core.attempts.events import PassConfirmed
 from gistpoint.core.attempts.identity import REPLAY, SIMULATED
-from gistpoint.core.attempts.results import Standing, standing_of
+from gistpoint.core.attempts.results import Standing
+from gistpoint.core.confirmation.controls import read_controls
 from gistpoint.core.confirmation.model import (
+    NOT_CONTROLLED,
     AnsweredCall,
     Confirmation,
     Confirmed,
@@ -18,7 +20,7 @@ from gistpoint.core.confirmation.model import (
     Unconfirmable,
     reasons_in_words,
 )
-from gistpoint.core.kinds.registry import kind_named
+from gistpoint.core.kinds.registry import all_modes, kind_named
 from gistpoint.core.running import UNATTENDED, RunContext
 
 if TYPE_CHECKING:
@@ -121,16 +123,35 @@ def _call_lines(why: str, call: AnsweredCall) -> Iterable[str]:
     yield f"  the submission: {call.submission}"
 
 
-OBJECT_SENTENCE = (
+CONTRADICTED_SENTENCE = (
     "The tests pass, but without them in sight the submission answers otherwise than the true function. It counts once "
     "a reviewer has accepted it."
 )
 """What the solver of a contradicted pass is told."""
 
 
-def controls_words(controls: Controls, *, made: bool = True) -> str:
-    """Return in a few words whether passes of a task can be confirmed; `made` says whether it has controls at all."""
-    if not made:
+def known_controls(task: Task) -> Controls | None:
+    """Return the controls of a task; None for a task that was made before there were any. Raises `TaskError`."""
+    found = read_controls(task.folder)
+    return None if found is NOT_CONTROLLED else found
+
+
+def confirmable_row(task: Task) -> dict[str, Any]:
+    """Return what rows of tasks say of their passes: `confirmable` is None where it is not known, or never asked."""
+    controls = known_controls(task)
+    if controls is None or not all_modes()[task.mode].confirms:
+        return {"confirmable": None, "not_confirmable": ""}
+    return {"confirmable": controls.confirmable, "not_confirmable": str(controls.reason or "")}
+
+
+def confirmable_words(task: Task) -> str:
+    """Return in a few words whether passes of a task can be confirmed; empty for a kind of which none is."""
+    return controls_words(known_controls(task)) if all_modes()[task.mode].confirms else ""
+
+
+def controls_words(controls: Controls | None) -> str:
+    """Return in a few words whether passes of a task with these controls can be confirmed."""
+    if controls is None:
         return MADE_BEFORE
     if controls.confirmable:
         return f"yes, by {len(controls.telling)} of {len(controls.tests)} tests"

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from typing import Any
 
@@ -149,7 +150,7 @@ def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
     config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", ws="none", **tls)
 
     async def serve() -> None:
-        leave_at_signals(served.close)
+        leave_at_signals(partial(served.close, at_once=True))
         print(f"serving {scheme}://{host}:{port}{PATH}", file=sys.stderr, flush=True)
         await _Server(config).serve(sockets=[listening])
 

@@ -15,11 +15,11 @@ from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 if TYPE_CHECKING:
+    from gistpoint.core.attempts.state import AttemptState, Submission
     from gistpoint.core.kinds.kind import Runners
     from gistpoint.core.kinds.measures import MeasuredAttempt
     from gistpoint.core.kinds.repair.judge import RepairJudge
     from gistpoint.core.kinds.repair.simulation import RepairScene
-    from gistpoint.core.attempts.state import AttemptState, Submission
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields

@@ -9,7 +9,7 @@ import pytest
 from confirmers import CONFIRMED, CONTRADICTED, MARKED, UNCONFIRMED
 
 from gistpoint.core.attempts.events import JournalEvent, OtherEvent, PassConfirmed, event_data
-from gistpoint.core.attempts.results import Standing, doubts, result_of, by_tests_words
+from gistpoint.core.attempts.results import Standing, by_tests_words, doubts, result_of
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result, fold
 from gistpoint.core.confirmation.model import Confirmation, Confirmed, Unconfirmable
 from gistpoint.core.kinds.confirming import confirmation_words, standing, to_be_confirmed
