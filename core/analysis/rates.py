@@ -57,8 +57,8 @@ def solve_rates(data: StudyData) -> Findings:
 
 
 BY_TESTS = (
-    "By the tests alone is the rate of the Breakpoint paper: whatever reviewers and confirmations say. In the table above "
-    "a contradicted pass counts once a reviewer accepted it. Passes that nobody asked about are counted apart."
+    "By the tests alone is the rate of the Breakpoint paper: whatever reviewers and confirmations say. In the table "
+    "above a contradicted pass counts once a reviewer accepted it. Passes that nobody asked about are counted apart."
 )
 STANDINGS = tuple(str(standing) for standing in Standing if standing is not Standing.EXEMPT)
 

@@ -16,10 +16,6 @@ class SubmissionRow(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool = True
     score: float | None = None
     solved: bool = False
-    by_tests: bool = False
-    """Whether the tests alone passed, whatever reviewers or a confirmation say."""
-    confirmation: str = ""
-    """How a pass stands (`core.attempts.results.Standing`); empty without one, and where none is confirmed."""
     status: str = ""
     changed: tuple[str, ...] = ()
     """Corrupted functions whose text differs, as `path::qualname`."""
@@ -76,6 +72,10 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     end: str = ""
     end_code: str = ""
     solved: bool = False
+    by_tests: bool = False
+    """Whether the tests alone passed, whatever reviewers or a confirmation say."""
+    confirmation: str = ""
+    """How a pass stands (`core.attempts.results.Standing`); empty without one, and where none is confirmed."""
     """As the task's kind counts it: a gist's only at fidelity 1 without mocks."""
     score: float | None = None
     """Of the last submission."""
