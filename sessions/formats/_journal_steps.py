@@ -168,6 +168,8 @@ class JournalReader(RunReader):
     def place(self, fields: Json, step_count: int) -> int:
         line = _line(fields)
         self._learn(line)
+        if isinstance(line.data, PassConfirmed):
+            self._confirm(line.data)
         at = line.at
         if at is not None and not isinstance(line.data, PassConfirmed):  # it comes after the end, perhaps much later
             self._times = (self._times[0] if self._times else at, at)
@@ -196,6 +198,11 @@ class JournalReader(RunReader):
                 return False
         return bool(self._group) and line.group == self._group
 
+    def _confirm(self, data: PassConfirmed) -> None:
+        passed = self._passed.get(data.call_id)
+        if passed is not None:
+            self._passed[data.call_id] = replace(passed, confirmation=data.confirmation)
+
     def _learn(self, line: _Line) -> None:
         match line.data:
             case AttemptStarted():
@@ -221,9 +228,6 @@ class JournalReader(RunReader):
                     marks = self._suspicious.get(data.call_id, ())
                     number = len(self._passed) + 1
                     self._passed[data.call_id] = Submission(number, data.call_id, solved=True, suspicious=marks)
-            case PassConfirmed() as data if data.call_id in self._passed:
-                passed = self._passed[data.call_id]
-                self._passed[data.call_id] = replace(passed, confirmation=data.confirmation)
 
     def header(self) -> Run:
         opening = self.probe.lines[0] if self.probe.lines else self.probe.object
