@@ -122,7 +122,7 @@ def primary_findings(data: StudyData) -> Findings:
     return Findings({protocol.primary.value: found}, (table,), (), (standings_note(data.rows),) if beside else ())
 
 
-def _by_tests(data: StudyData, title: str) -> tuple[tuple[str, str, Estimate], ...]:
+def _by_tests(data: StudyData, title: str) -> tuple[tuple[str, str, Number], ...]:
     """Return the primary estimate of what the tests alone call solved, beside the declared one; none of fidelity."""
     if data.study.protocol.primary is PrimaryOutcome.FIDELITY:
         return ()
