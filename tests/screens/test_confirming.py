@@ -75,12 +75,12 @@ async def test_stopping_and_leaving_write_nothing_and_the_next_time_goes_on(tmp_
     case = Case(tmp_path, confirmer)
     async with case.shown() as until:
         await until("being confirmed")
-        await case.press("x")
+        await case.press("escape")
         await until("it was stopped")
     assert case.confirmation is None
     async with case.shown() as until:
         await until("being confirmed")
-        await case.press("escape")
+        await case.press("escape", "escape")
     assert case.confirmation is None
     confirmer.before = lambda run: None
     async with case.shown() as until:

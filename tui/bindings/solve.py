@@ -116,6 +116,5 @@ SOLVE_KEYS: tuple[Key, ...] = (
     Key("summary.home", "escape", "home", "Home", "Back to tasks and attempts", "Summary", _M, True),
     Key("summary.next", "right_square_bracket", "section(1)", "Next page", "Show the next page", "Summary", _M, True),
     Key("summary.rule", "i", "rule", "Score", "How the score is reckoned", "Summary", _M, True),
-    Key("summary.stop", "x", "stop_confirming", "Stop", "Stop confirming the pass", "Summary", _M, True),
     Key("summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the page before", "Summary", _M),
 )

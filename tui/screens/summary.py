@@ -276,7 +276,7 @@ class SummaryScreen(BaseScreen[None]):
         self._jobs.stop()
 
     def _begin(self, ask: AskConfirmation) -> None:
-        self._told("being confirmed …  (x stops that; `gistpoint attempt confirm` goes on)")
+        self._told("being confirmed …  (Esc stops that; `gistpoint attempt confirm` goes on)")
         self._job = self._jobs.do(lambda job: ask(RunContext(job.cancel)), self._confirmed)
 
     def _confirmed(self, asked: AskedPass) -> None:
@@ -303,16 +303,11 @@ class SummaryScreen(BaseScreen[None]):
         counts = attempt_result(self._state, self._accepted) is AttemptResult.SOLVED
         return plain_line(headline(self._state, self._accepted)).stylize("$text-success" if counts else "$text-error")
 
-    def action_stop_confirming(self) -> None:
-        """Stop a confirmation under way."""
+    def _stop_confirming(self) -> None:
         if self._job is not None:
             self._job.stop()
             self._job = None
             self._told("not asked: it was stopped")
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to stop only what is under way."""
-        return action != "stop_confirming" or self._job is not None
 
     async def action_page(self, name: str) -> None:
         """Show a page."""
@@ -332,8 +327,11 @@ class SummaryScreen(BaseScreen[None]):
         self.app.notify(kind_of(self._attempted).score_rule, title="The score", timeout=20)
 
     def action_home(self) -> None:
-        """Go back to tasks and attempts."""
-        self.dismiss(None)
+        """Stop a confirmation under way; else go back to tasks and attempts."""
+        if self._job is not None:
+            self._stop_confirming()
+        else:
+            self.dismiss(None)
 
 
 def _widget_of(page: SummaryPage) -> Widget:
