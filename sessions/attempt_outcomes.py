@@ -7,15 +7,16 @@ import io
 import json
 import tarfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from gistpoint.core.attempts.clock import ClockActivity
-from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.attempts.state import AttemptResult, Standing
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.confirming import confirmation_row, standing
 from gistpoint.core.requests import Request
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
@@ -103,7 +104,14 @@ def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
         "attempts": [attempt_row(summary) for summary in summaries],
         "solved": results[AttemptResult.SOLVED],
         "solved_to_be_read": results[AttemptResult.TO_BE_READ],
+        "solved_by_tests": sum(summary.state.solved for summary in summaries if not summary.problem),
+        "confirmation": dict(Counter(str(found) for found in standings(summaries) if found is not None)),
     }
+
+
+def standings(summaries: Iterable[AttemptSummary]) -> list[Standing | None]:
+    """Return how the pass of each attempt stands, None without one; a damaged journal proves none."""
+    return [None if summary.problem else standing(summary.state) for summary in summaries]
 
 
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
@@ -122,6 +130,7 @@ def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
         "solved": summary.result is AttemptResult.SOLVED,
         "result": summary.result.value,
         "suspicious": list(state.suspicious),
+        **confirmation_row(state),
         "score": None if last is None else last.score,
         "best_score": None if best is None else best.score,
         "milliseconds": {activity.value: state.clock.of(activity) for activity in ClockActivity},

@@ -11,7 +11,7 @@ from time import monotonic
 
 from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
+from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
 from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
@@ -226,6 +226,31 @@ class AttemptStore:
         if self._listener is not None:
             self._listener.opened(folder)
             self._listener.closed(folder)
+
+    def add_after_end(self, attempt_id: str, data: EventData) -> AttemptState:
+        """Append an event to the journal of an attempt that has ended, and return the state after it.
+
+        It is on the disk on return. Raises `AttemptError` if the attempt has not ended, belongs to another machine, or
+        can't be opened for writing.
+        """
+        folder = self.folder(attempt_id)
+        if (self.root / ELSEWHERE / folder.name).exists():
+            raise AttemptError(
+                f"The attempt {folder.name} was made on another machine, which alone adds to it.",
+                hint="Run the command there.",
+            )
+        if self._listener is not None:
+            self._listener.resuming(folder)
+        journal = JournalWriter(folder, self._clock)
+        try:
+            state, problem = folded_state(journal.events)
+            if problem or not state.ended:
+                raise AttemptError(problem or f"The attempt {folder.name} has not ended.")
+            if self._listener is not None and state.header.study is None:
+                journal.tell(self._listener)
+            return advance(state, journal.append(data))
+        finally:
+            journal.close()
 
     def folder(self, attempt_id: str) -> Path:
         """Return the folder of an attempt, by its id or an unambiguous prefix of it."""

@@ -20,7 +20,7 @@ from gistpoint.core.tasks.budgets import Budgets, Remaining
 
 OUTLINES = "outlines"
 """The file, next to the folders of the attempts."""
-_FORMAT = 2
+_FORMAT = 3
 
 Versions = tuple[tuple[int, int, int], ...]
 """Which versions of an attempt's files are on the disk: inode, size, and when they were changed."""
@@ -85,10 +85,12 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
 def _outlined(submission: Submission) -> Submission:
     """Return a submission without texts and ids of tests."""
+    confirmation = submission.confirmation
+    if confirmation is not None:
+        confirmation = structs.replace(confirmation, contradiction=None, beyond=None)
     metrics: dict[str, Any] = {name: value for name, value in submission.metrics.items() if name != "lines"}
-    return replace(
-        submission, replacement=NOTHING_REPLACED, gist="", metrics=metrics, failing=(), failures=(), changed=()
-    )
+    without = replace(submission, replacement=NOTHING_REPLACED, gist="", failing=(), failures=(), changed=())
+    return replace(without, metrics=metrics, confirmation=confirmation)
 
 
 class _File(msgspec.Struct, frozen=True):

@@ -12,7 +12,9 @@ from typing import Any
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.identity import MODEL, Role
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.kinds.confirming import to_be_confirmed
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
@@ -22,6 +24,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.sessions.confirming import after_the_end
 from gistpoint.sessions.services import Services, is_our_demo
 
 FAILED = "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
@@ -86,7 +89,7 @@ class ServedAttempt:
         self._opened: OpenAttempt | None = None
         self._lock = Lock()
         self._preparing: Thread | None = None
-        self._closed = False
+        self._closed = self._hurried = False
 
     def prepare(self) -> None:
         """Begin to make the judge, which takes seconds, so that the first call need not wait; errors are left to it."""
@@ -170,6 +173,13 @@ class ServedAttempt:
         enrolment = replace(self._enrolment, solver={**self._solver, **client})
         return self._services.start(self.task, budgets=self._budgets, enrolment=enrolment)
 
+    def _confirm(self, state: AttemptState) -> None:
+        if self._hurried or to_be_confirmed(state) is None:
+            return
+        asked = after_the_end(self._services, state.attempt_id, task=self.task)
+        if asked is not None and asked.confirmation is not None:
+            self._tell(f"confirmation: {asked.confirmation.words}")
+
     def beat(self) -> None:
         """Record that the attempt is alive; end it, or begin the hand-in, when its time is up."""
         if self._opened is not None and not self._closed:
@@ -180,13 +190,19 @@ class ServedAttempt:
         if self._opened is not None and not self._closed:
             self._opened.attempt.finish_pending()
 
-    def close(self) -> None:
-        """Close the journal, and say how to go on; the attempt stays as it is."""
-        self._closed = True
+    def close(self, *, at_once: bool = False) -> None:
+        """Close the journal, confirm the pass of an attempt that has ended, and say how to go on.
+
+        `at_once` confirms nothing: `gistpoint attempt confirm` does it later. Only the first call does anything.
+        """
+        if self._closed:
+            return
+        self._closed, self._hurried = True, at_once
         if self._opened is None:
             return
         state = self._opened.attempt.state
         self._opened.close()
+        self._confirm(state)
         how = state.ending.reason if state.ending else f"unfinished; --attempt {state.attempt_id} goes on with it"
         self._tell(f"attempt {state.attempt_id}: {visible(how)}")
 

@@ -22,6 +22,7 @@ from gistpoint.sessions.tasks import TaskStore
 
 if TYPE_CHECKING:
     from gistpoint.core.agents.solvers import AgentSolver
+    from gistpoint.core.confirmation.model import Confirmer
     from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
@@ -104,6 +105,8 @@ class Services:
 
     It probes the machine, off the event loop.
     """
+    confirmer_for: Callable[[Task], Confirmer | None] = lambda task: None
+    """Returns what confirms passes of a task, chosen as `runner_for` chooses; None if there is nothing that does."""
     enrolment: Enrolment = field(default_factory=Enrolment)
     """The role of a new attempt."""
     gist_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from textual.screen import Screen
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.locations import Locations
-from gistpoint.core.running import Opening
+from gistpoint.core.running import Opening, RunContext
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.state import AttemptState
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+    from gistpoint.sessions.confirming import AskedPass
     from gistpoint.sessions.services import Services
     from gistpoint.tui.screens.kinds import Play
     from gistpoint.tui.screens.tour import Tour
@@ -342,7 +343,14 @@ class GistpointApp(BaseApp):
     ) -> None:
         from gistpoint.tui.screens.kinds import screens_of
 
-        self.push_screen(screens_of(task).summary(task, answer, state, judgement, accepted))
+        screen = screens_of(task).summary(task, answer, state, judgement, accepted)
+        screen.confirm_by(partial(self._confirm, task, state.attempt_id))
+        self.push_screen(screen)
+
+    def _confirm(self, task: Task, attempt_id: str, run: RunContext) -> AskedPass:
+        from gistpoint.sessions.confirming import confirm_attempt
+
+        return confirm_attempt(self.services, attempt_id, task=task, run=run)
 
     def _solve(self, held: OpenAttempt, opening: Opening) -> None:
         from gistpoint.tui.screens.kinds import screens_of

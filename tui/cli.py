@@ -38,6 +38,7 @@ COMMANDS = (
     CommandRow("task list", "the tasks that are here", "tasks:LIST"),
     CommandRow("task show", "the brief of a task, as its solver gets it", "tasks:SHOW"),
     CommandRow("task export", "tasks as one file each, or for another harness", "task_export:EXPORT"),
+    CommandRow("task control", "find out whether passes of tasks can be confirmed", "confirming:CONTROL"),
     CommandRow("task delete", "remove a task; attempts of it keep their journals", "tasks:DELETE"),
     CommandRow("task check", "prove that a task leaks nothing and scores as it should", "tasks:CHECK"),
     CommandRow("task validate", "judge tasks by hand, with the evidence on one screen", "validations:VALIDATE"),
@@ -56,6 +57,8 @@ COMMANDS = (
     CommandRow("attempt show", "an attempt: times, budgets, calls and submissions", "attempts:SHOW"),
     CommandRow("attempt accept", "let a pass that is to be read count as solved", "attempts:ACCEPT"),
     CommandRow("attempt reject", "say that a pass was not earned", "attempts:REJECT"),
+    CommandRow("attempt confirm", "have passes confirmed where no test can be seen", "confirming:CONFIRM"),
+    CommandRow("attempt object", "say why a pass that is to be read was earned", "confirming:OBJECT"),
     CommandRow(
         "attempt export",
         "attempts as a table, as an archive of journals, or one as a recorded run",

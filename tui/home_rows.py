@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from pathlib import Path
@@ -12,7 +12,9 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from gistpoint.core.attempts.identity import PERSON
-from gistpoint.core.attempts.state import AttemptResult, Submission, solved_words
+from gistpoint.core.attempts.results import by_tests_words
+from gistpoint.core.attempts.state import AttemptResult, Standing, Submission, solved_words
+from gistpoint.core.kinds.confirming import standing
 from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.locations import Locations
@@ -173,6 +175,14 @@ def remember_tour(locations: Locations) -> None:
     _toured(locations).touch()
 
 
+def _solved(summaries: Iterable[AttemptSummary], results: Sequence[AttemptResult]) -> str:
+    """Return how many attempts count as solved, where that is not what the tests alone say."""
+    stand = [None if summary.problem else standing(summary.state) for summary in summaries if summary.state.ended]
+    if AttemptResult.TO_BE_READ not in results and not set(stand) - {None, Standing.NOT_ASKED, Standing.EXEMPT}:
+        return ""
+    return "; ".join(filter(None, [solved_words(results), by_tests_words(stand)]))
+
+
 def _words(count: int, rows: Sequence[TaskRow]) -> str:
     if not count:
         return ""
@@ -269,7 +279,7 @@ class HomeReader:
             attempts,
             (*self._problems, *damaged),
             _words(len(tasks), tasks),
-            solved_words(results) if AttemptResult.TO_BE_READ in results else "",
+            _solved(summaries, results),
             complete=complete,
             toured=_toured(self._services.locations).exists(),
         )

@@ -17,6 +17,7 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.running import Opening
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.sessions.confirming import confirm_attempt
 from gistpoint.sessions.services import Services
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.screens.assigned import AssignedScreen, AssignedTask
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import Judged
     from gistpoint.tui.screens.solve.interruptions import How
     from gistpoint.tui.screens.solve.screen import SolveScreen
+    from gistpoint.tui.screens.summary import SummaryScreen
 
 
 class ParticipantApp(BaseApp):
@@ -86,7 +88,7 @@ class ParticipantApp(BaseApp):
         elif row.ended:
             answer = read_answer(row.task)
             summary = screens_of(row.task).summary(row.task, answer, row.attempt.state, None, row.attempt.accepted)
-            self.call_from_thread(self.push_screen, summary)
+            self.call_from_thread(self._push_summary, summary, row.task, row.attempt.attempt_id)
             return
         else:
             held = self.services.resume(row.attempt.attempt_id, task=row.task, opening=opening)
@@ -116,7 +118,12 @@ class ParticipantApp(BaseApp):
 
     def _show_summary(self, task: Task, state: AttemptState, judged: Judged | None) -> None:
         answer = read_answer(task)
-        self.call_from_thread(self.push_screen, screens_of(task).summary(task, answer, state, judged, None))
+        summary = screens_of(task).summary(task, answer, state, judged, None)
+        self.call_from_thread(self._push_summary, summary, task, state.attempt_id)
+
+    def _push_summary(self, summary: SummaryScreen, task: Task, attempt_id: str) -> None:
+        summary.confirm_by(lambda run: confirm_attempt(self.services, attempt_id, task=task, run=run))
+        self.push_screen(summary)
 
     # The program
 

@@ -99,7 +99,7 @@ def submission_words(submission: Submission, accepted: bool | None = None) -> st
     if submission.status != "finished":
         cost = "" if submission.counts else ", cost nothing"
         return f"✘ {submission.status.replace('_', ' ')}{cost}"
-    result = result_of(submission.solved, submission.suspicious, accepted)
+    result = result_of(submission.solved, submission.doubts, accepted)
     mark = {AttemptResult.SOLVED: "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ}.get(result, "✘ not solved")
     if submission.metrics:
         return f"{mark}: fidelity {submission.score or 0:.0f}"

@@ -14,6 +14,7 @@ from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mea
 from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, WITHOUT_ROW, countable, too_few
 from gistpoint.core.analysis.timeratios import TimeRegression, condition_ratio, contrasts_of, log_minutes, people
 from gistpoint.core.analysis.versus import Measure, TaskDifference, difference_by_task, solved
+from gistpoint.core.attempts.results import Standing, by_tests_words
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, PrimaryOutcome, PrimaryTime
 from gistpoint.core.study.measuring import excluded_by_design, reviewers_exclude
@@ -114,10 +115,32 @@ def primary_findings(data: StudyData) -> Findings:
     if isinstance(found, Shortfall):
         return Findings(not_estimated=(found,))
     title = " against ".join(protocol.primary_contrast) or "as declared"
+    beside = _by_tests(data, title)
     table = FindingsTable(
-        "The primary analysis", ("outcome", "compared", "estimate"), ((protocol.primary.value, title, found),)
+        "The primary analysis", ("outcome", "compared", "estimate"), ((protocol.primary.value, title, found), *beside)
     )
-    return Findings({protocol.primary.value: found}, (table,))
+    return Findings({protocol.primary.value: found}, (table,), (), (standings_note(data.rows),) if beside else ())
+
+
+def _by_tests(data: StudyData, title: str) -> tuple[tuple[str, str, Number], ...]:
+    """Return the primary estimate of what the tests alone call solved, beside the declared one; none of fidelity."""
+    if data.study.protocol.primary is PrimaryOutcome.FIDELITY:
+        return ()
+    found = primary(replace(data, rows=tuple(row.by_the_tests for row in data.rows)))
+    return (
+        ()
+        if isinstance(found, Shortfall)
+        else ((f"{data.study.protocol.primary.value}, by the tests alone", title, found),)
+    )
+
+
+def standings_note(rows: Iterable[AttemptRow]) -> str:
+    """Return how the passes of counted attempts stand, and which of them the declared outcome counts."""
+    counted = [row.by_the_tests for row in rows if countable(row)]
+    words = by_tests_words(Standing(row.confirmation or Standing.EXEMPT) if row.solved else None for row in counted)
+    return (
+        f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass once it was accepted."
+    )
 
 
 # What it depends on

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, keys_note, shared_tasks
+from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
 
 SAME, ALL = "same tasks", "all tasks"
@@ -17,6 +18,7 @@ def solve_rates(data: StudyData) -> Findings:
     found = groups(data)
     numbers: dict[str, Number] = {}
     rows: list[tuple[Number | str | int, ...]] = []
+    beside: list[tuple[Number | str | int, ...]] = []
     notes = [keys_note(found)]
     for mode, members in by_mode(found).items():
         shared = shared_tasks(members)
@@ -25,6 +27,7 @@ def solve_rates(data: StudyData) -> Findings:
         for group in members:
             numbers[f"{group.label}/{mode}/all"] = rate = share(group.rows)
             cells: list[Number | str | int] = [group.label, mode, group.solved, len(group.rows), rate]
+            beside.append((group.label, mode, *_by_tests(group, numbers)))
             on_shared = group.on(shared).rows
             if on_shared:
                 numbers[f"{group.label}/{mode}/same"] = same = share(on_shared)
@@ -44,7 +47,28 @@ def solve_rates(data: StudyData) -> Findings:
         for name, title in (("same", SAME), ("all", ALL))
         if any(key.endswith(f"/{name}") for key in numbers)
     )
-    return Findings(numbers, (table,), plots, tuple(filter(None, notes)))
+    by_tests = FindingsTable(
+        "Solved by the tests alone, and how these passes stand",
+        ("solver", "mode", "by the tests", f"share, {ALL}", *STANDINGS),
+        tuple(beside),
+        BY_TESTS,
+    )
+    return Findings(numbers, (table, by_tests), plots, tuple(filter(None, notes)))
+
+
+BY_TESTS = (
+    "By the tests alone is the rate of the Breakpoint paper: whatever reviewers and confirmations say. In the table "
+    "above a contradicted pass counts once a reviewer accepted it. Passes that nobody asked about are counted apart."
+)
+STANDINGS = tuple(str(standing) for standing in Standing if standing is not Standing.EXEMPT)
+
+
+def _by_tests(group: PooledRows, numbers: dict[str, Number]) -> tuple[Number | int, ...]:
+    """Return how many rows the tests alone call solved, their share, and how many of these stand in each way."""
+    rows = [row.by_the_tests for row in group.rows]
+    numbers[f"{group.label}/{group.mode}/tests"] = rate = share(rows)
+    passes = [row for row in rows if row.solved]
+    return len(passes), rate, *(sum(row.confirmation == standing for row in passes) for standing in STANDINGS)
 
 
 def _bars(identity: str, title: str, found: Sequence[PooledRows], numbers: Mapping[str, Number], name: str) -> Plot:

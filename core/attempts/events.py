@@ -17,6 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import Usage
+from gistpoint.core.confirmation.model import AnsweredCall, Confirmation, Confirmed
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tools.declaration import Replacement, Revealed
@@ -277,6 +278,45 @@ class SubmissionScored(EventData, frozen=True):
     trial: bool | UnsetType = UNSET
     text: str | UnsetType = UNSET
     """What was scored in a trial."""
+
+
+class PassConfirmed(EventData, frozen=True):
+    """What came of the confirmation of a submission that passed; it follows the end of the attempt.
+
+    The fields are those of `Confirmation`. Of several on one submission the last holds.
+    """
+
+    type: ClassVar[str] = "confirmation"
+    call_id: str
+    result: str
+    """One of `Confirmed`."""
+    reason: str | UnsetType = UNSET
+    """One of `Unconfirmable`."""
+    detail: str | UnsetType = UNSET
+    calls: int = 0
+    tests: int = 0
+    contradiction: AnsweredCall | UnsetType = UNSET
+    beyond: AnsweredCall | UnsetType = UNSET
+    varied: int = 0
+    marks: tuple[str, ...] | UnsetType = UNSET
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, call_id: str, confirmation: Confirmation) -> PassConfirmed:
+        """Return the event that records a confirmation."""
+        return msgspec.convert({"call_id": call_id, **msgspec.to_builtins(confirmation)}, cls)
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """The confirmation; words of a newer version count as unconfirmed, and are told in its detail."""
+        said = msgspec.to_builtins(self)
+        try:
+            return msgspec.convert(said, Confirmation)
+        except msgspec.ValidationError:
+            newer = f"A newer gistpoint says: {self.result} {self.reason or ''}".rstrip()
+            return msgspec.convert(
+                {**said, "result": Confirmed.UNCONFIRMED, "reason": None, "detail": newer}, Confirmation
+            )
 
 
 class RequestedCall(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
+from gistpoint.core.confirmation.model import Confirmation, Confirmed
+
 
 class AttemptResult(StrEnum):
     """The three possible results of an attempt; the outcome in its journal is never changed."""
@@ -32,6 +34,40 @@ def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None =
     return AttemptResult.TO_BE_READ if suspicious and accepted is None else AttemptResult.SOLVED
 
 
+class Standing(StrEnum):
+    """What the confirmation of a pass came to, with those that nobody asked for."""
+
+    CONFIRMED = Confirmed.CONFIRMED.value
+    CONTRADICTED = Confirmed.CONTRADICTED.value
+    UNCONFIRMED = Confirmed.UNCONFIRMED.value
+    NOT_ASKED = "not asked"
+    EXEMPT = "of a kind that is not confirmed"
+
+
+def standing_of(confirmation: Confirmation | None) -> Standing:
+    """Return how a pass stands with this confirmation, or without one."""
+    return Standing.NOT_ASKED if confirmation is None else Standing(confirmation.result.value)
+
+
+def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
+    """Return why a pass is to be read before it counts (`formats.md`, confirmation).
+
+    `marks` is what its text showed. A confirmed pass counts whatever that is; a contradicted one never does by itself.
+    """
+    match standing_of(confirmation):
+        case Standing.CONFIRMED:
+            return ()
+        case Standing.NOT_ASKED:
+            return tuple(marks)
+    seen = confirmation.marks if confirmation is not None else ()
+    contradicted = standing_of(confirmation) is Standing.CONTRADICTED
+    return tuple(dict.fromkeys([*([CONTRADICTED] if contradicted else []), *marks, *seen]))
+
+
+CONTRADICTED = "contradicted where no test can be seen"
+"""Why a contradicted pass is to be read."""
+
+
 def suspicions(passes: Sequence[Collection[str]]) -> tuple[str, ...]:
     """Return why an attempt's pass is to be read, from each submission that passed; empty if one is clean."""
     return tuple(sorted({reason for reasons in passes for reason in reasons})) if all(passes) else ()
@@ -43,3 +79,16 @@ def solved_words(results: Iterable[AttemptResult]) -> str:
     more = counts[AttemptResult.TO_BE_READ]
     words = f"{counts[AttemptResult.SOLVED]} of {counts.total()} solved"
     return f"{words}, {more} more to be read" if more else words
+
+
+def by_tests_words(standings: Iterable[Standing | None]) -> str:
+    """Return in a few words how many runs are solved by the tests alone, and how many of these are confirmed.
+
+    The standing of a run that did not pass is None. Empty if there is no pass that can be confirmed.
+    """
+    found = list(standings)
+    counts = Counter(standing for standing in found if standing is not None)
+    if not counts.keys() - {Standing.EXEMPT}:
+        return ""
+    parts = ", ".join(f"{counts[standing]} {standing}" for standing in Standing if counts[standing])
+    return f"{counts.total()} of {len(found)} by the tests alone: {parts}"

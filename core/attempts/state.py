@@ -38,6 +38,7 @@ from gistpoint.core.attempts.events import (
     NotesWritten,
     OtherEvent,
     Pane,
+    PassConfirmed,
     Paused,
     PauseReason,
     ProcessStarted,
@@ -52,10 +53,13 @@ from gistpoint.core.attempts.exchanges import Exchanges, exchanges_after
 from gistpoint.core.attempts.identity import MODEL, PERSON
 from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.results import AttemptResult as AttemptResult
+from gistpoint.core.attempts.results import Standing as Standing
+from gistpoint.core.attempts.results import doubts, standing_of
 from gistpoint.core.attempts.results import result_of as result_of
 from gistpoint.core.attempts.results import solved_words as solved_words
 from gistpoint.core.attempts.results import suspicions as suspicions
 from gistpoint.core.chat import Usage
+from gistpoint.core.confirmation.model import Confirmation
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.budgets import NOTHING_LEFT, Budgets, Remaining
@@ -213,9 +217,16 @@ class Submission:
     changed: tuple[str, ...] = ()
     """Corrupted functions whose text differs from the corrupted one, as `path::qualname`."""
     suspicious: tuple[str, ...] = ()
-    """Why a pass is to be read before it counts."""
+    """What the text of a pass shows; `doubts` says whether that matters."""
     at_ms: int = 0
     seconds: float = 0.0
+    confirmation: Confirmation | None = None
+    """Of a pass, once the attempt has ended; None if nobody asked."""
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why a pass is to be read before it counts."""
+        return doubts(self.suspicious, self.confirmation)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -376,7 +387,28 @@ class AttemptState(Struct, frozen=True):
     @property
     def suspicious(self) -> tuple[str, ...]:
         """Why the pass is to be read before it counts."""
+        return suspicions([s.doubts for s in self.submissions if s.solved])
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the text of the pass shows, whether or not that matters."""
         return suspicions([s.suspicious for s in self.submissions if s.solved])
+
+    @property
+    def passing(self) -> Submission | None:
+        """The pass that counts: the first that needs no reading, else the first; None without one."""
+        passes = [s for s in self.submissions if s.solved]
+        return next((s for s in passes if not s.doubts), passes[0] if passes else None)
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """What came of the confirmation of the pass; None if there is no pass, or if nobody asked."""
+        return self.passing.confirmation if self.passing is not None else None
+
+    @property
+    def standing(self) -> Standing | None:
+        """How the pass stands; None without one."""
+        return None if self.passing is None else standing_of(self.confirmation)
 
 
 def fold(events: Iterable[JournalEvent], state: AttemptState | None = None) -> AttemptState:
@@ -391,6 +423,9 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
             f"The data of event {event.seq} do not fit its type, {event.type}.",
             hint="`gistpoint attempt show` shows what comes before it.",
         )
+    if isinstance(event.data, PassConfirmed):  # it comes when the attempt is over: no time of the solver's passes
+        confirmed = _on_submission(state, event.data.call_id, confirmation=event.data.confirmation)
+        return structs.replace(confirmed, events=state.events + 1)
     restarted = isinstance(event.data, ProcessStarted)
     clock = (state.clock.restarted if restarted else state.clock.at)(event.mono_ms, event.utc_ms)
     state = structs.replace(state, clock=clock, processes=state.processes + restarted)

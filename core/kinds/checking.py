@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.kinds.confirming import controls_lines, controls_words, known_controls
 from gistpoint.core.kinds.folder import verify_identity
 from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.leaks import CheckFinding
-from gistpoint.core.tasks.model import Answer
+from gistpoint.core.tasks.model import Answer, Task
 
 
 def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
@@ -20,3 +21,12 @@ def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED
     render_brief(task)
     yield CheckFinding("brief", True, f"{task.brief.template}, hash {task.brief.template_sha256[:12]}")
     yield from kind_of(task).check(judge, run)
+    if kind_of(task).confirms:
+        yield _confirmable(task)
+
+
+def _confirmable(task: Task) -> CheckFinding:
+    """Return whether passes can be confirmed: to say no, or not to know, is no fault of a task."""
+    controls = known_controls(task)
+    words = ". ".join([controls_words(controls), *(controls_lines(controls) if controls else ())])
+    return CheckFinding("passes can be confirmed", True, words, reduced=controls is None or not controls.confirmable)

@@ -16,7 +16,7 @@ from gistpoint.core.tools.declaration import ArgumentKind
 if TYPE_CHECKING:
     from gistpoint.core.attempts.bench import TaskJudge
     from gistpoint.core.attempts.identity import Role
-    from gistpoint.core.attempts.state import Submission
+    from gistpoint.core.attempts.state import AttemptState, Submission
     from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt
     from gistpoint.core.kinds.simulation import Scene
     from gistpoint.core.ports import Runner
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.leaks import CheckFinding
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.core.tools.declaration import Tool
+    from gistpoint.core.trees import SourceTree
 
 MOST_SETTINGS_BYTES = 65_536
 """Largest size of a file of settings."""
@@ -180,6 +181,8 @@ class TaskKind(ABC, Generic[J]):
     """What a task of this kind is called."""
     takes_settings = False
     """Whether attempts can have settings of their own (`settled`), which then decide their budget of calls too."""
+    confirms = False
+    """Whether passes are confirmed, by `passed_tree`."""
     suite = True
     """Whether the suite judges tasks of this kind; if single commands judge, the suite may be empty."""
 
@@ -195,6 +198,10 @@ class TaskKind(ABC, Generic[J]):
     def blank(self) -> KindState:
         """The part of an attempt's state that the kind adds, before the first event; nothing by default."""
         return NoKindState()
+
+    def passed_tree(self, task: Task, state: AttemptState, passing: Submission) -> SourceTree | None:
+        """Return the tree of a submission that passed, for its confirmation; None if no pass is confirmed."""
+        return None
 
     @property
     def reported_modes(self) -> tuple[str, ...]:

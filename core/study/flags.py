@@ -20,6 +20,7 @@ from gistpoint.core.attempts.events import (
     IdlePrompted,
     JournalEvent,
     ModelTurn,
+    PassConfirmed,
     ProcessStarted,
     SubmissionMade,
     SubmissionRun,
@@ -159,6 +160,8 @@ def _pairs(events: Iterable[JournalEvent]) -> Iterator[tuple[JournalEvent, Journ
     """Yield neighbouring events of one process."""
     before: JournalEvent | None = None
     for event in events:
+        if isinstance(event.data, PassConfirmed):  # after the end, and perhaps on another day
+            continue
         if before is not None and not isinstance(event.data, ProcessStarted):
             yield before, event
         before = event
@@ -176,6 +179,7 @@ def _suspicious_names(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     names, ruling = evidence.state.suspicious, evidence.recorded.accepted
     if names and ruling is None:
         found = [event for event in _of(evidence, SubmissionRun) if getattr(event.data, "suspicious", ())]
+        found += _of(evidence, PassConfirmed)
         words = f"The pass is to be read before it counts as solved: {', '.join(names[:5])}."
         yield from _flag("suspicious_names", found, words)
 

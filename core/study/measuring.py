@@ -15,6 +15,7 @@ from gistpoint.core.attempts.clock import ACTIVE
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, Submission, attempt_result
+from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.measures import MeasuredAttempt
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision
@@ -63,6 +64,8 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
         end=state.ending.reason if state.ending else "",
         end_code=state.ending.code if state.ending else "",
         solved=solved,
+        by_tests=state.solved,
+        confirmation=confirmation_words(state).partition(" (")[0],
         **_scores(evidence),
         tool_uses=max(0, state.budgets.tool_uses - state.remaining.tool_uses),
         submissions=len(state.counted_submissions),

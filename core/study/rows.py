@@ -72,6 +72,10 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     end: str = ""
     end_code: str = ""
     solved: bool = False
+    by_tests: bool = False
+    """Whether the tests alone passed, whatever reviewers or a confirmation say."""
+    confirmation: str = ""
+    """How a pass stands (`core.attempts.results.Standing`); empty without one, and where none is confirmed."""
     """As the task's kind counts it: a gist's only at fidelity 1 without mocks."""
     score: float | None = None
     """Of the last submission."""
@@ -125,6 +129,11 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[FlagRow, ...] = ()
     answers: dict[str, Any] = {}
     """To the questionnaires of this task, by column, as `after.ease`."""
+
+    @property
+    def by_the_tests(self) -> AttemptRow:
+        """The row as the tests alone have it: solved whatever reviewers or a confirmation say."""
+        return msgspec.structs.replace(self, solved=self.solved or self.by_tests)
 
     @property
     def budget_key(self) -> str:

@@ -21,6 +21,7 @@ from gistpoint.core.attempts.events import (
     FocusMoved,
     JournalEvent,
     Pane,
+    PassConfirmed,
     Paused,
     ProcessStarted,
     SubmissionMade,
@@ -142,6 +143,8 @@ class _Walk:
             self.state = AttemptState(of_kind=blank_state(event.data.mode))
         before = self.state
         self.state = advance(before, event)
+        if isinstance(event.data, PassConfirmed):  # the attempt is over: no time passes
+            return
         passed = 0
         if before.clock.mono_ms is not None and not isinstance(event.data, ProcessStarted):
             passed = max(0, event.mono_ms - before.clock.mono_ms)

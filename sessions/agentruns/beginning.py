@@ -25,10 +25,13 @@ from gistpoint.core.estimates import tokens_in
 from gistpoint.core.kinds.registry import kind_of, kind_with_settings
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.requests import LOCAL, Count, Natural, Positive, Request, Share
+from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
-from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunner, Slots
+from gistpoint.sessions.agentruns.bounds import BoundedEntrypoints, BoundedRunner, Slots, bounded_confirmer
 from gistpoint.sessions.agentruns.runner import AgentPorts
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, RunSettings, job_of
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.confirming import after_the_end
 from gistpoint.sessions.services import Services, is_our_demo, read_gist_settings
 from gistpoint.sessions.tasks import TaskSet, read_set
 
@@ -221,6 +224,7 @@ def agent_ports(services: Services, solver: AgentSolver, settings: RunSettings, 
         services,
         runner_for=lambda task: BoundedRunner(services.runner_for(task), slots),
         entrypoints_for=lambda task: BoundedEntrypoints(services.entrypoints_for(task), slots),
+        confirmer_for=lambda task: bounded_confirmer(services.confirmer_for(task), slots),
     )
     return _ports(bounded, settings, solver.models())
 
@@ -235,6 +239,9 @@ def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> Agen
     def role(task: Task, wanted: Role) -> Role:
         return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
 
+    def confirm(attempts: AttemptStore, task: Task, attempt_id: str, run: RunContext) -> None:
+        after_the_end(services, attempt_id, attempts=attempts, task=task, run=run)
+
     return AgentPorts(
         attempts=services.attempts,
         clock=services.clock,
@@ -243,6 +250,7 @@ def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> Agen
         model=model,
         as_given=as_given,
         role=role,
+        confirm=confirm,
     )
 
 

@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from gistpoint.core.confirmation.model import Confirmation, Confirmer, Controls
 from gistpoint.core.entrypoints.runs import CommandOutput, EntrypointRunner, GistTrial, OriginalRun
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import Runner, RunRequest
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext
+from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.trees import SourceTree
 
 _TICK_S = 0.1
@@ -90,6 +92,35 @@ class BoundedEntrypoints:
         """Wait, and do as the runner does."""
         with self.slots.taken(cancel):
             return self.runner.run_command(*given, cancel=cancel, **named)
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundedConfirmer:
+    """A `Confirmer` that waits for a place."""
+
+    confirmer: Confirmer
+    slots: Slots
+
+    def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
+        with self.slots.taken(run.cancel):
+            return self.confirmer.control(task, answer, run=run)
+
+    def confirm(
+        self,
+        task: Task,
+        answer: Answer,
+        controls: Controls,
+        submitted: SourceTree,
+        *,
+        run: RunContext = UNATTENDED,
+    ) -> Confirmation:
+        with self.slots.taken(run.cancel):
+            return self.confirmer.confirm(task, answer, controls, submitted, run=run)
+
+
+def bounded_confirmer(confirmer: Confirmer | None, slots: Slots) -> Confirmer | None:
+    """Return a confirmer that waits for a place for test runs; None if there is none."""
+    return None if confirmer is None else _BoundedConfirmer(confirmer, slots)
 
 
 @dataclass

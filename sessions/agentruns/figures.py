@@ -30,6 +30,7 @@ from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.estimates import wilson
+from gistpoint.core.kinds.confirming import standing
 from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
@@ -80,6 +81,11 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The worker of a cluster that had it last."""
     clock_ms: int = 0
     """How far that worker's clock was ahead of this machine's, where that is told."""
+
+    by_tests: bool = False
+    """Whether the tests alone passed."""
+    confirmation: str = ""
+    """What came of the confirmation of a pass, see `core.attempts.results.Standing`; empty without a pass."""
 
     @property
     def tokens(self) -> int | None:
@@ -183,6 +189,10 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_wait_s: float
     retried: int
     """Of the requests that were answered in the end."""
+    by_tests: Rate | None = None
+    """Solved by the tests alone, whatever reviewers or a confirmation say: the rate of the Breakpoint paper."""
+    confirmation: dict[str, int] = {}
+    """How the passes stand."""
     misdated: int = 0
     """Attempts whose dates are those of a clock that was wrong."""
 
@@ -252,6 +262,8 @@ def _with_attempt(row: AttemptFigures, summary: AttemptSummary, events: Iterable
         reason=reason,
         message=summary.problem or row.message,
         mixed=state.mixed,
+        by_tests=state.solved and not summary.problem,
+        confirmation="" if summary.problem else str(standing(state) or ""),
         score=None if last is None else last.score,
         calls=len(state.calls),
         submissions=len(state.counted_submissions),
@@ -325,6 +337,8 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         model_s=total(lambda row: row.model_s),
         endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
         retried=int(total(lambda row: row.retried)),
+        by_tests=rate(sum(row.by_tests for row in counted), len(counted)),
+        confirmation=dict(Counter(row.confirmation for row in counted if row.by_tests)),
         misdated=sum(bool(row.clock_ms) for row in rows),
     )
 
@@ -360,6 +374,13 @@ def pass_at(k: int, solved: Sequence[bool]) -> float:
     return 1.0 - comb(len(solved) - sum(solved), k) / comb(len(solved), k)
 
 
+def _by_tests(totals: RunFigures) -> dict[str, str]:
+    if totals.by_tests is None or not totals.confirmation:
+        return {}
+    stand = ", ".join(f"{count} {name}" for name, count in totals.confirmation.items())
+    return {"solved by the tests alone": f"{totals.by_tests.words}: {stand}"}
+
+
 def shown(totals: RunFigures) -> Mapping[str, str]:
     """Return the figures as pairs of words, for people."""
     lines: dict[str, str] = {"jobs": f"{totals.jobs}, {totals.ended} ended, {totals.left} left"}
@@ -367,6 +388,7 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
     lines["solved"] = f"{solved}, {totals.to_be_read} more to be read" if totals.to_be_read else solved
     if totals.to_be_read and totals.solved_with_unread:
         lines["solved, with those to be read"] = totals.solved_with_unread.words
+    lines.update(_by_tests(totals))
     if totals.repeats is not None:
         repeats = totals.repeats
         for name, value in (

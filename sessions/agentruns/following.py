@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.attempts.events import AttemptStarted
-from gistpoint.core.attempts.state import AttemptState, advance
+from gistpoint.core.attempts.state import AttemptState, Standing, advance
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.sessions.agentruns.store import AgentRun, JobState
@@ -86,6 +86,6 @@ class RunFollower:
         if not attempt:
             return AttemptState()
         follower = self._followers.setdefault(attempt, JournalFollower(self._attempts / attempt))
-        if not follower.state.ended:
+        if not follower.state.ended or follower.state.standing is Standing.NOT_ASKED:
             follower.poll()
         return follower.state

@@ -72,6 +72,8 @@ class AgentPorts:
     """The role that attempts of a task really have: the answers of the demo are public."""
     attempt_id: str = ""
     """The id of a new attempt that was promised elsewhere; empty to make one."""
+    confirm: Callable[[AttemptStore, Task, str, RunContext], object] = lambda attempts, task, attempt_id, run: None
+    """Confirms the pass of an attempt that has ended, in its journal. Raises `CancelledError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,7 @@ class AgentRunner:
         else:
             with self._held_open(job, opened) as attempt:
                 self._let_work(job, attempt, settings)
+            self._confirm(attempt.state)
 
     def _opened(self, state: JobState, settings: AgentSettings) -> OpenAttempt:
         """Begin or resume a job's attempt, and note which it is."""
@@ -357,6 +360,15 @@ class AgentRunner:
             self._pay(job, attempt.state)
         else:
             self._conclude(job, attempt.state, left, failed=failed())
+
+    def _confirm(self, state: AttemptState) -> None:
+        """Confirm the pass of an attempt whose job has ended; a run that stops leaves that for later."""
+        if state.ended and not self.stopping:
+            with suppress(CancelledError):
+                ports = self._ports
+                ports.confirm(
+                    ports.attempts, ports.task(state.header.task_id), state.attempt_id, RunContext(self._cancel)
+                )
 
     def _lost(self, job: AgentJob, left: Left) -> None:
         """Note what was paid for replies that are not in the journal."""

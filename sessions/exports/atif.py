@@ -77,6 +77,7 @@ def _foot(run: Run) -> dict[str, Json]:
         "submission": run.submission,
         "verdict": run.verdict,
         "suspicious": [*run.suspicious],
+        "confirmation": run.confirmation,
         "score": run.score,
         "duration_s": run.duration_s,
     }

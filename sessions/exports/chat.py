@@ -53,6 +53,7 @@ def _head(document: RunDocument) -> dict[str, Json]:
         "model": run.model,
         "verdict": run.verdict,
         "suspicious": [*run.suspicious],
+        "confirmation": run.confirmation,
     }
     return {key: value for key, value in known.items() if value}
 

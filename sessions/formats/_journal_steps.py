@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import msgspec
 from msgspec import UNSET
 
 from gistpoint.core.attempts.clock import IdleStage
@@ -29,6 +30,7 @@ from gistpoint.core.attempts.events import (
     IdlePrompted,
     ModelTurn,
     NotesWritten,
+    PassConfirmed,
     Paused,
     ProcessStarted,
     QuestionnaireAnswered,
@@ -40,7 +42,8 @@ from gistpoint.core.attempts.events import (
     event_data,
 )
 from gistpoint.core.attempts.identity import MODEL, PERSON, SIMULATED
-from gistpoint.core.attempts.state import result_of, suspicions
+from gistpoint.core.attempts.state import AttemptState, Submission, result_of
+from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
 from gistpoint.core.kinds.registry import declared
 from gistpoint.sessions.formats.calls import edits_of, kind_of
 from gistpoint.sessions.journal import JOURNAL, read_journal
@@ -79,6 +82,7 @@ _KINDS = {
     "correction": StepKind.NOTE, "crash": StepKind.ERROR, "attempt_ended": StepKind.END,
     "model_turn": StepKind.MESSAGE, "handover": StepKind.PAUSE,
     "assist_asked": StepKind.MESSAGE, "assist_answered": StepKind.MESSAGE, "assist_inserted": StepKind.STATE,
+    "confirmation": StepKind.SCORE,
 }  # fmt: skip
 _GIST = "gist.py"
 """The path under which a gist is shown: it is not in a repository."""
@@ -142,7 +146,8 @@ class JournalReader(RunReader):
         self._start: _Line | None = None
         self._ending: AttemptEnded | None = None
         self._suspicious: dict[str, tuple[str, ...]] = {}
-        self._passed: list[tuple[str, ...]] = []
+        self._passed: dict[str, Submission] = {}
+        """The submissions that passed, by call."""
         self._score: float | None = None
         self._submissions = 0
         self._code = ""
@@ -163,8 +168,10 @@ class JournalReader(RunReader):
     def place(self, fields: Json, step_count: int) -> int:
         line = _line(fields)
         self._learn(line)
+        if isinstance(line.data, PassConfirmed):
+            self._confirm(line.data)
         at = line.at
-        if at is not None:
+        if at is not None and not isinstance(line.data, PassConfirmed):  # it comes after the end, perhaps much later
             self._times = (self._times[0] if self._times else at, at)
         if isinstance(line.data, _OF_CALL) and line.data.call_id:
             self._group = ""
@@ -191,6 +198,11 @@ class JournalReader(RunReader):
                 return False
         return bool(self._group) and line.group == self._group
 
+    def _confirm(self, data: PassConfirmed) -> None:
+        passed = self._passed.get(data.call_id)
+        if passed is not None:
+            self._passed[data.call_id] = replace(passed, confirmation=data.confirmation)
+
     def _learn(self, line: _Line) -> None:
         match line.data:
             case AttemptStarted():
@@ -213,13 +225,16 @@ class JournalReader(RunReader):
             case SubmissionScored() as data if not data.trial:
                 self._score = as_float(data.score)
                 if data.solved:
-                    self._passed.append(self._suspicious.get(data.call_id, ()))
+                    marks = self._suspicious.get(data.call_id, ())
+                    number = len(self._passed) + 1
+                    self._passed[data.call_id] = Submission(number, data.call_id, solved=True, suspicious=marks)
 
     def header(self) -> Run:
         opening = self.probe.lines[0] if self.probe.lines else self.probe.object
         start = self._start or _line(opening)
         data = start.data if isinstance(start.data, AttemptStarted) else AttemptStarted()
-        suspicious = suspicions(self._passed)
+        outcome = AttemptState(header=data, submissions=tuple(self._passed.values()))
+        suspicious = outcome.suspicious
         passed = bool(self._passed) and not self._fault
         verdict = result_of(True, suspicious).value if passed else UNSOLVED if self._ending else ""
         return Run(
@@ -232,6 +247,7 @@ class JournalReader(RunReader):
             actor=_actor(data.actor),
             verdict=verdict,
             suspicious=suspicious,
+            confirmation=confirmation_words(outcome) if passed else "",
             score=self._score,
             exit_status=self._ending.reason if self._ending else "",
             submissions=self._submissions if self._times else None,
@@ -243,6 +259,7 @@ class JournalReader(RunReader):
             extra={
                 **{name: start.stored[name] for name in _IN_HEADER if start.stored.get(name)},
                 **({"simulated": True} if data.actor == SIMULATED else {}),
+                **_confirmed(outcome),
                 **({"mixed": True} if {PERSON, MODEL} <= {data.actor, *self._drivers} else {}),
             },
             derived=frozenset({"duration_s"}),
@@ -267,6 +284,14 @@ class JournalReader(RunReader):
             started=main.at, state=_state(events, main),
             flags=frozenset({"error"} if main.type == Crashed.type else ()), id=as_str(events[0].fields.get("seq")),
         )  # fmt: skip
+
+
+def _confirmed(outcome: AttemptState) -> dict[str, Json]:
+    """Return what came of the confirmation of the pass, and the marks of its text that no longer matter."""
+    said = outcome.confirmation
+    found: dict[str, Json] = {} if said is None else {"confirmation": msgspec.to_builtins(said)}
+    notes = [mark for mark in outcome.marks if mark not in outcome.suspicious]
+    return {**found, **({"marks": notes} if notes else {})}
 
 
 def _client(data: AttemptStarted) -> str:
@@ -310,6 +335,8 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
             shown = "shown before" if paste.shown else "never shown"
             place = "from outside" if paste.outside else "copied here"
             return f"{paste.characters or 0} characters pasted, {shown}, {place}\nsha256 {paste.sha256 or ''}"
+        case PassConfirmed() as data:
+            return "\n".join(confirmation_lines(data.confirmation))
         case AttemptEnded() as data:
             return _joined(data.reason.replace("_", " "), (data.code or "").replace("_", " "), data.text or "")
     stored = unfolded[0].stored

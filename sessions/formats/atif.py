@@ -70,6 +70,7 @@ class _Reader(RunReader):
             actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
             verdict=as_str(extra.get("verdict")),
             suspicious=tuple(map(as_str, as_list(extra.get("suspicious")))),
+            confirmation=as_str(extra.get("confirmation")),
             score=as_float(extra.get("score")),
             exit_status=as_str(extra.get("exit_status")),
             submission=as_text(extra.get("submission")),

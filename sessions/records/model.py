@@ -250,6 +250,8 @@ class Run:
     """`solved`, `solved, to be read`, `unsolved` or empty; else the format's own verdict."""
     suspicious: tuple[str, ...] = ()
     """Why a pass has to be read before it counts as solved."""
+    confirmation: str = ""
+    """What came of the confirmation of a pass, in a few words; empty without a pass, or where none is confirmed."""
     score: float | None = None
     exit_status: str = ""
     submission: str = ""

@@ -63,6 +63,7 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
     facts = {
         "format": f"{run.format} {run.format_version}".strip(), "id": run.id, "task": run.task, "model": run.model,
         "agent": run.agent, "actor": run.actor.value, "verdict": run.verdict, "suspicious": ", ".join(run.suspicious),
+        "confirmation": run.confirmation,
         "score": "" if run.score is None else f"{run.score:g}", "exit_status": run.exit_status, "tokens": tokens,
         "cost": "" if run.cost is None else f"${run.cost:.4f}",
         "duration_s": "" if run.duration_s is None else f"{run.duration_s:.1f}",

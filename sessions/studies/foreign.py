@@ -67,6 +67,7 @@ def foreign_row(
         exclusion="" if run.verdict or run.score is not None else "no_verdict",
         end="solved" if solved else run.exit_status[:200],
         solved=solved,
+        by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
         score=run.score,
         best_score=run.score,
         measures={"found": _share(touched, goals)} if goals else {},

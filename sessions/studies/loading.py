@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.attempts.events import AttemptStarted, PassConfirmed
 from gistpoint.core.attempts.identity import SIMULATED
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision, StudyData
 from gistpoint.core.study.declaration import StudyTask
@@ -156,9 +156,19 @@ def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalConte
         return "It was changed since it was published."
     ends = (person.finished.get(journal.id) for person in folder.ledger.people.values())
     told = {end.head for end in ends if end is not None and end.head}
-    if told and content.head not in told:
+    if told and not told & _heads(content):
         return "It is not the journal whose end the log tells of."
     return ""
+
+
+def _heads(content: JournalContent) -> set[str]:
+    """Return the hashes that a journal ends with, with and without the confirmations that were added after its end."""
+    found = {content.head}
+    for event in reversed(content.events):
+        if not isinstance(event.data, PassConfirmed):
+            break
+        found.add(event.prev)
+    return found
 
 
 def _head_at(path: Path, size: int) -> str:

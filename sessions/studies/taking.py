@@ -386,5 +386,5 @@ def _journal_at(place: Path) -> LocalJournal | None:
     """Return what there is of an attempt here; None before its first whole event."""
     if not _has_begun(place):
         return None
-    ended = any(event.type == _END for event in read_journal(place / JOURNAL).events[-3:])
+    ended = any(event.type == _END for event in read_journal(place / JOURNAL).events)
     return LocalJournal.ENDED if ended else LocalJournal.UNFINISHED

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gistpoint.core.agents.settings import AgentSettings
     from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
     from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.confirmation.model import Confirmer
     from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.locations import Locations
     from gistpoint.core.ports import ChatModel, Runner
@@ -150,6 +151,11 @@ def build_services(
     def entrypoints_for(task: Task) -> EntrypointRunner:
         return entrypoint_pool(task).get(trusted(task), consent.ask)
 
+    confirmers = RunnerPool(lambda demo, ask: build_confirmer(isolation, demo=demo, ask=ask, probed=probed))
+
+    def confirmer_for(task: Task) -> Confirmer | None:
+        return confirmers.get(trusted(task), consent.ask)
+
     def chosen() -> tuple[str, bool] | None:
         from gistpoint.core.errors import UserError
         from gistpoint.sandbox.ladder import UNSANDBOXED
@@ -173,6 +179,7 @@ def build_services(
         clock=clock,
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,
+        confirmer_for=confirmer_for,
         isolation=chosen,
         enrolment=enrolment,
         consent=consent,
@@ -309,6 +316,17 @@ def build_entrypoint_runner(
 
     backend = _chosen_backend(isolation, demo, ask, IMAGES_RUN_ON if image else "", probed)
     return GistRunner(backend, EnvironmentStore(Locations.of_user().cache))
+
+
+def build_confirmer(
+    isolation: IsolationChoice,
+    *,
+    demo: bool = False,
+    ask: Callable[[str], bool] | None = None,
+    probed: ProbedBackends | None = None,
+) -> Confirmer | None:
+    """Choose the isolation as `build_runner` does, and return what confirms passes on it; None until there is one."""
+    return None
 
 
 def build_equivalence_tester(

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import ClockActivity, SystemTime
-from gistpoint.core.attempts.state import Submission, solved_words
+from gistpoint.core.attempts.results import by_tests_words
+from gistpoint.core.attempts.state import AttemptState, Submission, solved_words
 from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Request
@@ -29,6 +31,7 @@ from gistpoint.sessions.attempt_outcomes import (
     attempt_rows,
     outcome,
     reject_pass,
+    standings,
 )
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
@@ -66,7 +69,9 @@ def listing(wanted: ListAttempts) -> int:
         print("There are no attempts yet. `gistpoint demo` begins one.")
         return DONE
     print_records(columns_of(stored_tasks()), summaries)
-    print(f"{solved_words(summary.result for summary in summaries if summary.state.ended)}.")
+    ended = [summary for summary in summaries if summary.state.ended]
+    by_tests = by_tests_words(standings(ended))
+    print(f"{solved_words(summary.result for summary in ended)}{f'; {by_tests}' if by_tests else ''}.")
     return DONE
 
 
@@ -96,9 +101,9 @@ def show(wanted: ShowAttempt) -> int:
             {
                 "number": s.number,
                 "passed": s.solved,
-                "solved": s.solved and not s.suspicious and not summary.problem,
+                "solved": s.solved and not s.doubts and not summary.problem,
                 "score": s.score,
-                "suspicious": [*s.suspicious],
+                "suspicious": [*s.doubts],
                 "flags": [*s.flags],
             }
             for s in state.submissions
@@ -117,6 +122,7 @@ def show(wanted: ShowAttempt) -> int:
         ["outcome", outcome(summary)],
         ["record", _record(summary)],
         *([["suspicious", ", ".join(state.suspicious)]] if state.suspicious else []),
+        *_confirmation_rows(state),
         *([["flags", ", ".join(state.last.flags)]] if state.last is not None and state.last.flags else []),
         *[["reviewed", f"{given.reviewer}: {_verdict_words(given)}"] for given in reviews],
         *[[activity.value, duration(state.clock.of(activity), rounded=True)] for activity in ClockActivity],
@@ -133,6 +139,16 @@ def show(wanted: ShowAttempt) -> int:
         [[c.call_id, c.tool, "yes" if c.refused else "", (c.text or "").partition("\n")[0][:80]] for c in state.calls],
     )
     return NEGATIVE if summary.problem else DONE
+
+
+def _confirmation_rows(state: AttemptState) -> list[list[str]]:
+    """Return what came of the confirmation of the pass, and what its text shows where that no longer matters."""
+    if state.confirmation is None:
+        words = confirmation_words(state)
+        return [["confirmation", words]] if words else []
+    notes = [mark for mark in state.marks if mark not in state.suspicious]
+    rows = [["confirmation", line] for line in confirmation_lines(state.confirmation)]
+    return [*rows, ["seen in its text", ", ".join(notes)]] if notes else rows
 
 
 def _record(summary: AttemptSummary) -> str:
@@ -220,6 +236,7 @@ def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
         Column("last", lambda attempt: _score(attempt.state.last)),
         Column("best", lambda attempt: _score(attempt.state.best)),
         Column("outcome", _outcome_in_list),
+        Column("confirmation", lambda attempt: confirmation_words(attempt.state) or "–"),
     )
 
 

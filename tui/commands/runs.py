@@ -193,6 +193,7 @@ def _row(name: str, size: int, run: Run) -> dict[str, Any]:
         "actor": run.actor.value,
         "verdict": run.verdict,
         "suspicious": list(run.suspicious),
+        "confirmation": run.confirmation,
         "score": run.score,
         "exit_status": run.exit_status,
         "steps": run.step_count,

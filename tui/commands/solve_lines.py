@@ -9,17 +9,20 @@ from typing import Any
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.malformed import json_object
-from gistpoint.core.attempts.state import AttemptResult, attempt_result
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, attempt_result
 from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.kinds.commandline import QuestionError, parse
+from gistpoint.core.kinds.confirming import confirmation_lines, to_be_confirmed
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible
 from gistpoint.core.tools.declaration import ArgumentKind, Tool
 from gistpoint.sessions.attempts import OpenAttempt
+from gistpoint.sessions.confirming import after_the_end
 from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.output import print_text
+from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.starting import go_on_collecting
 
 _HELP = frozenset({"help", "?"})
@@ -32,15 +35,16 @@ def solve_by_lines(services: Services, what: Task | str) -> int:
     go_on_collecting()  # it was put off for a screen
     opened = services.resume(what) if isinstance(what, str) else services.start(what)
     try:
-        return _by_lines(opened)
+        _by_lines(opened)
     except KeyboardInterrupt as error:
         id = opened.attempt.state.attempt_id
         raise CancelledError(f"Stopped. Every answer is kept: `gistpoint solve {id} --lines` goes on.") from error
     finally:
         opened.close()
+    return _ended(opened.attempt.state, services)
 
 
-def _by_lines(opened: OpenAttempt) -> int:
+def _by_lines(opened: OpenAttempt) -> None:
     """Answer one tool call per line of standard input: as typed in the console, or `{"tool":…, "arguments":…}`.
 
     A typed line is understood, or questioned at no cost, as in the console; a JSON line is a call exactly as written.
@@ -70,7 +74,6 @@ def _by_lines(opened: OpenAttempt) -> int:
         else:
             _answer(name, arguments, attempt)
         sys.stdout.flush()
-    return _ended(attempt)
 
 
 def _answer(name: str, arguments: Mapping[str, Any], attempt: Attempt) -> None:
@@ -134,11 +137,18 @@ def _json_call(line: str) -> tuple[str, Mapping[str, Any]]:
     return name, arguments
 
 
-def _ended(attempt: Attempt) -> int:
-    state = attempt.state
+def _ended(state: AttemptState, services: Services) -> int:
+    """Confirm a pass, say how the attempt ended, and return the exit code; Ctrl+C leaves the pass unconfirmed."""
+    if to_be_confirmed(state) is not None:
+        with long_work(kept=f"`gistpoint attempt confirm {state.attempt_id}` asks again.", asks_token=True) as work:
+            asked = after_the_end(services, state.attempt_id, run=work.run)
+        state = state if asked is None else asked.state
     reason = state.ending.reason if state.ending else "unfinished; the same command resumes it"
     result = attempt_result(state)
     if result is AttemptResult.TO_BE_READ:
         reason = f"{result.value}; suspicious: {', '.join(state.suspicious)}"
+    if state.confirmation is not None:
+        said = "\n  ".join(confirmation_lines(state.confirmation))
+        print(visible(f"confirmation: {said}"), file=sys.stderr)
     print(visible(f"attempt {state.attempt_id}: {reason}"), file=sys.stderr)
     return DONE if result is AttemptResult.SOLVED else NEGATIVE

@@ -13,6 +13,7 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.generation.intake import BaselineDifference, differences, record_baseline
 from gistpoint.core.kinds.checking import check_task
+from gistpoint.core.kinds.confirming import confirmable_row, confirmable_words
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.locations import Locations
@@ -78,7 +79,7 @@ class ListTasks(Request):
 def listing(wanted: ListTasks) -> int:
     """Print the stored tasks; the source is shown, as this is an organiser's view."""
     rates = _glance_rates()
-    columns = (*COLUMNS, *([_rate_column(rates)] if rates or wanted.where else []))
+    columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
     fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).fits
     entries = list(_store().tasks())
     tasks = [entry for entry in entries if isinstance(entry, Task) and fits(entry)]
@@ -107,6 +108,9 @@ def _glance_rates() -> Mapping[str, float]:
     return task_rates(GlanceStore(Locations.of_user().glances, SystemTime()).book)
 
 
+CONFIRMABLE: Column[Task] = Column("confirmable", confirmable_words)
+
+
 def _rate_column(rates: Mapping[str, float]) -> Column[Task]:
     """Return the column of glance rates; a task without one fits no comparison."""
     return Column(
@@ -128,6 +132,7 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
         "budgets": asdict(task.budgets),
         "demo": task.demo,
         "glance_rate": rates.get(task.id),
+        **confirmable_row(task),
     }
 
 
@@ -149,6 +154,8 @@ def show(wanted: NamedTask) -> int:
         )
     else:
         print_text(render_brief(task))
+        if words := confirmable_words(task):
+            print(f"passes can be confirmed: {words}", file=sys.stderr)
     return DONE
 
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, cast
 
@@ -178,7 +179,7 @@ def serve_http(place: Place, token: str, served: ServedAttempt) -> None:
     )
 
     async def serve() -> None:
-        leave_at_signals(served.close)
+        leave_at_signals(partial(served.close, at_once=True))
         print(f"serving {scheme}://{host}:{port}{PATH}", file=sys.stderr, flush=True)
         await _Server(config).serve(sockets=[listening])
 

@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -75,7 +76,7 @@ def serve_stdio(wire: Wire, served: ServedAttempt) -> None:
     from gistpoint.tui.mcp.server import AttemptServer
 
     async def serve() -> None:
-        leave_at_signals(served.close)
+        leave_at_signals(partial(served.close, at_once=True))
         server = AttemptServer(served)
         writing = anyio.wrap_file(TextIOWrapper(cast(Any, wire.writing), encoding="utf-8", write_through=True))
         async with stdio_server(cast(Any, _messages(wire.reading)), writing) as (incoming, outgoing):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
 from gistpoint.sessions.attempts import AttemptSummary
@@ -118,6 +119,7 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
     unit = "call" if entry.task is None else unit_of(entry.task)
     rows: Sequence[tuple[str, str, str]] = (
         ("Result", " · ".join([standing_words(summary), *scores]), STYLES[sign_of(summary)]),
+        ("Confirmed", confirmation_words(state), ""),
         ("By", f"{who(entry)} ({summary.actor}), role {summary.role}" if summary.role else who(entry), ""),
         ("Began", when(summary.started_utc_ms, entry.now_ms), ""),
         ("Worked", f"{duration(state.clock.active)}, {used_words(state)} {unit}s", ""),
@@ -128,9 +130,9 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
     found: list[Line] = []
     for name, value, style in rows:
         if value:
-            first, *rest = folded(value, width - 10, style, indent="")
-            found.append(Line(((f" {name:<9}", MUTED), *first.pieces)))
-            found += [Line(((" " * 10, ""), *more.pieces)) for more in rest]
+            first, *rest = folded(value, width - 11, style, indent="")
+            found.append(Line(((f" {name:<10}", MUTED), *first.pieces)))
+            found += [Line(((" " * 11, ""), *more.pieces)) for more in rest]
     return [*found, *score_lines(state), *time_lines(state, width, "Time")]
 
 

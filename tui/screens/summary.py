@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -10,18 +10,30 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.getters import query_one
 from textual.widget import Widget
 
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result
 from gistpoint.core.code.snippet import at_left_margin
+from gistpoint.core.confirmation.model import Confirmed
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.confirming import (
+    CONTRADICTED_SENTENCE,
+    confirmation_lines,
+    confirmation_words,
+    to_be_confirmed,
+)
 from gistpoint.core.kinds.folder import target_names
 from gistpoint.core.kinds.kind import ExpectedText
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration
+from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.confirming import AskedPass
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.titles import mode_words, told_title
 from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
@@ -33,6 +45,8 @@ from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
 Rows = list[tuple[str, str]]
+AskConfirmation = Callable[[RunContext], AskedPass]
+"""Confirms a pass; called in a thread."""
 _NAMES = 30
 """Cells of the names of values."""
 
@@ -122,6 +136,7 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
             rows.append(("Reason", ending.code.replace("_", " ")))
         if ending.text:
             rows.append(("In your words", ending.text))
+    rows += _confirmation(state)
     if state.suspicious:
         rows.append(("Suspicious", ", ".join(state.suspicious)))
         if accepted is None:
@@ -145,6 +160,20 @@ def _outcome(task: Task, state: AttemptState, accepted: bool | None) -> Rows:
     return rows
 
 
+def _confirmation(state: AttemptState) -> Rows:
+    said = state.confirmation
+    if said is None:
+        words = confirmation_words(state)
+        return [("Confirmation", words)] if words else []
+    first, *more = confirmation_lines(said)
+    rows = [("Confirmation", first), *(("", text) for text in more)]
+    if said.result is Confirmed.CONTRADICTED:
+        rows.append(("", CONTRADICTED_SENTENCE))
+        rows.append(("To object", f"gistpoint attempt object {state.attempt_id} --why TEXT"))
+    notes = [mark for mark in state.marks if mark not in state.suspicious]
+    return [*rows, ("Seen in its text", ", ".join(notes))] if notes else rows
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryPage:
     """A page between the result and the notes; its widget has an id."""
@@ -164,7 +193,15 @@ class ResultPage(LineList):
 
     def on_resize(self, event: events.Resize) -> None:
         """Fold the lines to the width."""
-        self.show(result_lines(self._state, self._groups, max(40, event.size.width - 2), self._accepted))
+        self._fold(event.size.width)
+
+    def tell(self, state: AttemptState, groups: Sequence[tuple[str, Rows]]) -> None:
+        """Show another state of the attempt."""
+        self._state, self._groups = state, groups
+        self._fold(self.size.width)
+
+    def _fold(self, width: int) -> None:
+        self.show(result_lines(self._state, self._groups, max(40, width - 2), self._accepted))
 
     def ground(self, index: int) -> str:
         """Show no cursor: nothing here is chosen."""
@@ -205,22 +242,72 @@ class SummaryScreen(BaseScreen[None]):
         """`groups` are on the first page; `accepted` is the reviewers' decision on a pass."""
         super().__init__()
         self._attempted, self._state, self._accepted = task, state, accepted
+        self._groups = tuple(groups)
+        self._ask: AskConfirmation | None = None
+        self._jobs = Jobs(self, "confirmation", failed=self._not_confirmed)
+        self._job: Job | None = None
         notes = SummaryTextPage(state.notes or "No notes were taken.", id="page-notes")
-        result = SummaryPage("Result", ResultPage(state, groups, accepted))
+        self._result = ResultPage(state, groups, accepted)
+        result = SummaryPage("Result", self._result)
         self._pages = {page.title: page for page in (result, *pages, SummaryPage("Notes", notes))}
 
     def compose(self) -> ComposeResult:
         """Lay out headline and pages."""
-        counts = attempt_result(self._state, self._accepted) is AttemptResult.SOLVED
-        words = plain_line(headline(self._state, self._accepted)).stylize("$text-success" if counts else "$text-error")
-        yield HeaderBar(told_title(self._attempted, target_names(self._attempted)), words)
+        yield HeaderBar(told_title(self._attempted, target_names(self._attempted)), self._headline())
         makers = {title: partial(_widget_of, page) for title, page in self._pages.items()}
         yield Pages({title: title for title in self._pages}, makers, keys=dict.fromkeys(self._pages, ""))
         yield KeyBar()
 
     async def on_mount(self) -> None:
-        """Start at the result."""
+        """Start at the result, and have the pass confirmed if that is still to be done."""
         await self.action_page("Result")
+        if self._ask is not None and to_be_confirmed(self._state) is not None:
+            self._begin(self._ask)
+
+    def confirm_by(self, ask: AskConfirmation) -> None:
+        """Have a pass that is not confirmed yet confirmed by `ask`, beside the screen, once it is shown.
+
+        Who leaves the screen loses nothing: the next one asks again.
+        """
+        self._ask = ask
+
+    def stop(self) -> None:
+        """Stop a confirmation under way; it writes nothing then."""
+        self._jobs.stop()
+
+    def _begin(self, ask: AskConfirmation) -> None:
+        self._told("being confirmed …  (Esc stops that; `gistpoint attempt confirm` goes on)")
+        self._job = self._jobs.do(lambda job: ask(RunContext(job.cancel)), self._confirmed)
+
+    def _confirmed(self, asked: AskedPass) -> None:
+        self._job = None
+        self._state = asked.state
+        self._told(f"not asked: {asked.why_not}" if asked.why_not else "")
+
+    def _not_confirmed(self, error: Exception) -> None:
+        if not isinstance(error, UserError):
+            raise error
+        self._job = None
+        self._told(str(error))
+
+    def _told(self, instead: str = "") -> None:
+        """Show headline and result as they are now, with other words `instead` of those of the confirmation."""
+        outcome = _outcome(self._attempted, self._state, self._accepted)
+        if instead:
+            outcome = [(name, instead if name == "Confirmation" else value) for name, value in outcome]
+        groups = [("Outcome", outcome) if title == "Outcome" else (title, rows) for title, rows in self._groups]
+        self._result.tell(self._state, groups)
+        self.query_one(HeaderBar).show(words=self._headline())
+
+    def _headline(self) -> Content:
+        counts = attempt_result(self._state, self._accepted) is AttemptResult.SOLVED
+        return plain_line(headline(self._state, self._accepted)).stylize("$text-success" if counts else "$text-error")
+
+    def _stop_confirming(self) -> None:
+        if self._job is not None:
+            self._job.stop()
+            self._job = None
+            self._told("not asked: it was stopped")
 
     async def action_page(self, name: str) -> None:
         """Show a page."""
@@ -240,8 +327,11 @@ class SummaryScreen(BaseScreen[None]):
         self.app.notify(kind_of(self._attempted).score_rule, title="The score", timeout=20)
 
     def action_home(self) -> None:
-        """Go back to tasks and attempts."""
-        self.dismiss(None)
+        """Stop a confirmation under way; else go back to tasks and attempts."""
+        if self._job is not None:
+            self._stop_confirming()
+        else:
+            self.dismiss(None)
 
 
 def _widget_of(page: SummaryPage) -> Widget:

@@ -15,6 +15,7 @@ from gistpoint.core.tasks.model import Answer, Mode, Target, Task
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 if TYPE_CHECKING:
+    from gistpoint.core.attempts.state import AttemptState, Submission
     from gistpoint.core.kinds.kind import Runners
     from gistpoint.core.kinds.measures import MeasuredAttempt
     from gistpoint.core.kinds.repair.judge import RepairJudge
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.fields import Fields
     from gistpoint.core.tasks.leaks import CheckFinding
     from gistpoint.core.tools.declaration import Tool
+    from gistpoint.core.trees import SourceTree
 
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five"}
 
@@ -40,11 +42,22 @@ class Repair(TaskKind["RepairJudge"]):
         "and does not pass now counts as failing; 1.000 takes that none does."
     )
     has_targets = True
+    confirms = True
     tools = tuple(dict.fromkeys(tool for tools in REPAIR_TOOLS.values() for tool in tools))
 
     def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
         """Return the tools of the mode."""
         return REPAIR_TOOLS[task.mode]
+
+    def passed_tree(self, task: Task, state: AttemptState, passing: Submission) -> SourceTree:
+        """Return the corrupted tree with the replacement; in discovery with those before it too."""
+        from gistpoint.core.trees import SourceTree
+
+        tree = SourceTree.open(task.tree_path)
+        before = (known.replacement for known in state.submissions if known.number < passing.number)
+        for replacement in before if searched(task.mode) else ():
+            tree = replacement.on(tree)
+        return passing.replacement.on(tree)
 
     @property
     def reported_modes(self) -> tuple[str, ...]:

@@ -172,6 +172,12 @@ def attempts_table() -> TidyTable:
             _yes_no(
                 "solved", "Solved; a gist at fidelity 1 without mocks, a suspicious pass once a reviewer accepted it."
             ),
+            _yes_no("by_tests", "Solved by the tests alone, whatever reviewers or a confirmation say."),
+            _text(
+                "confirmation",
+                "What came of the confirmation of a pass; empty without one, or where none is confirmed.",
+                values=("confirmed", "contradicted", "unconfirmed", "not asked"),
+            ),
             _number("score", "Of the last submission, 0 to 1."),
             _number("best_score", "Of the best submission, 0 to 1."),
             _text("outcome_of_last", "How the run of the last submission ended."),

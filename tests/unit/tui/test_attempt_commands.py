@@ -60,7 +60,7 @@ def test_a_suspicious_pass_is_told_everywhere(task: Task, monkeypatch: pytest.Mo
     assert cli.main(["attempt", "list"]) == 0
     listed = capsys.readouterr().out
     assert "solved, to be read" in listed
-    assert "1 of 2 solved, 1 more to be read." in listed
+    assert "1 of 2 solved, 1 more to be read; 2 of 2 by the tests alone: 2 not asked." in listed
     assert cli.main(["attempt", "list", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert (figures["solved"], figures["solved_to_be_read"]) == (1, 1)

@@ -12,7 +12,9 @@ from textual.binding import BindingType
 from textual.getters import query_one
 from textual.message import Message
 
+from gistpoint.core.attempts.results import by_tests_words
 from gistpoint.core.attempts.state import attempt_result, solved_words
+from gistpoint.core.kinds.confirming import standing
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
 from gistpoint.sessions.agentruns.store import JobStatus
@@ -95,7 +97,9 @@ class RunWatchScreen(BaseScreen[None]):
         counts = Counter(row.job.status for row in rows)
         ended = [row.state for row in rows if row.state.ended]
         mixed = sum(state.mixed for state in ended)
-        solved = solved_words(attempt_result(state) for state in ended if not state.mixed)
+        alone = [state for state in ended if not state.mixed]
+        by_tests = by_tests_words(map(standing, alone))
+        solved = "; ".join(filter(None, [solved_words(map(attempt_result, alone)), by_tests]))
         costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
         done, model = counts[JobStatus.ENDED], visible_line(self._follower.run.settings.model)
         self.header.show(

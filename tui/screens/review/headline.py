@@ -23,7 +23,7 @@ def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) ->
     """Return who made a run, how it ended, and the first thing that is missing of it."""
     solver = solver_words(header)
     solver = solver if wide else shortened(solver, _NARROW)
-    words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status]
+    words = ["model hidden"] if hides else [solver, header.verdict or header.exit_status, header.confirmation]
     missing = document.warnings
     if missing:
         words.append(f"! {missing[0]}" + (f" (+{len(missing) - 1})" if len(missing) > 1 else ""))

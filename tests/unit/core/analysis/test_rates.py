@@ -93,9 +93,23 @@ def test_settings_that_differ_from_task_to_task_leave_the_common_tasks_common() 
 def test_without_a_common_task_nothing_is_on_the_same_tasks() -> None:
     rows = [attempt_row("A", "t1"), attempt_row(task="t2", solver="model-x")]
     found = run("bp-2", study_data(rows))
-    assert set(found.numbers) == {"people/remove/all", "model-x/remove/all"}
+    assert set(found.numbers) == {f"{who}/remove/{what}" for who in ("people", "model-x") for what in ("all", "tests")}
     assert "no task was attempted by all" in found.notes[1]
     assert shared_tasks(groups(study_data(rows))) == frozenset()
+
+
+def test_the_rate_by_the_tests_alone_stands_beside_the_one_that_counts() -> None:
+    standings = ["confirmed", "contradicted", "unconfirmed", "not asked", "not asked", ""]
+    rows = [
+        attempt_row("A", f"t{number}", solved=said not in ("contradicted", ""), by_tests=bool(said), confirmation=said)
+        for number, said in enumerate(standings)
+    ]
+    found = run("bp-2", study_data(rows))
+    assert found.numbers["people/remove/all"].value == pytest.approx(4 / 6)
+    assert found.numbers["people/remove/tests"].value == pytest.approx(5 / 6)
+    (beside,) = (table for table in found.tables if "tests alone" in table.title)
+    (cells,) = beside.rows
+    assert (cells[2], *cells[4:]) == (5, 1, 1, 1, 2)
 
 
 def test_no_attempts_yield_nothing() -> None:

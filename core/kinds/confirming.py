@@ -1,0 +1,166 @@
+"""The confirmation of an attempt's pass after its end, and how it is told (decision 114)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gistpoint.core.attempts.events import PassConfirmed
+from gistpoint.core.attempts.identity import REPLAY, SIMULATED
+from gistpoint.core.attempts.results import Standing
+from gistpoint.core.confirmation.controls import read_controls
+from gistpoint.core.confirmation.model import (
+    NOT_CONTROLLED,
+    AnsweredCall,
+    Confirmation,
+    Confirmed,
+    Controls,
+    Unconfirmable,
+    reasons_in_words,
+)
+from gistpoint.core.kinds.registry import all_modes, kind_named
+from gistpoint.core.running import UNATTENDED, RunContext
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.state import AttemptState, Submission
+    from gistpoint.core.confirmation.model import Confirmer
+    from gistpoint.core.tasks.model import Answer, Task
+
+MADE_BEFORE = "not known: made before"
+"""Whether passes of a task without controls can be confirmed."""
+
+
+def standing(state: AttemptState) -> Standing | None:
+    """Return how the pass of an attempt stands; None without one."""
+    found = state.standing
+    kind = kind_named(state.header.mode)
+    exempt = found is Standing.NOT_ASKED and (kind is None or not kind.confirms)
+    return Standing.EXEMPT if exempt else found
+
+
+def confirmation_words(state: AttemptState) -> str:
+    """Return what came of the confirmation in a few words; empty without a pass, or where none is confirmed."""
+    found = standing(state)
+    if found in (None, Standing.EXEMPT):
+        return ""
+    return Standing.NOT_ASKED.value if state.confirmation is None else state.confirmation.words
+
+
+def confirmation_row(state: AttemptState) -> dict[str, Any]:
+    """Return what rows of attempts say of the tests alone and of the confirmation; its keys are stable."""
+    said = state.confirmation
+    return {
+        "solved_by_tests": state.solved,
+        "confirmation": confirmation_words(state),
+        "confirmation_reason": "" if said is None else str(said.reason or ""),
+        "confirmation_detail": "" if said is None else said.detail,
+        "contradiction": None if said is None else msgspec.to_builtins(said.contradiction),
+        "beyond": None if said is None else msgspec.to_builtins(said.beyond),
+        "marks": list(state.marks),
+    }
+
+
+def to_be_confirmed(state: AttemptState) -> Submission | None:
+    """Return the pass that nobody has asked to confirm, of an attempt that has ended; None without one.
+
+    What was played back or simulated is nobody's pass. A confirmation for which a process did not begin says nothing
+    of the pass: it is asked again.
+    """
+    if state.ending is None or state.header.actor in (REPLAY, SIMULATED):
+        return None
+    found = standing(state)
+    said = state.confirmation
+    failed = said is not None and said.reason is Unconfirmable.SANDBOX
+    return state.passing if found is Standing.NOT_ASKED or failed else None
+
+
+def confirmed_pass(
+    task: Task,
+    answer: Answer,
+    controls: Controls,
+    state: AttemptState,
+    confirmer: Confirmer,
+    run: RunContext = UNATTENDED,
+) -> PassConfirmed | None:
+    """Confirm the pass of an attempt that has ended, and return the event that records it; None if there is none.
+
+    Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
+    """
+    passing, kind = to_be_confirmed(state), kind_named(task.mode)
+    if passing is None or kind is None:
+        return None
+    if not controls.confirmable:
+        reason = controls.reason or Unconfirmable.NO_CONTROL
+        return PassConfirmed.of(passing.call_id, Confirmation(Confirmed.UNCONFIRMED, reason, controls.detail))
+    tree = kind.passed_tree(task, state, passing)
+    if tree is None:
+        return None
+    return PassConfirmed.of(passing.call_id, confirmer.confirm(task, answer, controls, tree, run=run))
+
+
+def confirmation_lines(confirmation: Confirmation) -> list[str]:
+    """Return what came of a confirmation in lines, with test, call and example: they are part of the answer."""
+    lines = [confirmation.words]
+    if confirmation.detail:
+        lines.append(confirmation.detail)
+    if confirmation.contradiction is not None:
+        lines += _call_lines("A test that counts fails:", confirmation.contradiction)
+    if confirmation.beyond is not None:
+        lines += _call_lines("No test asks for it, but on this input the two differ:", confirmation.beyond)
+    if confirmation.marks:
+        lines.append(f"seen in it: {', '.join(confirmation.marks)}")
+    if confirmation.calls:
+        lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
+    return lines
+
+
+def _call_lines(why: str, call: AnsweredCall) -> Iterable[str]:
+    yield f"{why} {call.test}".rstrip()
+    yield f"  {call.call}"
+    yield f"  the true function: {call.original}"
+    yield f"  the submission: {call.submission}"
+
+
+CONTRADICTED_SENTENCE = (
+    "The tests pass, but without them in sight the submission answers otherwise than the true function. It counts once "
+    "a reviewer has accepted it."
+)
+"""What the solver of a contradicted pass is told."""
+
+
+def known_controls(task: Task) -> Controls | None:
+    """Return the controls of a task; None for a task that was made before there were any. Raises `TaskError`."""
+    found = read_controls(task.folder)
+    return None if found is NOT_CONTROLLED else found
+
+
+def confirmable_row(task: Task) -> dict[str, Any]:
+    """Return what rows of tasks say of their passes: `confirmable` is None where it is not known, or never asked."""
+    controls = known_controls(task)
+    if controls is None or not all_modes()[task.mode].confirms:
+        return {"confirmable": None, "not_confirmable": ""}
+    return {"confirmable": controls.confirmable, "not_confirmable": str(controls.reason or "")}
+
+
+def confirmable_words(task: Task) -> str:
+    """Return in a few words whether passes of a task can be confirmed; empty for a kind of which none is."""
+    return controls_words(known_controls(task)) if all_modes()[task.mode].confirms else ""
+
+
+def controls_words(controls: Controls | None) -> str:
+    """Return in a few words whether passes of a task with these controls can be confirmed."""
+    if controls is None:
+        return MADE_BEFORE
+    if controls.confirmable:
+        return f"yes, by {len(controls.telling)} of {len(controls.tests)} tests"
+    return f"no ({controls.reason})" if controls.reason else "no"
+
+
+def controls_lines(controls: Controls) -> Iterator[str]:
+    """Yield what is known of the controls of a task beyond `controls_words`."""
+    if controls.detail:
+        yield controls.detail
+    if controls.reasons:
+        yield f"Tests that do not count: {reasons_in_words(controls.reasons)}."

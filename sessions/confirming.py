@@ -1,0 +1,144 @@
+"""The confirmation of a pass, a step of its own after the end of the attempt, into its journal (decision 114)."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.confirmation.model import NOT_CONTROLLED, Confirmation
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.confirming import confirmed_pass, known_controls, to_be_confirmed
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.requests import Request
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.annotations.keys import attempt_key
+from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
+from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.services import Services
+
+NO_ENGINE = "This gistpoint has nothing that confirms passes."
+NOTHING_TO_ASK = "It has no pass that could be confirmed and is not."
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPass:
+    """What came of asking for the confirmation of an attempt's pass."""
+
+    attempt_id: str
+    state: AttemptState
+    """The attempt as it stands now."""
+    confirmation: Confirmation | None = None
+    """None if nobody could be asked, for the reason `why_not`."""
+    why_not: str = ""
+
+
+def confirm_attempt(
+    services: Services,
+    attempt_id: str,
+    *,
+    attempts: AttemptStore | None = None,
+    task: Task | None = None,
+    run: RunContext = UNATTENDED,
+) -> AskedPass:
+    """Confirm the pass of an attempt that has ended, and write what came of it to the journal.
+
+    `attempts` and `task` stand for those of the services. Raises `UserError` if the attempt, its task or a sandbox is
+    missing, or if the attempt is open, and `CancelledError` when stopped: nothing is then written.
+    """
+    store = attempts or services.attempts
+    summary = store.summary(attempt_id)
+    state, identity = summary.state, summary.attempt_id
+    if summary.problem or to_be_confirmed(state) is None:
+        return AskedPass(identity, state, state.confirmation, summary.problem or NOTHING_TO_ASK)
+    task = task or services.tasks.find(summary.task_id)
+    controls = known_controls(task)
+    if controls is None:
+        return AskedPass(identity, state, why_not=f"{NOT_CONTROLLED.detail} `gistpoint task control {task.short_id}`")
+    confirmer = services.confirmer_for(task)
+    if confirmer is None:
+        return AskedPass(identity, state, why_not=NO_ENGINE)
+    event = confirmed_pass(task, read_answer(task), controls, state, confirmer, run)
+    if event is None:
+        return AskedPass(identity, state, why_not=NOTHING_TO_ASK)
+    return AskedPass(identity, store.add_after_end(identity, event), event.confirmation)
+
+
+def after_the_end(
+    services: Services,
+    attempt_id: str,
+    *,
+    attempts: AttemptStore | None = None,
+    task: Task | None = None,
+    run: RunContext = UNATTENDED,
+) -> AskedPass | None:
+    """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; None if that is impossible.
+
+    The attempt stands without it: `gistpoint attempt confirm` asks again, and says what is wrong. Raises
+    `CancelledError` when stopped.
+    """
+    try:
+        return confirm_attempt(services, attempt_id, attempts=attempts, task=task, run=run)
+    except UserError:
+        run.check()
+        return None
+
+
+def not_asked(attempts: AttemptStore) -> list[AttemptSummary]:
+    """Return the attempts of this machine whose pass can be confirmed and is not, the oldest first."""
+    found = [
+        summary
+        for summary in attempts.outlines()
+        if not summary.problem and not summary.elsewhere and to_be_confirmed(summary.state) is not None
+    ]
+    return found[::-1]
+
+
+def confirm_attempts(
+    services: Services, attempt_ids: Sequence[str], run: RunContext = UNATTENDED
+) -> Iterator[AskedPass]:
+    """Confirm the passes of attempts one after the other, as `confirm_attempt` does; what is wrong is told of each.
+
+    Raises `CancelledError` when stopped; what was written before stays.
+    """
+    for number, attempt_id in enumerate(attempt_ids, start=1):
+        step = run.step(f"confirming {attempt_id} ({number} of {len(attempt_ids)})")
+        try:
+            yield confirm_attempt(services, attempt_id, run=step)
+        except UserError as error:
+            run.check()
+            yield AskedPass(attempt_id, AttemptState(), why_not=str(error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectToVerdict(Request):
+    """A solver's objection to a pass that does not count."""
+
+    attempt: str
+    why: str
+    reviewer: str = ""
+    """Who objects; empty for the participant of the attempt, else the login."""
+
+
+def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerdict) -> AttemptSummary:
+    """Write a solver's objection where reviewers read it, as a comment on the run; it decides nothing by itself.
+
+    Raises `UserError` without a reason, or for a pass that counts.
+    """
+    if not wanted.why.strip():
+        raise UserError("An objection needs a reason.", hint="Add --why TEXT.")
+    summary = attempts.summary(wanted.attempt)
+    if not summary.state.solved or not summary.state.suspicious:
+        raise UserError(
+            f"There is nothing to object to: {summary.attempt_id} has no pass that is to be read.",
+            hint=f"`gistpoint attempt show {summary.attempt_id}` says how it stands.",
+        )
+    solver = Reviewer(reviews, wanted.reviewer or summary.participant or getpass.getuser())
+    solver.comment(attempt_key(summary.attempt_id), f"{OBJECTION} {wanted.why.strip()}")
+    return summary
+
+
+OBJECTION = "The solver objects:"
+"""How the comment of an objection begins."""

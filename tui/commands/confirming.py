@@ -1,0 +1,150 @@
+"""`gistpoint attempt confirm` and `object`, and `gistpoint task control`: passes confirmed after the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gistpoint.core.attempts.clock import SystemTime
+from gistpoint.core.confirmation.controls import write_controls
+from gistpoint.core.confirmation.model import Confirmed
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.confirming import confirmation_lines, controls_lines, controls_words
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.locations import Locations
+from gistpoint.core.requests import IsolationChoice, Request
+from gistpoint.core.tasks.model import CANARY
+from gistpoint.object_graph import build_services
+from gistpoint.sessions.annotations.reviewer import ReviewStore
+from gistpoint.sessions.confirming import (
+    NO_ENGINE,
+    AskedPass,
+    ObjectToVerdict,
+    confirm_attempts,
+    not_asked,
+    object_to,
+)
+from gistpoint.tui.commands.arguments import ISOLATION, JSON
+from gistpoint.tui.commands.attempts import attempt_store
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import Face, argument, option
+from gistpoint.tui.commands.output import print_json, print_text
+from gistpoint.tui.commands.progress import long_work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmPasses(Request):
+    """Attempts whose passes are to be confirmed."""
+
+    attempts: tuple[str, ...] = ()
+    all: bool = False
+    json: bool = False
+    isolation: IsolationChoice
+
+
+def confirm(wanted: ConfirmPasses) -> int:
+    """Confirm passes, and print what came of each; return 1 if one is contradicted or could not be asked about."""
+    if wanted.all == bool(wanted.attempts):
+        raise UserError("Nothing was named.", hint="Name attempts, or --all for every pass that nobody asked about.")
+    services = build_services(wanted.isolation)
+    names = [summary.attempt_id for summary in not_asked(services.attempts)] if wanted.all else wanted.attempts
+    found: list[AskedPass] = []
+    with long_work(quiet=wanted.json, kept="What was confirmed is in the journals; --all goes on.") as work:
+        for asked in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
+            found.append(asked)
+            if not wanted.json:
+                print_text(f"{asked.attempt_id}: {_words(asked)}")
+    if wanted.json:
+        print_json("gistpoint.confirmations/1", {"attempts": [_row(asked) for asked in found]})
+    elif not found:
+        print("Every pass that can be confirmed has been asked about.")
+    return NEGATIVE if any(map(_odd, found)) else DONE
+
+
+def _odd(asked: AskedPass) -> bool:
+    return asked.confirmation is None or asked.confirmation.result is Confirmed.CONTRADICTED
+
+
+def _words(asked: AskedPass) -> str:
+    if asked.confirmation is None:
+        return f"not asked. {asked.why_not}"
+    lines = "\n  ".join(confirmation_lines(asked.confirmation))
+    return f"{lines}\n  {asked.why_not}" if asked.why_not else lines
+
+
+def _row(asked: AskedPass) -> dict[str, Any]:
+    said = None if asked.confirmation is None else msgspec.to_builtins(asked.confirmation)
+    return {"attempt_id": asked.attempt_id, "confirmation": said, "why_not": asked.why_not}
+
+
+def objection(wanted: ObjectToVerdict) -> int:
+    """Write an objection where reviewers read it."""
+    locations = Locations.of_user()
+    summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), wanted)
+    print(f"{summary.attempt_id}: reviewers see what you wrote; it counts once one of them has accepted the pass.")
+    return DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlTasks(Request):
+    """Tasks of which is to be known whether passes can be confirmed."""
+
+    tasks: tuple[str, ...]
+    json: bool = False
+    isolation: IsolationChoice
+
+
+def control(wanted: ControlTasks) -> int:
+    """Make the controls of tasks and write them beside the answers; return 1 if passes of one can't be confirmed."""
+    services = build_services(wanted.isolation)
+    rows: list[dict[str, Any]] = []
+    with long_work(quiet=wanted.json, kept="The controls that were made are kept.") as work:
+        for name in wanted.tasks:
+            task = services.tasks.find(name)
+            if not kind_of(task).confirms:
+                raise UserError(f"Passes of {task.short_id} are not confirmed: it is a {kind_of(task).noun}.")
+            confirmer = services.confirmer_for(task)
+            if confirmer is None:
+                raise UserError(NO_ENGINE)
+            made = confirmer.control(task, read_answer(task), run=work.run.step(f"controls of {task.short_id}"))
+            write_controls(task.folder, made, CANARY)
+            rows.append({"task_id": task.id, **msgspec.to_builtins(made)})
+            if not wanted.json:
+                print_text("\n  ".join([f"{task.short_id}: {controls_words(made)}", *controls_lines(made)]))
+    if wanted.json:
+        print_json("gistpoint.controls/1", {"tasks": rows})
+    return DONE if all(row["confirmable"] for row in rows) else NEGATIVE
+
+
+CONFIRM = Face(
+    ConfirmPasses,
+    confirm,
+    {
+        "attempts": argument("ATTEMPT", "ids or their beginnings"),
+        "all": option("every attempt of this machine with a pass that nobody asked about"),
+        "json": JSON,
+        "isolation": ISOLATION,
+    },
+    about="Runs the suite once more with the submitted functions in a process of their own, which holds no test, and "
+    "writes what came of it to the journal. The exit code is 1 if a pass is contradicted or could not be asked about.",
+)
+OBJECT = Face(
+    ObjectToVerdict,
+    objection,
+    {
+        "attempt": argument("ATTEMPT", "id or its beginning"),
+        "why": option("why the pass was earned", metavar="TEXT"),
+        "reviewer": option("who objects (default: the attempt's participant, else the login)", metavar="NAME"),
+    },
+    about="Writes a comment where reviewers read it. It decides nothing by itself: `attempt accept` does.",
+)
+CONTROL = Face(
+    ControlTasks,
+    control,
+    {"tasks": argument("TASK", "ids or their beginnings"), "json": JSON, "isolation": ISOLATION},
+    about="Puts the true function, the corrupted one and one that returns nothing to the suite, in a process that has "
+    "no test, and keeps what that shows beside the answer. The exit code is 1 if passes of a task can't be confirmed.",
+)
