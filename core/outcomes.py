@@ -88,6 +88,8 @@ class SuiteReport:
     """The bounded tail of standard output and error: information for people, never parsed."""
     writes: Writable | None = None
     """The run's changes to its tree, if requested; without bytecode, which Python can do without."""
+    watched: tuple[str, ...] = ()
+    """What the watched code did that may influence its judge, sorted; empty if nothing was watched."""
 
     @property
     def passed(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from functools import cached_property
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import parse
+from gistpoint.core.ports import WatchedSpan
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
 from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
@@ -41,6 +42,22 @@ def marks(
         found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
     texts = {mark.text for mark in found}
     return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
+
+
+def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[WatchedSpan, ...]:
+    """Return the lines of a submission that `given`, the corrupted tree, does not have, for a run that watches them."""
+    spans: list[WatchedSpan] = []
+    for path in submitted.overlay:
+        if path.endswith(".py"):
+            now, before = _File.read(submitted, path), _File.read(given, path)
+            changed = [node for name in now.pieces if not now.same(name, before) for node in now.pieces[name]]
+            spans += [WatchedSpan(path, *_lines(node)) for node in changed if isinstance(node, ast.stmt | ast.expr)]
+    return tuple(spans)
+
+
+def _lines(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(item.lineno for item in decorators)]), node.end_lineno or node.lineno
 
 
 @dataclass(frozen=True)
