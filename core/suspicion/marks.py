@@ -88,6 +88,13 @@ class _Piece:
                 yield from self._text(node, text)
             case ast.keyword(arg=str(name)):
                 yield from self._text(node, name)
+            case _:
+                yield from self._of_statement(node)
+        if isinstance(node, ast.expr) and self.meaning.is_class_of_value(node) and not self._is_harmless_class(node):
+            yield SuspicionMark("a class handed on")
+
+    def _of_statement(self, node: ast.AST) -> _Marks:
+        match node:
             case ast.ClassDef():
                 yield from self._class(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef() if node not in self.roots:
@@ -98,8 +105,6 @@ class _Piece:
                 yield from self._rebound(node)
             case _:
                 pass
-        if isinstance(node, ast.expr) and self.meaning.is_class_of_value(node) and not self._is_harmless_class(node):
-            yield SuspicionMark("a class handed on")
 
     # What is named
 
@@ -167,7 +172,12 @@ class _Piece:
         elif root in names.STANDARD or root in names.ALONE:
             yield from self._standard(path, short, whole=whole)
         else:
-            yield from self._parts(filter(None, rest if self._is_known(root) else [root, *rest]))
+            yield from self._foreign(path.split("."))
+
+    def _foreign(self, parts: list[str]) -> _Marks:
+        """Mark what is no part of Python by its attributes, but for modules of the tree, and what the tree imports."""
+        known = [end for end in range(1, len(parts) + 1) if self._is_known(".".join(parts[:end]))]
+        yield from self._parts(filter(None, parts[max(known, default=0) :]))
 
     def _standard(self, path: str, short: str, *, whole: bool) -> _Marks:
         root, *rest = path.split(".")
@@ -191,8 +201,8 @@ class _Piece:
         for part in parts:
             yield from self._attribute(part)
 
-    def _is_known(self, root: str) -> bool:
-        return self.library.uses(root) or self.library.is_module(root)
+    def _is_known(self, path: str) -> bool:
+        return self.library.is_module(path) or self.library.uses(path)
 
     def _handed_on(self, node: ast.expr, path: str) -> _Marks:
         """Mark a module, or a built-in that gets by name, that is used as a value."""

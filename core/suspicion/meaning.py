@@ -75,7 +75,7 @@ class Meaning:
         if self.is_unbound(name):
             if name.id in _BUILTINS or (name.id.startswith("__") and name.id != "__class__"):
                 return (f"builtins.{name.id}",)
-            return (name.id,) if name.id in ROOTS else ()
+            return (name.id,) if name.id in STANDARD else ()
         return tuple(dict.fromkeys(binding.path for binding in self.bindings(name) if binding.path))
 
     def texts(self, node: ast.expr, depth: int = _DEEPEST) -> tuple[str, ...] | None:

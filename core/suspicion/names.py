@@ -92,8 +92,8 @@ _BY_NAME = {
     "zoneinfo": "ZoneInfo ZoneInfoNotFoundError",
 }
 _PATHS = (
-    "abspath altsep basename commonpath commonprefix curdir dirname expanduser extsep isabs join normcase normpath"
-    " pardir pathsep relpath sep split splitdrive splitext"
+    "abspath altsep basename commonpath commonprefix curdir dirname exists expanduser extsep isabs isdir isfile join"
+    " normcase normpath pardir pathsep relpath sep split splitdrive splitext"
 )
 _TYPES = (
     "AbstractSet Any AnyStr AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable ChainMap ClassVar Collection"

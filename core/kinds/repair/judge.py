@@ -109,8 +109,8 @@ class RepairJudge:
         If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests that
         enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite also fails there in
         its own order. A pass of a suspicious submission counts only if the suite passes again backwards, as the
-        original does; that run is watched (decision 116), and what it shows is suspicious too. `watch` asks for it even if
-        the text of the submission is not suspicious.
+        original does; that run is watched (decision 116), and what it shows is suspicious too. `watch` asks for it
+        even if the text of the submission is not suspicious.
         """
         request = RunRequest(
             tree=tree,
