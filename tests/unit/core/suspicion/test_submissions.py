@@ -291,7 +291,7 @@ def test_what_runs_as_the_module_is_imported_is_marked(marked: Marked, parameter
 
 def test_defaults_are_followed(marked: Marked) -> None:
     assert "sys handed on" in marked("return m.modules", "values, m=sys")
-    assert "f_back" in marked("return getattr(values, n + m)", "values, n='f_', m='back'")
+    assert MADE_UP in marked("return getattr(values, n + m)", "values, n='f_', m='back'")
 
 
 HONEST = [
