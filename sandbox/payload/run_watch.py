@@ -30,9 +30,8 @@ _FRAMES = frozenset({
     "gi_code", "gi_frame", "tb_frame",
 })  # fmt: skip
 _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
-_MAKING = ("sys._getframe", "sys._getframemodulename", "exec", "compile")
-_QUIET = {"collections": _MAKING, "dataclasses": _MAKING, "typing": _MAKING[:2], "enum": _MAKING[:2]}
-"""Modules that ask for their caller, or run a text of checked names, to make the class that they are asked for."""
+_QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
+"""Modules that run code of checked names to make a class, or a module of the library: what happens below is not told."""
 _MOST, _LONGEST = 100, 160
 _Vars = Mapping[str, Any]
 
@@ -68,7 +67,7 @@ class Watch:
             try:
                 frame = getframe(1)
                 if is_submitted(frame):
-                    text = told(event, arguments, frame)
+                    text = told(event, arguments)
                     if text:
                         add(text[:_LONGEST])
             finally:
@@ -77,19 +76,19 @@ class Watch:
         return hook
 
     def _is_submitted(self, frame: FrameType | None) -> bool:
-        """Whether submitted lines run in a frame or in one of its callers."""
+        """Whether submitted lines run in a frame or in one of its callers, with no quiet module in between."""
         while frame is not None:
+            name = frame.f_globals.get("__name__")
             for first, last in self._spans.get(frame.f_code.co_filename, ()):
                 if first <= (frame.f_lineno or 0) <= last:
                     return True
+            if type(name) is str and name in _QUIET:
+                return False
             frame = frame.f_back
         return False
 
-    def _told(self, event: str, arguments: tuple[Any, ...], frame: FrameType) -> str:
+    def _told(self, event: str, arguments: tuple[Any, ...]) -> str:
         """Return what an event says about the submission; empty if it is nothing."""
-        module = frame.f_globals.get("__name__")
-        if event in _QUIET.get(module if type(module) is str else "", ()):
-            return ""
         if event in _FILES:
             return self._of_file(event, arguments)
         if event == "object.__getattr__":
@@ -101,8 +100,7 @@ class Watch:
             reaches = parts[0] in _REACHING or not self._modules.isdisjoint(parts)
             return f"the run imports {name}" if reaches else ""
         if event in ("exec", "compile"):
-            imported = frame.f_code.co_filename.startswith("<frozen importlib")
-            return "" if imported else f"the run makes code ({event})"
+            return f"the run makes code ({event})"
         return f"the run calls {event}"
 
     def _of_file(self, event: str, arguments: tuple[Any, ...]) -> str:
