@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from forged_submissions import GETTERS, SOURCES, SPELLED, composed
