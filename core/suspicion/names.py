@@ -6,19 +6,30 @@
 from __future__ import annotations
 
 import array
+import asyncio
 import builtins
 import collections
+import contextlib
+import contextvars
 import datetime
 import decimal
+import difflib
 import fractions
 import functools
+import graphlib
+import hashlib
+import ipaddress
 import io
+import pathlib
+import queue
 import random
 import re
 import string
 import sys
 import threading
+import time
 import types
+import urllib.parse
 import uuid
 
 STANDARD = sys.stdlib_module_names | {
@@ -233,7 +244,10 @@ _VALUES: tuple[object, ...] = (
     datetime.datetime, datetime.timedelta, datetime.timezone, decimal.Decimal, decimal.Context, fractions.Fraction,
     array.array, functools.partial, functools.lru_cache(abs), io.BytesIO, io.StringIO, random.Random, re.Match,
     re.Pattern, string.Template, threading.Lock(), types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType,
-    types.MappingProxyType, uuid.UUID,
+    types.MappingProxyType, asyncio.Lock, asyncio.Queue,
+    contextlib.ExitStack, contextvars.ContextVar, difflib.SequenceMatcher, graphlib.TopologicalSorter, hashlib.sha256(),
+    ipaddress.IPv4Network, ipaddress.IPv6Address, pathlib.PurePath, queue.Queue, threading.Event, time.struct_time,
+    urllib.parse.SplitResult, uuid.UUID,
 )  # fmt: skip
 _SPOKEN = frozenset({
     "__cause__", "__class__", "__context__", "__doc__", "__module__", "__name__", "__qualname__",
@@ -247,7 +261,7 @@ _CALLED = frozenset(
 )
 ATTRIBUTES = (
     frozenset(name for value in _VALUES for name in dir(value) if not name.startswith("_"))
-    | {"add_note", "aclose", "asend", "athrow", "exceptions", "removeprefix", "removesuffix"}
+    | {"_asdict", "_replace", "add_note", "aclose", "asend", "athrow", "exceptions", "removeprefix", "removesuffix"}
     | _SPOKEN
     | (_CALLED - {"__init_subclass__", "__subclasshook__"})
 ) - REACHING - SETTERS - TEMPLATES - FILE_METHODS  # fmt: skip

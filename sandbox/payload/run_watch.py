@@ -31,7 +31,7 @@ _FRAMES = frozenset({
 })  # fmt: skip
 _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
 _QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
-"""Modules that run code of checked names to make a class, or a module of the library: what happens below is not told."""
+"""Modules that run code of checked names to make a class, or import a module: what happens below is not told."""
 _MOST, _LONGEST = 100, 160
 _Vars = Mapping[str, Any]
 
