@@ -12,7 +12,7 @@ from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse_expression
 from gistpoint.core.suspicion import names
 from gistpoint.core.suspicion.meaning import Meaning, canonical, imported_path
-from gistpoint.core.suspicion.vocabulary import Vocabulary
+from gistpoint.core.suspicion.vocabulary import LibraryWords
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEST = re.compile(r"tests|conftest|test_\w+|\w+_test")
@@ -45,7 +45,7 @@ _Marks = Iterator[SuspicionMark]
 
 
 def marks_of(
-    meaning: Meaning, piece: Iterable[ast.AST], library: Vocabulary, own: frozenset[str]
+    meaning: Meaning, piece: Iterable[ast.AST], library: LibraryWords, own: frozenset[str]
 ) -> set[SuspicionMark]:
     """Return the marks of a piece of a module; `own` are the attributes that the submission itself defines."""
     return set(_Piece(meaning, piece, library, own).marks())
@@ -54,7 +54,7 @@ def marks_of(
 class _Piece:
     """Nodes that are examined together."""
 
-    def __init__(self, meaning: Meaning, roots: Iterable[ast.AST], library: Vocabulary, own: frozenset[str]) -> None:
+    def __init__(self, meaning: Meaning, roots: Iterable[ast.AST], library: LibraryWords, own: frozenset[str]) -> None:
         self.meaning = meaning
         self.library = library
         self.own = own
@@ -381,7 +381,7 @@ class _Piece:
         if isinstance(above, ast.Attribute):
             return above.attr in names.OF_CLASSES or not _is_special(above.attr)
         if isinstance(above, ast.Call):
-            return above.func is node or node in above.keywords or self._is_shown(above, node)
+            return above.func is node or self._is_shown(above, node)
         if isinstance(above, ast.Assign):
             return isinstance(node, ast.Name) or all(isinstance(target, ast.Name) for target in above.targets)
         if isinstance(above, ast.Tuple | ast.List):  # `isinstance(x, (int, type(y)))`, `"%s" % (type(x), y)`

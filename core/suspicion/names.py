@@ -18,8 +18,8 @@ import fractions
 import functools
 import graphlib
 import hashlib
-import ipaddress
 import io
+import ipaddress
 import pathlib
 import queue
 import random

@@ -12,11 +12,10 @@ from functools import cached_property
 from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import parse
-from gistpoint.core.ports import WatchedSpan
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
 from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
-from gistpoint.core.suspicion.vocabulary import Vocabulary
+from gistpoint.core.suspicion.vocabulary import LibraryWords
 from gistpoint.core.trees import SourceTree
 
 _JUDGING = frozenset({"_pytest", "pluggy", "pytest", "unittest"})
@@ -37,21 +36,21 @@ def marks(
     tests = _Tests(given, test_files)
     paths = [path for path in submitted.overlay if path.endswith(".py")]
     files = {path: _File.read(submitted, path) for path in paths}
-    allowed = _Allowed(Vocabulary(original, test_files), frozenset(name for f in files.values() for name in f.own))
+    allowed = _Allowed(LibraryWords(original, test_files), frozenset(name for f in files.values() for name in f.own))
     for path, now in files.items():
         found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
     texts = {mark.text for mark in found}
     return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
 
 
-def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[WatchedSpan, ...]:
-    """Return the lines of a submission that `given`, the corrupted tree, does not have, for a run that watches them."""
-    spans: list[WatchedSpan] = []
+def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str, int, int], ...]:
+    """Return the lines of a submission that `given`, the corrupted tree, does not have, as path, first and last."""
+    spans: list[tuple[str, int, int]] = []
     for path in submitted.overlay:
         if path.endswith(".py"):
             now, before = _File.read(submitted, path), _File.read(given, path)
             changed = [node for name in now.pieces if not now.same(name, before) for node in now.pieces[name]]
-            spans += [WatchedSpan(path, *_lines(node)) for node in changed if isinstance(node, ast.stmt | ast.expr)]
+            spans += [(path, *_lines(node)) for node in changed if isinstance(node, ast.stmt | ast.expr)]
     return tuple(spans)
 
 
@@ -64,7 +63,7 @@ def _lines(node: ast.stmt | ast.expr) -> tuple[int, int]:
 class _Allowed:
     """What a submission may name: what the library names, and what the submission itself defines."""
 
-    library: Vocabulary
+    library: LibraryWords
     own: frozenset[str]
 
 

@@ -29,7 +29,7 @@ class _FileWords:
             self.paths.update(_used(node, meaning))
 
 
-class Vocabulary:
+class LibraryWords:
     """The names of a tree. A file is read only if it has the word that is asked for."""
 
     def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:

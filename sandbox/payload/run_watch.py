@@ -36,7 +36,7 @@ _MOST, _LONGEST = 100, 160
 _Vars = Mapping[str, Any]
 
 
-class Watch:
+class RunWatch:
     """What was seen so far in one run."""
 
     def __init__(self, spans: list[list[Any]], tests: list[str], root: str) -> None:
@@ -58,7 +58,7 @@ class Watch:
         """Return the audit hook: it holds what it needs, so that nobody can replace that in a module."""
         interesting = _ALWAYS | _FILES | {"object.__getattr__", "exec", "compile", "import"}
         getframe, get_ident, told, add = sys._getframe, threading.get_ident, self._told, self.found.add
-        is_submitted, busy, found, most = self._is_submitted, set(), self.found, _MOST  # type: ignore[var-annotated]
+        is_submitted, busy, found, most = self._is_submitted, set(), self.found, _MOST
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
             if event not in interesting or get_ident() in busy or len(found) >= most:
@@ -125,11 +125,11 @@ class Watch:
                 self.found.add(f"{name} is replaced as it runs"[:_LONGEST])
 
 
-def started(order: Mapping[str, Any], root: str) -> Watch:
+def started(order: Mapping[str, Any], root: str) -> RunWatch:
     """Set the hook for what `order` names, and return what it will see."""
     for name in ("unittest", "unittest.case"):
         importlib.import_module(name)
-    watch = Watch(order["watched"], order["tests"], root.rstrip("/"))
+    watch = RunWatch(order["watched"], order["tests"], root.rstrip("/"))
     sys.addaudithook(watch.hook())
     return watch
 

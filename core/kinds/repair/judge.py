@@ -217,7 +217,7 @@ class RepairJudge:
     def _spans(self, tree: SourceTree) -> tuple[WatchedSpan, ...]:
         from gistpoint.core.suspicion.submission import submitted_spans
 
-        return submitted_spans(self._untouched(tree), tree)
+        return tuple(WatchedSpan(*span) for span in submitted_spans(self._untouched(tree), tree))
 
     def _seen(self, request: RunRequest, report: SuiteReport, run: RunContext) -> tuple[str, ...]:
         """Return what the watched run showed, without what the true functions do in one as well."""
