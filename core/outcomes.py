@@ -92,6 +92,8 @@ class SuiteReport:
     """The run's changes to its tree, if requested; without bytecode, which Python can do without."""
     began: bool = True
     """Whether the reporter said that it begins, which it does before anything of the tree is imported."""
+    watched: tuple[str, ...] = ()
+    """What the watched code did that may influence its judge, sorted; empty if nothing was watched."""
 
     @property
     def passed(self) -> frozenset[str]:

@@ -36,6 +36,15 @@ class TimeSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WatchedSpan:
+    """Lines of a file, from the first to the last, counted from 1, whose code is watched as it runs."""
+
+    path: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunRequest:
     """One run of a suite on a tree."""
 
@@ -57,6 +66,8 @@ class RunRequest:
     """The parts of the tree that the run may change; None for everything, in a separate copy."""
     watch: bool = False
     """Whether to report what the run changes in its tree."""
+    watched: tuple[WatchedSpan, ...] = ()
+    """Submitted code that an audit hook watches, with the ids of `expected` as the tests; none for a plain run."""
 
 
 class Runner(Protocol):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins
 
 RESULTS_PLUGIN = "results_plugin.py"
+RUN_WATCH = "run_watch.py"
 _BUILD_STEPS = "build_steps.py"
 _SAFE = re.compile(r"[^A-Za-z0-9._+!-]")
 _PAYLOAD = Path(gistpoint.sandbox.payload.__file__).parent

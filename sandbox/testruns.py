@@ -14,6 +14,7 @@ from gistpoint.core.running import NEVER, UNATTENDED, RunContext, RunProgress
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop, run_on
 from gistpoint.sandbox.layout import (
     RESULTS_PLUGIN,
+    RUN_WATCH,
     MountPaths,
     building,
     fill_control,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from gistpoint.core.pins import EnvironmentPins
     from gistpoint.core.running import CancelToken
 
+_MARK, _MOST_MARKS = 200, 100
 _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "The tests were stopped at their time limit of {timeout:g} s."),
     Stop.CANCELLED: (RunStatus.CANCELLED, "The tests were stopped at your request."),
@@ -104,7 +106,7 @@ class SuiteRunner:
         run: RunContext,
     ) -> SuiteReport:
         control, secret = base / "control", RunSecret.new()
-        program = pytest_control(control, request.environment, {RESULTS_PLUGIN: RESULTS_PLUGIN})
+        program = pytest_control(control, request.environment, _payload(request))
 
         def invocation(places: MountPaths) -> Invocation:
             return invoke_pytest(places, request.environment, program, RESULTS_PLUGIN, request.hash_seed)
@@ -161,6 +163,7 @@ class SuiteRunner:
             output=ended.output,
             writes=ended.writes,
             began=transcript.began,
+            watched=_watched(request, transcript) if finished else (),
         )
 
 
@@ -173,6 +176,21 @@ def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...
     return toolchain(environment)
 
 
+def _payload(request: RunRequest) -> Mapping[str, str]:
+    names = (RESULTS_PLUGIN, RUN_WATCH) if request.watched else (RESULTS_PLUGIN,)
+    return {name: name for name in names}
+
+
+def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
+    """Return what the hook saw in a finished run; that it did not report is worth reading too."""
+    if not request.watched:
+        return ()
+    notes = [note.get("marks") for note in transcript.notes if note.get("kind") == "watched"]
+    if len(notes) != 1 or not isinstance(notes[0], list):
+        return ("the watched run did not report",)
+    return tuple(sorted(str(mark)[:_MARK] for mark in notes[0][:_MOST_MARKS]))
+
+
 def _order(request: RunRequest, secret: RunSecret) -> dict[str, object]:
     return {
         **secret.order(),
@@ -180,6 +198,8 @@ def _order(request: RunRequest, secret: RunSecret) -> dict[str, object]:
         "deselect": request.deselect,
         "first": request.first,
         "backwards": request.backwards,
+        "watched": [[span.path, span.first, span.last] for span in request.watched],
+        "tests": sorted({id.partition("::")[0] for id in request.expected or ()}) if request.watched else [],
         "ids_in_arguments": any("::" in argument for argument in request.environment.pytest_args),
     }
 

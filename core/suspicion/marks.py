@@ -1,28 +1,30 @@
-"""The marks of a piece of a module: the code in it that reaches for its judge, alters it, or answers for it."""
+"""The marks of a piece of a module: what it names that is on no list of what a submission may name (decision 115)."""
 
 from __future__ import annotations
 
 import ast
 import re
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.parsing import parse_expression
 from gistpoint.core.suspicion import names
-from gistpoint.core.suspicion.meaning import Made, Meaning, canonical, is_own, parameters
+from gistpoint.core.suspicion.meaning import Meaning, canonical, imported_path
+from gistpoint.core.suspicion.vocabulary import LibraryWords
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TEST = re.compile(r"tests|conftest|test_\w+|\w+_test")
-_RISKY = ("f_", "tb_", "gi_", "cr_", "ag_", "co_")
-_LOOKS = frozenset({"builtins.getattr", "builtins.hasattr", "builtins.setattr", "builtins.delattr"})
-_VALUES = _LOOKS - {"builtins.hasattr"} | {"builtins.str.format", "builtins.str.format_map"}
-_NAMED = frozenset({"operator.attrgetter", "operator.methodcaller"})
-_GUARDED = frozenset({*names.ALLOWED, "builtins", names.TRACEBACK})
-_PACKAGES = frozenset({"http", "urllib", "xml"})
-_CALLING = frozenset({"builtins.map", "functools.partial", "functools.reduce", "itertools.starmap"})
-_SETS = frozenset({"__setattr__", "__delattr__"})
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _RUN_AT_IMPORT = (ast.Call, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr, ast.Await)
-_PIECES, _SHORTEST_NAME, _SHORTEST_PIECE, _MOST_TEXTS = 4, 6, 2, 400
+_PLAIN = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Constant, ast.BinOp, ast.BitOr, ast.Load,
+    ast.Starred, ast.Slice, ast.UnaryOp, ast.USub,
+)  # fmt: skip
+_NAMED_CLASS = (ast.Name, ast.Attribute, ast.Subscript)
+_NAMES_PARTS = ("__slots__", "__match_args__")
+_CLASS_CALL = 3
 _SHOWN = 60
 
 
@@ -39,418 +41,437 @@ class SuspicionMark:
         return self.kind or self.text
 
 
-def marks_of(meaning: Meaning, piece: Iterable[ast.AST], *, at_import: bool) -> set[SuspicionMark]:
-    """Return the marks of a piece of a module; `at_import` says that its definitions run when it is imported."""
-    return set(_Piece(meaning, piece).marks(at_import=at_import))
+_Marks = Iterator[SuspicionMark]
+
+
+def marks_of(
+    meaning: Meaning, piece: Iterable[ast.AST], library: LibraryWords, own: frozenset[str]
+) -> set[SuspicionMark]:
+    """Return the marks of a piece of a module; `own` are the attributes that the submission itself defines."""
+    return set(_Piece(meaning, piece, library, own).marks())
 
 
 class _Piece:
     """Nodes that are examined together."""
 
-    def __init__(self, meaning: Meaning, roots: Iterable[ast.AST]) -> None:
+    def __init__(self, meaning: Meaning, roots: Iterable[ast.AST], library: LibraryWords, own: frozenset[str]) -> None:
         self.meaning = meaning
+        self.library = library
+        self.own = own
         self.roots = list(roots)
         self.nodes = [node for root in self.roots for node in ast.walk(root)]
-        self.docstrings = {id(text) for text in _docstrings(self.nodes)}
-        self.within = {id(node.value): node for node in self.nodes if isinstance(node, ast.Attribute)}
-        self.called = {id(node.func): node for node in self.nodes if isinstance(node, ast.Call)}
-        self.looked_at = {
-            id(node.args[0])
-            for node in self.nodes
-            if isinstance(node, ast.Call) and node.args and self._paths(node.func) & _LOOKS
-        }
-        self.asked_for = {
-            id(node.args[1])
-            for node in self.nodes
-            if isinstance(node, ast.Call) and len(node.args) > 1 and self._paths(node.func) & _LOOKS
-        }
-        self.handed_on = {id(item) for node in self.nodes for item in _handed_on(node)} - self.looked_at
-        self.looked_at |= {
-            id(item)
-            for node in self.nodes
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            for item in (node.args if node.func.attr in names.TAKES_TRACEBACKS else ())
-        }
+        self.above = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        asks_for_texts = any(isinstance(node, ast.Attribute) and node.attr == "__doc__" for node in self.nodes)
+        self.unread = set() if asks_for_texts else set(_docstrings(self.nodes))
 
-    def _paths(self, node: ast.expr) -> frozenset[str]:
-        return self.meaning.paths(node)
-
-    def marks(self, *, at_import: bool) -> Iterator[SuspicionMark]:
+    def marks(self) -> _Marks:
         for node in self.nodes:
-            yield from self._identifiers(node)
             yield from self._of_node(node)
-            if isinstance(node, ast.BinOp | ast.Call | ast.JoinedStr | ast.Subscript):
-                yield from (mark for text in self.meaning.texts(node) or () for mark in self._text(node, text))
-        yield from self._put_together()
-        if at_import:
-            for root in self.roots:
-                yield from self._at_import(root)
+            if node not in self.roots:
+                yield from self._defined(node)
+        for root in self.roots:
+            yield from self._at_import(root)
 
-    def _of_node(self, node: ast.AST) -> Iterator[SuspicionMark]:
+    def _of_node(self, node: ast.AST) -> _Marks:
         match node:
             case ast.Import() | ast.ImportFrom():
-                yield from _imported(node)
-            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
-                yield from self._reference(node)
-            case ast.Attribute(value=value, attr=attribute):
-                yield from self._assigned(value, attribute)
+                yield from self._imported(node)
+            case ast.Name(ctx=ast.Load()):
+                yield from self._name(node)
+            case ast.Attribute(ctx=ast.Load()):
+                yield from self._attribute_of(node)
+            case ast.Attribute(value=owner, attr=name):
+                yield from self._stored(owner, name)
             case ast.Call():
                 yield from self._call(node)
-            case ast.Subscript(value=value, slice=index):
-                yield from self._item(value, index)
+            case ast.Constant(value=str(text)) if node not in self.unread:
+                yield from self._text(node, text)
+            case ast.keyword(arg=str(name)):
+                yield from self._text(node, name)
+            case _:
+                yield from self._of_statement(node)
+        if isinstance(node, ast.expr) and self.meaning.is_class_of_value(node) and not self._is_harmless_class(node):
+            yield SuspicionMark("a class handed on")
+
+    def _of_statement(self, node: ast.AST) -> _Marks:
+        match node:
             case ast.ClassDef():
                 yield from self._class(node)
-            case ast.Global(names=rebound):
-                yield from self._global(node, rebound)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if node not in self.roots:
+                yield from self._annotated(node)
+            case ast.MatchClass():
+                yield from self._matched(node)
+            case ast.Global():
+                yield from self._rebound(node)
             case _:
                 pass
 
-    def _identifiers(self, node: ast.AST) -> Iterator[SuspicionMark]:
-        match node:
-            case ast.Constant(value=str(text)) if id(node) not in self.docstrings:
-                yield from self._text(node, text)
-            case ast.Constant(value=bytes(data)):
-                yield from _text(data.decode("latin-1"))
-            case ast.List(elts=items) | ast.Tuple(elts=items):
-                yield from _numbers(items)
-            case ast.MatchClass(kwd_attrs=attributes):
-                yield from (SuspicionMark(name) for name in attributes if name in names.IDENTIFIERS)
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
-                if isinstance(node, ast.arg):
-                    yield from _annotated(node)
-                if name in names.IDENTIFIERS:
-                    yield SuspicionMark(name)
-                if isinstance(node, ast.keyword) and name in names.OPERATORS:
-                    yield SuspicionMark(f"{name} as a name")
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                if name in names.IDENTIFIERS:
-                    yield SuspicionMark(name)
-            case _:
-                pass
+    # What is named
 
-    def _text(self, node: ast.expr, text: str) -> Iterator[SuspicionMark]:
-        yield from _text(text)
-        if text in _SETS or (text in names.OPERATORS and id(node) not in self.asked_for):
+    def _imported(self, node: ast.Import | ast.ImportFrom) -> _Marks:
+        if isinstance(node, ast.Import):
+            paths = [item.name for item in node.names]
+        else:
+            paths = [imported_path(node, item.name) for item in node.names]
+        for path in paths:
+            yield from self._path(canonical(path), whole=isinstance(node, ast.Import))
+            if any(_TEST.fullmatch(part) for part in path.split(".")):
+                yield SuspicionMark(path)
+
+    def _name(self, node: ast.Name) -> _Marks:
+        if isinstance(self.above.get(node), ast.Attribute):
+            return  # the whole chain says more
+        for path in self.meaning.paths(node):
+            yield from self._path(path)
+            yield from self._handed_on(node, path)
+
+    def _attribute_of(self, node: ast.Attribute) -> _Marks:
+        paths = self.meaning.paths(node)
+        above = self.above.get(node)
+        for path in paths if not isinstance(above, ast.Attribute) or not self.meaning.paths(above) else ():
+            yield from self._path(path)
+            yield from self._handed_on(node, path)
+        if not paths:
+            yield from self._attribute(node.attr)
+        called = isinstance(above, ast.Call) and above.func is node
+        if node.attr in names.SETTERS and not called:
+            yield SuspicionMark(f"{node.attr} handed on")
+        if node.attr in names.TEMPLATES and not called:
+            yield from self._template(node.value)
+
+    def _attribute(self, name: str) -> _Marks:
+        """Mark an attribute that neither plain values nor the library nor the submission itself have."""
+        if name in names.REACHING:
+            yield SuspicionMark(name)
+        elif name in names.FILE_METHODS:
+            yield SuspicionMark(f".{name}", "files")
+        elif name in names.ATTRIBUTES or name in names.SETTERS or name in names.TEMPLATES:
+            return
+        elif name not in self.own and not self.library.names(name):
+            yield SuspicionMark(f".{name}")
+
+    def _text(self, node: ast.AST, text: str) -> _Marks:
+        """Mark a written name that somebody else may get, or make a class with."""
+        yield from (SuspicionMark(word) for word in names.REACHING.intersection(_WORD.findall(text)))
+        above = self.above.get(node)
+        if text in names.OPERATORS and not (isinstance(above, ast.Call) and self._looks(above)):
             yield SuspicionMark(f"{text} as a name")
 
-    def _reference(self, node: ast.Name | ast.Attribute) -> Iterator[SuspicionMark]:
-        paths = self._paths(node)
-        if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-            yield from self._namespace(node.value)
-        outer = self.within.get(id(node))
-        if outer is not None and self._paths(outer):
-            return  # the whole chain says more
-        for path in paths:
-            yield from _reached(path)
-            if path in _GUARDED and id(node) not in self.looked_at:
-                yield SuspicionMark(f"{path} handed on")
-            if path in self.meaning.modules and id(node) in self.handed_on:
-                yield SuspicionMark(f"{path} handed on")
-            if path in _VALUES and id(node) not in self.called:
-                yield SuspicionMark(f"{path.partition('.')[2]} handed on")
-        if isinstance(node, ast.Attribute) and node.attr in _SETS and id(node) not in self.called:
-            yield SuspicionMark(f"{node.attr} handed on")
-        if isinstance(node, ast.Attribute) and not paths and id(node) in self.called:
-            yield from _of_path(node.attr, self.called[id(node)])
+    def _path(self, path: str, *, whole: bool = False) -> _Marks:
+        """Mark a thing by its path; `whole` says that it is a module that is imported."""
+        root, *rest = path.split(".")
+        short = ".".join([root, *rest[:1]]).removeprefix("builtins.")
+        kind = _kind(path)
+        if kind:
+            yield SuspicionMark(short, kind)
+        elif root == "builtins":
+            if rest and rest[0] in names.PURE_BUILTINS:
+                yield from self._parts(rest[1:])
+            else:
+                yield SuspicionMark(short)
+        elif root in names.STANDARD or root in names.ALONE:
+            yield from self._standard(path, short, whole=whole)
+        else:
+            yield from self._foreign(path.split("."))
 
-    def _call(self, node: ast.Call) -> Iterator[SuspicionMark]:
-        paths = self._paths(node.func)
-        for path in self._paths(node) if not isinstance(node.func, ast.Name | ast.Attribute) or paths & _LOOKS else ():
-            yield from _reached(path)
-        yield from self._text_call(node, paths)
-        if paths & _LOOKS:
-            yield from self._look(node, paths)
-        if paths & _NAMED:
-            for argument in node.args[: 1 if "operator.methodcaller" in paths else None]:
-                yield from self._name(argument, "attrgetter")
-        yield from self._class_maker(node, paths)
-        if paths & {"types.FunctionType", "types.LambdaType", "types.CodeType", "types.CellType", "types.MethodType"}:
-            yield from (SuspicionMark(path) for path in paths if path != "types.MethodType")
-        if "builtins.vars" in paths and node.args:
-            yield from self._namespace(node.args[0])
+    def _foreign(self, parts: list[str]) -> _Marks:
+        """Mark what is no part of Python by its attributes, but for modules of the tree, and what the tree imports."""
+        known = [end for end in range(1, len(parts) + 1) if self._is_known(".".join(parts[:end]))]
+        yield from self._parts(filter(None, parts[max(known, default=0) :]))
+
+    def _standard(self, path: str, short: str, *, whole: bool) -> _Marks:
+        root, *rest = path.split(".")
+        for end in range(len(rest) + 1, 0, -1):
+            if _is_pure(".".join([root, *rest][:end])):
+                yield from self._parts(rest[end - 1 :])
+                return
+        if path in names.MODULES or self._excused(path, root):
+            return
+        reaches = sorted(names.REACHING.intersection(rest))
+        yield from map(SuspicionMark, reaches)
+        yield SuspicionMark(short, "" if whole or root in names.ALONE | names.GUARDED else root)
+
+    def _excused(self, path: str, root: str) -> bool:
+        """Whether the library's own use is enough to name this."""
+        if root in names.ALONE or (root in names.GUARDED and path != root and path not in names.LIBRARY):
+            return False
+        return self.library.uses(path)
+
+    def _parts(self, parts: Iterable[str]) -> _Marks:
+        for part in parts:
+            yield from self._attribute(part)
+
+    def _is_known(self, path: str) -> bool:
+        return self.library.is_module(path) or self.library.uses(path)
+
+    def _handed_on(self, node: ast.expr, path: str) -> _Marks:
+        """Mark a module, or a built-in that gets by name, that is used as a value."""
+        above = self.above.get(node)
+        called = isinstance(above, ast.Call) and above.func is node
+        asked = isinstance(above, ast.Compare | ast.If | ast.UnaryOp) or (
+            isinstance(above, ast.Call) and above.args[:1] == [node] and self._looks(above)
+        )
+        short = path.removeprefix("builtins.")
+        is_module = path in names.MODULES or path in self.meaning.modules or self.library.is_module(path)
+        if (is_module or path in names.ALONE) and not asked:
+            yield SuspicionMark(f"{path} handed on")
+        elif path in names.GETTERS or path.removeprefix("operator.") in ("attrgetter", "methodcaller"):
+            yield from () if called else [SuspicionMark(f"{short} handed on")]
+        elif path == "builtins.type" and not (called or asked or self._is_checked(node)):
+            yield SuspicionMark("type handed on")
+        elif path.startswith("builtins.type."):
+            yield SuspicionMark("a class made by type")
+
+    def _looks(self, call: ast.Call) -> bool:
+        return bool(names.LOOKS.intersection(self.meaning.paths(call.func)))
+
+    def _is_checked(self, node: ast.AST) -> bool:
+        """Whether a class is only compared: an argument of `isinstance`, perhaps in a tuple; or an annotation."""
+        above = self.above.get(node)
+        if isinstance(above, ast.Tuple):
+            node, above = above, self.above.get(above)
+        if isinstance(above, ast.Call) and above.args[1:] == [node]:
+            return bool({"builtins.isinstance", "builtins.issubclass"}.intersection(self.meaning.paths(above.func)))
+        return isinstance(above, ast.arg | ast.Subscript | ast.AnnAssign | ast.Compare) or above is None
+
+    # What is called
+
+    def _call(self, node: ast.Call) -> _Marks:
+        paths = frozenset(self.meaning.paths(node.func))
+        if paths & names.GETTERS:
+            yield from self._got(node, paths)
+        if paths & {"operator.attrgetter", "operator.methodcaller"}:
+            asked = node.args[:1] if "operator.methodcaller" in paths else node.args
+            yield from self._by_texts(asked, "attrgetter")
+        if "functools.wraps" in paths and not self._is_plain_wraps(node):
+            yield SuspicionMark("functools.wraps")
+        if "builtins.type" in paths and (len(node.args) != 1 or node.keywords or _has_star(node)):
+            yield SuspicionMark("a class made by type")
+        if self.meaning.is_class_of_value(node.func) and (len(node.args) == _CLASS_CALL or _has_star(node)):
+            yield SuspicionMark("a class made by type")
+        if any(item.arg == "stacklevel" for item in node.keywords) and "warnings.warn" not in paths:
+            yield SuspicionMark("stacklevel")
         if isinstance(node.func, ast.Attribute):
             yield from self._method(node, node.func, paths)
 
-    def _class_maker(self, node: ast.Call, paths: frozenset[str]) -> Iterator[SuspicionMark]:
-        """Mark a class that is made without a `class` statement, or taken from an object to be called."""
-        several = len(node.args) + len(node.keywords) > 1 or any(isinstance(item, ast.Starred) for item in node.args)
-        handed_on = len(node.args) > 2 and any(self._paths(item) & {"builtins.type"} for item in node.args)
-        if paths & names.CLASS_MAKERS or ("builtins.type" in paths and several) or (paths & _CALLING and handed_on):
-            yield SuspicionMark("a class made by type")
-        for path in paths:
-            if path.endswith(".__class__"):
-                yield SuspicionMark(f"{path.lstrip('.')} called")
+    def _method(self, node: ast.Call, function: ast.Attribute, paths: frozenset[str]) -> _Marks:
+        if function.attr in names.SETTERS:
+            yield from self._set_by_method(node, function)
+        if function.attr in names.TEMPLATES:
+            unbound = any(path.startswith("builtins.str.") for path in paths)
+            yield from self._template(node.args[0] if unbound and node.args else function.value)
 
-    def _method(self, node: ast.Call, function: ast.Attribute, paths: frozenset[str]) -> Iterator[SuspicionMark]:
-        if function.attr in _SETS and node.args:
-            owner, name = self._set_on(node, function, paths)
-            for text in (self.meaning.texts(name[0]) if name else None) or ("",):
-                yield from self._assigned(owner, text)
-        if function.attr in ("format", "format_map"):
-            template = node.args[0] if paths & _VALUES and node.args else function.value
-            if self.meaning.texts(template) is None and self.meaning.made(template) is Made.MADE:
-                yield SuspicionMark("format by a text that is made up")
+    def _got(self, node: ast.Call, paths: frozenset[str]) -> _Marks:
+        way = next(iter(paths & names.GETTERS)).partition(".")[2]
+        texts = self.meaning.texts(node.args[1]) if len(node.args) > 1 and not _has_star(node) else None
+        if texts is None:
+            yield SuspicionMark(f"{way} by a name that is made up")
+            return
+        owner = node.args[0]
+        for text in texts:
+            if way == "getattr":
+                reached = [canonical(f"{path}.{text}") for path in self.meaning.paths(owner)]
+                yield from (mark for path in reached for mark in self._path(path))
+                yield from () if reached else self._attribute(text)
+            else:
+                yield from self._stored(owner, text)
 
-    def _set_on(
-        self, node: ast.Call, function: ast.Attribute, paths: frozenset[str]
-    ) -> tuple[ast.expr, list[ast.expr]]:
-        """Return the object on which a call of `__setattr__` sets something, and the names."""
-        if paths & {f"builtins.{kind}.{name}" for kind in ("object", "type") for name in _SETS}:
-            return node.args[0], node.args[1:2]
+    def _by_texts(self, asked: list[ast.expr], way: str) -> _Marks:
+        for item in asked:
+            texts = self.meaning.texts(item)
+            if texts is None:
+                yield SuspicionMark(f"{way} by a name that is made up", "getattr by a name that is made up")
+            for text in texts or ():
+                yield from self._parts(text.split("."))
+                yield from (SuspicionMark(f"{text} as a name") for _ in names.SETTERS.intersection([text]))
+
+    def _set_by_method(self, node: ast.Call, function: ast.Attribute) -> _Marks:
+        before_value = len(node.args) - (function.attr == "__setattr__")
+        name = node.args[before_value - 1] if before_value > 0 else None
+        texts = self.meaning.texts(name) if name is not None and not _has_star(node) else None
+        if texts is None:
+            yield SuspicionMark(f"{function.attr} by a name that is made up")
         match function.value:
             case ast.Call(func=ast.Name(id="super"), args=[_, owner]):
-                return owner, node.args[:1]
+                pass
             case owner:
-                return owner, node.args[:1]
+                owner = node.args[0] if before_value > 1 else owner
+        for text in texts or ():
+            yield from self._stored(owner, text)
 
-    def _namespace(self, owner: ast.expr) -> Iterator[SuspicionMark]:
-        """Mark the names of a module, or of a class that is not the method's own."""
-        for path in self._paths(owner):
-            if not path.startswith("."):
-                yield SuspicionMark(f"{path.partition('.')[0]}.__dict__")
-        match owner:
-            case ast.Call(func=ast.Name(id="type"), args=[inner]) | ast.Attribute(value=inner, attr="__class__"):
-                if not is_own(inner) and not self._is_parameter(inner):
-                    yield SuspicionMark("the names of a class")
+    def _template(self, node: ast.expr) -> _Marks:
+        """Mark a text whose `format` may get attributes that nobody can read off."""
+        texts = self.meaning.texts(node)
+        if texts is None:
+            yield SuspicionMark("format by a text that is made up")
+        for text in texts or ():
+            yield from self._parts(_formatted(text))
 
-    def _is_parameter(self, node: ast.expr) -> bool:
-        known = isinstance(node, ast.Name) and node in self.meaning.scopes
-        found = self.meaning.bindings(node.id, node) if isinstance(node, ast.Name) and known else []
-        return bool(found) and all(isinstance(binding.node, ast.arg) for binding in found)
+    def _is_plain_wraps(self, node: ast.Call) -> bool:
+        """Whether `wraps(f)` decorates a function, or is called with a function of this module."""
+        above = self.above.get(node)
+        match above:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | None:
+                used = True
+            case ast.Call(func=function, args=[ast.Name() as wrapped], keywords=[]) if function is node:
+                found = self.meaning.bindings(wrapped)
+                used = bool(found) and all(isinstance(binding.definition, _FUNCTIONS) for binding in found)
+            case _:
+                used = False
+        return used and len(node.args) == 1 and not node.keywords and not _has_star(node)
 
-    def _text_call(self, node: ast.Call, paths: frozenset[str]) -> Iterator[SuspicionMark]:
-        """Mark a text that is made from literals in a way that hides its value."""
-        maker = paths & names.MAKERS or (
-            isinstance(node.func, ast.Attribute) and node.func.attr in names.MAKING_METHODS
-        )
-        if maker and node.args and self.meaning.is_closed(node) and self.meaning.texts(node) is None:
-            yield SuspicionMark("a text that is made up")
+    # What is replaced
 
-    def _look(self, node: ast.Call, paths: frozenset[str]) -> Iterator[SuspicionMark]:
-        way = next(iter(paths & _LOOKS)).partition(".")[2]
-        if len(node.args) < 2 or any(isinstance(item, ast.Starred) for item in node.args):
-            yield SuspicionMark(f"{way} by a name that is made up")
-            return
-        owner, name = node.args[:2]
-        owners = self._paths(owner)
-        texts = self.meaning.texts(name)
-        if way in ("setattr", "delattr"):
-            for text in texts or ("",):
-                yield from self._assigned(owner, text)
-        for path in (canonical(f"{owner}.{text}") for owner in owners for text in texts or ()):
-            yield from _reached(path)
-        guarded = owners & (_GUARDED | names.PARTLY_VOUCHED)
-        if texts is None and guarded:
-            yield SuspicionMark(f"{way} of {min(guarded)} by a name that is made up")
-        yield from self._name(name, way)
+    def _stored(self, owner: ast.expr, name: str) -> _Marks:
+        if name in names.REACHING:
+            yield SuspicionMark(name)
+        if _is_special(name) and name not in names.STORED:
+            yield SuspicionMark(f"{name} is replaced")
+        for path in self.meaning.paths(owner):
+            yield SuspicionMark(f"{path.lstrip('.')}.{name} is replaced")
+        if isinstance(owner, ast.Name) and self._is_class_of_module(owner):
+            yield SuspicionMark(f"{owner.id}.{name} is replaced")
+        if self.meaning.is_class_of_value(owner):
+            yield SuspicionMark(f"a class's {name} is replaced", "class attribute")
 
-    def _name(self, node: ast.expr, way: str) -> Iterator[SuspicionMark]:
-        """Mark a name of an attribute whose value is hidden."""
-        if self.meaning.texts(node) is not None:
-            return
-        prefix = _prefix(node)
-        if self.meaning.made(node) is Made.MADE or prefix.startswith(_RISKY):
-            yield SuspicionMark(f"{way} by a name that is made up")
+    def _is_class_of_module(self, name: ast.Name) -> bool:
+        found = self.meaning.bindings(name)
+        return not self.meaning.is_local(name) and any(isinstance(item.definition, ast.ClassDef) for item in found)
 
-    def _item(self, value: ast.expr, index: ast.expr) -> Iterator[SuspicionMark]:
-        for path in self._paths(value):
-            if path.endswith(".__dict__") and canonical(path) == path and not path.startswith("."):
-                for text in self.meaning.texts(index) or ():
-                    yield from _reached(canonical(f"{path.removesuffix('.__dict__')}.{text}"))
-        if isinstance(value, ast.Attribute) and value.attr == "__dict__" and not isinstance(index, ast.Slice):
-            yield from self._name(index, "__dict__")
-
-    def _assigned(self, owner: ast.expr, attribute: str) -> Iterator[SuspicionMark]:
-        """Mark an attribute set on an object that is not the function's own."""
-        if attribute in names.OPERATORS:
-            yield SuspicionMark(f"{attribute} is replaced")
-        for path in self._paths(owner):
-            yield SuspicionMark(f"{path.lstrip('.')}.{attribute or '*'} is replaced")
-        if isinstance(owner, ast.Name) and owner in self.meaning.scopes:
-            for binding in self.meaning.bindings(owner.id, owner):
-                home = self.meaning.scopes[owner].of(owner.id)
-                if isinstance(binding.node, ast.ClassDef) and home is not None and home.parent is None:
-                    methods = {item.name for item in binding.node.body if isinstance(item, ast.FunctionDef)}
-                    if attribute in methods or not attribute:
-                        yield SuspicionMark(f"{owner.id}.{attribute or '*'} is replaced")
-        if isinstance(owner, ast.Attribute) and owner.attr == "__class__" and attribute not in ("", owner.attr):
-            yield SuspicionMark(f"a class's {attribute} is replaced", "class attribute")
-
-    def _global(self, node: ast.Global, rebound: list[str]) -> Iterator[SuspicionMark]:
-        for name in rebound:
-            for binding in self.meaning.bindings(name, node):
-                if binding.path or isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    def _rebound(self, node: ast.Global) -> _Marks:
+        for name in node.names:
+            used = ast.Name(name, ast.Load())
+            self.meaning.scopes[used] = self.meaning.scopes[node].module
+            for binding in self.meaning.bindings(used):
+                if binding.path or binding.definition is not None:
                     yield SuspicionMark(f"{name} is replaced")
 
-    def _class(self, node: ast.ClassDef) -> Iterator[SuspicionMark]:
-        if self.meaning.scopes[node].parent is None:
-            return  # a class of the module: its methods are pieces of their own
-        for statement in node.body[:1]:
-            for bound in self.meaning.scopes[statement].bound & names.OPERATORS:
-                yield SuspicionMark(f"{bound} of a new class")
-        for inner in (part for expression in _own_expressions(node) for part in ast.walk(expression)):
-            if isinstance(inner, ast.Call) and self._paths(inner.func) & {"builtins.locals", "builtins.vars"}:
-                yield SuspicionMark("the names of a class")
-        for path in {path for base in node.bases for path in self._paths(base)} & names.DATA:
-            yield SuspicionMark(f"a class derived from {path.rpartition('.')[2]}")
-        if any(_is_type_of(base) for base in node.bases):
-            yield SuspicionMark("a class derived from a value's own")
-        if any(item.arg == "metaclass" for item in node.keywords):
+    # What answers for it
+
+    def _defined(self, node: ast.AST) -> _Marks:
+        """Mark a definition of a method by which an object decides what it equals, or what it seems to be."""
+        for name in bound_names(node):
+            if _is_special(name) and name not in names.CLASS_PARTS:
+                yield SuspicionMark(f"{name} of a new class")
+            if name in _NAMES_PARTS:
+                yield from self._named_parts(node, name)
+
+    def _named_parts(self, node: ast.AST, name: str) -> _Marks:
+        value = getattr(self.above.get(node), "value", None)
+        items = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+        texts = [self.meaning.texts(item) if isinstance(item, ast.expr) else None for item in items]
+        if not isinstance(self.above.get(node), ast.Assign | ast.AnnAssign) or None in texts:
+            yield SuspicionMark(f"{name} by names that are made up")
+        for text in (text for some in texts for text in some or ()):
+            yield from self._stored(ast.Constant(None), text) if name == "__slots__" else self._attribute(text)
+
+    def _class(self, node: ast.ClassDef) -> _Marks:
+        if any(item.arg in ("metaclass", None) for item in node.keywords):
             yield SuspicionMark("a metaclass")
+        for base in node.bases:
+            named = isinstance(base, _NAMED_CLASS) or (isinstance(base, ast.Call) and not _has_star(base))
+            if not named or self.meaning.is_class_of_value(base):
+                yield SuspicionMark("a class derived from a value's own")
+            if "builtins.type" in self.meaning.paths(base):
+                yield SuspicionMark("a class derived from type")
 
-    def _put_together(self) -> Iterator[SuspicionMark]:
-        """Mark names that the concatenated texts of the piece contain."""
-        texts = {
-            node.value
-            for node in self.nodes
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in self.docstrings
-        }
-        pieces = {text for text in texts if len(text) >= _SHORTEST_PIECE}
-        if not 1 < len(pieces) <= _MOST_TEXTS:
-            return
-        for name in names.IDENTIFIERS:
-            if len(name) >= _SHORTEST_NAME and name not in pieces and _made_of(name, pieces, _PIECES):
-                yield SuspicionMark(name)
+    def _is_harmless_class(self, node: ast.expr) -> bool:
+        """Whether the class of a value is only compared, shown, called, or asked for what its instances have."""
+        above = self.above.get(node)
+        if isinstance(above, ast.Attribute):
+            return above.attr in names.OF_CLASSES or not _is_special(above.attr)
+        if isinstance(above, ast.Call):
+            return above.func is node or self._is_shown(above, node)
+        if isinstance(above, ast.Assign):
+            return isinstance(node, ast.Name) or all(isinstance(target, ast.Name) for target in above.targets)
+        if isinstance(above, ast.Tuple | ast.List):  # `isinstance(x, (int, type(y)))`, `"%s" % (type(x), y)`
+            return self._is_checked(node) or isinstance(self.above.get(above), ast.BinOp)
+        shown = ast.Compare | ast.FormattedValue | ast.NamedExpr | ast.IfExp | ast.BoolOp | ast.BinOp | ast.ClassDef
+        return (
+            isinstance(above, shown) or (isinstance(above, ast.Subscript) and above.slice is node) or _is_stored(node)
+        )
 
-    def _at_import(self, root: ast.AST) -> Iterator[SuspicionMark]:
-        match root:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                parts = [default for _, default in parameters(root.args) if default is not None]
-                parts += [item.annotation for item, _ in parameters(root.args) if item.annotation is not None]
-                parts += [*root.decorator_list, *([root.returns] if root.returns is not None else [])]
-            case _:
-                parts = list(_own_expressions(root))
-        for node in (inner for part in parts for inner in _run(part)):
-            if not (isinstance(node, ast.Call) and self._paths(node.func) & names.HARMLESS_CALLS):
+    def _is_shown(self, call: ast.Call, node: ast.expr) -> bool:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("get", "index", "count"):
+            return call.args[:1] == [node]
+        built_in = {path.removeprefix("builtins.") for path in self.meaning.paths(call.func)}
+        return bool(built_in & names.SHOWING) or (self._looks(call) and call.args[:1] == [node])
+
+    def _matched(self, node: ast.MatchClass) -> _Marks:
+        yield from self._parts(node.kwd_attrs)
+        if node.patterns and isinstance(node.cls, ast.Name) and self.meaning.is_local(node.cls):
+            found = self.meaning.bindings(node.cls)
+            if any(binding.definition is None and not binding.path for binding in found):
+                yield SuspicionMark("a pattern of a class that is made up")
+
+    # What runs by itself
+
+    def _annotated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> _Marks:
+        """Mark annotations of an inner function that run code, or are a text that is made up: others evaluate them."""
+        given = [item.annotation for item in ast.walk(node.args) if isinstance(item, ast.arg)]
+        for annotation in (item for item in (*given, node.returns) if item is not None):
+            for part in _parts_of_annotation(annotation):
+                local = isinstance(part, ast.Name) and part in self.meaning.scopes and self.meaning.is_local(part)
+                known = isinstance(part, ast.Name) and local and self._is_local_class(part)
+                if not isinstance(part, _PLAIN) or (local and not known):
+                    yield SuspicionMark(f"an annotation that runs: {ast.unparse(annotation)[:_SHOWN]}")
+
+    def _is_local_class(self, name: ast.Name) -> bool:
+        found = self.meaning.bindings(name)
+        return all(isinstance(binding.definition, ast.ClassDef) or binding.path for binding in found)
+
+    def _at_import(self, root: ast.AST) -> _Marks:
+        for node in (inner for part in _evaluated(root) for inner in _run(part)):
+            if not (isinstance(node, ast.Call) and names.HARMLESS_CALLS.intersection(self.meaning.paths(node.func))):
                 yield SuspicionMark(f"at import: {ast.unparse(node)[:_SHOWN]}")
 
 
-def _is_type_of(node: ast.expr) -> bool:
-    match node:
-        case ast.Attribute(attr="__class__") | ast.Call(func=ast.Name(id="type"), args=[_]):
-            return True
-        case _:
-            return False
+def _kind(path: str) -> str:
+    parts = path.split(".")
+    prefixes = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+    return next((kind for kind, paths in names.KINDS.items() if prefixes & paths), "")
 
 
-def _reached(path: str) -> Iterator[SuspicionMark]:
-    """Yield the mark of a thing by its path, if it has one."""
-    root, _, rest = path.partition(".")
-    first = rest.partition(".")[0]
-    short = f"{root}.{first}" if first else root
-    for kind, paths in names.KINDS.items():
-        if root in paths or short in paths:
-            yield SuspicionMark(short.removeprefix("builtins."), kind)
-            return
-    if any(path == part or path.startswith(f"{part}.") for part in names.HARMLESS_PARTS):
+def _is_pure(path: str) -> bool:
+    module, _, name = path.rpartition(".")
+    if path in names.PURE:
+        return True
+    public = not name.startswith("_") and (name not in names.STANDARD or name == module)
+    return module in names.WHOLE and public
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _is_stored(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load)
+
+
+def _has_star(node: ast.Call) -> bool:
+    return any(isinstance(item, ast.Starred) for item in node.args) or any(item.arg is None for item in node.keywords)
+
+
+def _formatted(text: str) -> Iterator[str]:
+    """Yield the attributes that a text for `str.format` gets, at any depth."""
+    try:
+        fields = list(string.Formatter().parse(text))
+    except ValueError:
         return
-    if root in names.MODULES:
-        yield SuspicionMark(short)
-    elif first and (
-        (root in names.ALLOWED and first not in names.ALLOWED[root]) or first in names.DENIED.get(root, ())
-    ):
-        yield SuspicionMark(short.removeprefix("builtins."))
-    elif root in names.STANDARD and not _vouched(path):
-        yield SuspicionMark(short, short if root in _PACKAGES else root)
+    for _, field, spec, _ in fields:
+        yield from re.findall(r"\.([^.\[\]]+)", field or "")
+        if spec:
+            yield from _formatted(spec)
 
 
-def _vouched(path: str) -> bool:
-    """Whether a thing of the standard library, or a module that holds such things, is known to be harmless."""
-    root, *parts = path.split(".")
-    if root in names.ALLOWED or root in names.DENIED or path in names.PARTLY_VOUCHED:
-        return True
-    if any(part.startswith("_") and not part.endswith("__") for part in parts):
-        return False
-    return any(".".join([root, *parts[:count]]) in names.VOUCHED for count in range(len(parts) + 1))
-
-
-def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[SuspicionMark]:
-    if isinstance(node, ast.Import):
-        paths = [item.name for item in node.names]
-    else:
-        base = "." * node.level + (node.module or "")
-        paths = [f"{base}.{item.name}" for item in node.names]
-    for path in paths:
-        yield from _reached(canonical(path))
-        if any(_TEST.fullmatch(part) for part in path.split(".")):
-            yield SuspicionMark(path)
-
-
-def _of_path(method: str, call: ast.Call) -> Iterator[SuspicionMark]:
-    if method in names.FILE_METHODS:
-        yield SuspicionMark(f".{method}", "files")
-    elif method == "open":
-        yield SuspicionMark(".open", "files")
-
-
-def _text(text: str) -> Iterator[SuspicionMark]:
-    for word in set(_WORD.findall(text)) & names.IDENTIFIERS:
-        yield SuspicionMark(word)
-    first = text.partition(".")[0]
-    if first in names.TEXTS and all(part.isidentifier() for part in text.split(".")):
-        yield SuspicionMark(text if text == first else ".".join(text.split(".")[:2]))
-    if text.startswith(names.PLACES):
-        yield SuspicionMark(text[:_SHOWN])
-
-
-def _annotated(parameter: ast.arg) -> Iterator[SuspicionMark]:
-    """Mark an annotation that is a text with a call in it: looking it up runs it."""
-    match parameter.annotation:
-        case ast.Constant(value=str(text)):
+def _parts_of_annotation(annotation: ast.expr) -> Iterator[ast.AST]:
+    for part in ast.walk(annotation):
+        yield part
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
             try:
-                tree = parse(text.encode("utf-8", "surrogatepass"))
+                yield from ast.walk(parse_expression(part.value))
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                return
-            if any(isinstance(node, _RUN_AT_IMPORT) for node in ast.walk(tree)):
-                yield SuspicionMark(f"an annotation that runs: {text[:_SHOWN]}")
-        case _:
-            pass
-
-
-def _handed_on(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the values that a node passes to places that are not followed."""
-    match node:
-        case ast.Call(args=given, keywords=named):
-            yield from (item.value if isinstance(item, ast.Starred) else item for item in given)
-            yield from (item.value for item in named)
-        case ast.Assign(targets=targets, value=value):
-            if any(isinstance(target, ast.Attribute | ast.Subscript) for target in targets):
-                yield value
-        case ast.ClassDef(body=body):
-            yield from (item.value for item in body if isinstance(item, ast.Assign))
-        case _:
-            pass
-
-
-def _numbers(items: list[ast.expr]) -> Iterator[SuspicionMark]:
-    codes = [item.value for item in items if isinstance(item, ast.Constant) and type(item.value) is int]
-    if len(codes) == len(items) > 1 and all(8 < code < 127 for code in codes):
-        text = "".join(map(chr, codes))
-        for way in (text, text[::-1]):
-            yield from _text(way)
-
-
-def _prefix(node: ast.expr) -> str:
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=[first, *_]):
-            return _prefix(first)
-        case ast.BinOp(left=left):
-            return _prefix(left)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
-            return text
-        case _:
-            return ""
-
-
-def _made_of(name: str, pieces: set[str], most: int) -> bool:
-    if name in pieces:
-        return True
-    return most > 1 and any(
-        name[:size] in pieces and _made_of(name[size:], pieces, most - 1)
-        for size in range(_SHORTEST_PIECE, len(name) - _SHORTEST_PIECE + 1)
-    )
+                continue
 
 
 def _docstrings(nodes: list[ast.AST]) -> Iterator[ast.Constant]:
@@ -459,6 +480,18 @@ def _docstrings(nodes: list[ast.AST]) -> Iterator[ast.Constant]:
             match node.body:
                 case [ast.Expr(value=ast.Constant(value=str()) as text), *_]:
                     yield text
+
+
+def _evaluated(root: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions that a piece evaluates as its module is imported."""
+    match root:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            arguments = root.args
+            given = [item.annotation for item in ast.walk(arguments) if isinstance(item, ast.arg)]
+            parts = [*arguments.defaults, *arguments.kw_defaults, *given, *root.decorator_list, root.returns]
+            yield from (part for part in parts if part is not None)
+        case _:
+            yield from _own_expressions(root)
 
 
 def _own_expressions(node: ast.AST) -> Iterator[ast.expr]:

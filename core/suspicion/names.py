@@ -1,77 +1,155 @@
-"""Names by which a function can reach its judge, or act as its own: modules, attributes, builtins."""
+"""What a submission may newly name: a pure core of Python by function; and what only the true function excuses.
+
+"Pure" means: given what a submission has, it opens no file, runs no text, and gets no attribute by a text.
+"""
 
 from __future__ import annotations
 
+import array
+import asyncio
+import builtins
+import collections
+import contextlib
+import contextvars
+import datetime
+import decimal
+import difflib
+import fractions
+import functools
+import graphlib
+import hashlib
+import io
+import ipaddress
+import pathlib
+import queue
+import random
+import re
+import string
 import sys
+import threading
+import time
+import types
+import urllib.parse
+import uuid
 
-MODULES = frozenset({
-    "__main__", "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_interpreters",
-    "_posixsubprocess", "_pytest", "_signal", "_testcapi", "_testinternalcapi", "_thread", "_xxsubinterpreters",
-    "atexit", "bdb", "cffi", "cgitb", "cloudpickle", "code", "codeop", "copyreg", "cProfile", "ctypes", "dill", "dis",
-    "doctest", "ensurepip", "faulthandler", "fcntl", "gc", "hypothesis", "idlelib", "imp", "importlib", "lib2to3",
-    "linecache", "marshal", "mmap", "mock", "modulefinder", "nose", "pdb", "pickle", "pkg_resources", "pkgutil",
-    "pluggy", "profile", "ptrace", "pty", "py", "pydoc", "pytest", "resource", "rlcompleter", "runpy", "shelve",
-    "signal", "site", "symtable", "test", "timeit", "trace", "tracemalloc", "turtledemo", "unittest", "venv",
-    "zipimport",
-})  # fmt: skip
-"""Modules of which any new use is a reason: they see frames and objects, run texts, or judge tests."""
-HARMLESS_PARTS = frozenset({
-    "importlib.metadata.PackageNotFoundError", "importlib.metadata.version", "pickle.PickleError",
-    "pickle.PicklingError", "pickle.UnpicklingError",
-})  # fmt: skip
-ALLOWED = {
-    "sys": frozenset({
-        "api_version", "base_exec_prefix", "base_prefix", "builtin_module_names", "byteorder", "copyright",
-        "dont_write_bytecode", "exc_info", "exception", "exec_prefix", "executable", "flags", "float_info",
-        "float_repr_style", "frozen", "get_int_max_str_digits", "getdefaultencoding", "getfilesystemencodeerrors",
-        "getfilesystemencoding", "getrecursionlimit", "getrefcount", "getsizeof", "getwindowsversion", "hash_info",
-        "hexversion", "implementation", "int_info", "intern", "is_finalizing", "maxsize", "maxunicode", "platform",
-        "platlibdir", "prefix", "ps1", "pycache_prefix", "set_int_max_str_digits", "setrecursionlimit", "stderr",
-        "stdin", "stdlib_module_names", "stdout", "thread_info", "version", "version_info", "warnoptions",
-    }),
-    "os": frozenset({
-        "DirEntry", "F_OK", "O_RDONLY", "PathLike", "R_OK", "W_OK", "X_OK", "access", "altsep", "cpu_count", "curdir",
-        "devnull", "error", "extsep", "fsdecode", "fsencode", "fspath", "get_terminal_size", "getcwd", "getcwdb",
-        "getegid", "geteuid", "getgid", "getlogin", "getpid", "getppid", "getuid", "isatty", "linesep", "listdir",
-        "lstat", "name", "pardir", "path", "pathsep", "process_cpu_count", "readlink", "sched_getaffinity", "scandir",
-        "sep", "stat", "stat_result", "strerror", "supports_bytes_environ", "terminal_size", "times", "uname",
-        "urandom", "walk",
-    }),
-    "inspect": frozenset({
-        "BoundArguments", "FullArgSpec", "Parameter", "Signature", "_empty", "classify_class_attrs", "cleandoc",
-        "getcallargs", "getclasstree", "getdoc", "getfullargspec", "getmro", "isabstract", "isasyncgen",
-        "isasyncgenfunction", "isawaitable", "isbuiltin", "isclass", "iscode", "iscoroutine", "iscoroutinefunction",
-        "isdatadescriptor", "isfunction", "isgenerator", "isgeneratorfunction", "isgetsetdescriptor", "ismethod",
-        "ismethoddescriptor", "ismodule", "isroutine", "markcoroutinefunction", "signature", "unwrap",
-    }),
+STANDARD = sys.stdlib_module_names | {
+    "aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "distutils", "imghdr", "imp",
+    "lib2to3", "mailcap", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "telnetlib",
+    "uu", "xdrlib",
 }  # fmt: skip
-"""Harmless names of these modules; every other name is a reason, and so is the module as a value."""
-DENIED = {
-    "builtins": frozenset({
-        "__build_class__", "__import__", "__loader__", "__spec__", "breakpoint", "compile", "copyright", "credits",
-        "eval", "exec", "exit", "globals", "help", "license", "quit",
-    }),
-    "io": frozenset({"FileIO", "open_code"}),
-    "logging": frozenset({"_srcfile", "config", "currentframe"}),
-    "string": frozenset({"Formatter"}),
-    "threading": frozenset({"excepthook", "setprofile", "setprofile_all_threads", "settrace", "settrace_all_threads"}),
-    "traceback": frozenset({
-        "FrameSummary", "StackSummary", "extract_stack", "format_list", "format_stack", "print_list", "print_stack",
-        "walk_stack", "walk_tb",
-    }),
-    "types": frozenset({"new_class", "prepare_class"}),
-    "typing": frozenset({"ForwardRef", "_eval_type", "get_type_hints"}),
-    "warnings": frozenset({"catch_warnings", "formatwarning", "showwarning"}),
-    "weakref": frozenset({"finalize"}),
-}  # fmt: skip
-"""Names of these modules that are a reason; other names are not."""
+"""Modules of the standard library, with those that a newer Python has dropped: a task may run on an older one."""
+WHOLE = frozenset({
+    "binascii", "bisect", "cmath", "collections.abc", "colorsys", "datetime", "decimal", "errno", "fractions", "heapq",
+    "ipaddress", "itertools", "keyword", "math", "numbers", "secrets", "stat", "statistics", "struct", "textwrap",
+    "unicodedata", "zlib",
+})  # fmt: skip
+"""Modules all of whose public names are pure, but for modules that they import."""
+_BY_NAME = {
+    "__future__": "annotations",
+    "array": "array",
+    "ast": "literal_eval",
+    "asyncio": "CancelledError Event Future Lock Queue Semaphore TimeoutError gather get_running_loop iscoroutine"
+    " iscoroutinefunction isfuture sleep wait wait_for",
+    "base64": "a85decode a85encode b16decode b16encode b32decode b32encode b64decode b64encode b85decode b85encode"
+    " standard_b64decode standard_b64encode urlsafe_b64decode urlsafe_b64encode",
+    "calendar": "day_abbr day_name isleap leapdays month_abbr month_name monthrange timegm weekday",
+    "codecs": "BOM_UTF16_BE BOM_UTF16_LE BOM_UTF32_BE BOM_UTF32_LE BOM_UTF8",
+    "collections": "ChainMap Counter OrderedDict UserDict UserList abc defaultdict deque namedtuple",
+    "configparser": "DuplicateOptionError DuplicateSectionError Error InterpolationError MissingSectionHeaderError"
+    " NoOptionError NoSectionError ParsingError",
+    "contextlib": "AsyncExitStack ExitStack asynccontextmanager closing contextmanager nullcontext suppress",
+    "contextvars": "ContextVar",
+    "copy": "copy deepcopy",
+    "csv": "DictReader DictWriter Error QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC reader writer",
+    "dataclasses": "FrozenInstanceError MISSING asdict astuple dataclass field is_dataclass replace",
+    "difflib": "Differ SequenceMatcher get_close_matches ndiff unified_diff",
+    "fnmatch": "filter fnmatch fnmatchcase translate",
+    "functools": "cache cached_property cmp_to_key lru_cache partial reduce wraps",
+    "gettext": "gettext ngettext",
+    "graphlib": "CycleError TopologicalSorter",
+    "hashlib": "blake2b blake2s md5 new pbkdf2_hmac sha1 sha224 sha256 sha384 sha3_256 sha3_512 sha512",
+    "hmac": "compare_digest digest new",
+    "html": "escape unescape",
+    "http": "HTTPMethod HTTPStatus",
+    "inspect": "cleandoc isabstract isasyncgen isasyncgenfunction isawaitable isbuiltin isclass iscoroutine"
+    " iscoroutinefunction isfunction isgenerator isgeneratorfunction ismethod isroutine",
+    "io": "BytesIO StringIO",
+    "json": "JSONDecodeError dumps loads",
+    "operator": "abs add and_ attrgetter concat contains countOf delitem eq floordiv ge getitem gt iadd iand iconcat"
+    " imul index indexOf inv invert ior is_ is_not isub itemgetter ixor le length_hint lshift lt matmul methodcaller"
+    " mod mul ne neg not_ or_ pos pow rshift setitem sub truediv truth xor",
+    "os": "PathLike altsep curdir extsep fsdecode fsencode fspath linesep name pardir path pathsep sep",
+    "pprint": "pformat",
+    "queue": "Empty Full LifoQueue PriorityQueue Queue",
+    "random": "Random choice choices gauss getrandbits randint random randrange sample seed shuffle uniform",
+    "re": "A ASCII DOTALL I IGNORECASE M MULTILINE Match Pattern S U UNICODE VERBOSE X compile error escape findall"
+    " finditer fullmatch match search split sub subn",
+    "shlex": "join quote split",
+    "string": "Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable"
+    " punctuation whitespace",
+    "sys": "byteorder float_info getdefaultencoding getrecursionlimit getsizeof hash_info hexversion implementation"
+    " int_info intern maxsize maxunicode platform version version_info",
+    "threading": "Condition Event Lock RLock Semaphore current_thread get_ident local",
+    "time": "gmtime localtime mktime monotonic monotonic_ns perf_counter perf_counter_ns process_time sleep strftime"
+    " strptime struct_time time time_ns",
+    "types": "BuiltinFunctionType GeneratorType MappingProxyType MethodType NoneType SimpleNamespace",
+    "urllib.parse": "parse_qs parse_qsl quote quote_from_bytes quote_plus unquote unquote_plus unquote_to_bytes"
+    " urldefrag urlencode urljoin urlparse urlsplit urlunparse urlunsplit",
+    "uuid": "NAMESPACE_DNS NAMESPACE_URL UUID uuid3 uuid4 uuid5",
+    "warnings": "warn",
+    "weakref": "WeakKeyDictionary WeakSet WeakValueDictionary ref",
+    "xml.etree.ElementTree": "Comment Element ParseError QName SubElement fromstring iselement tostring",
+    "xml.sax.saxutils": "escape quoteattr unescape",
+    "zoneinfo": "ZoneInfo ZoneInfoNotFoundError",
+}
+_PATHS = (
+    "abspath altsep basename commonpath commonprefix curdir dirname exists expanduser extsep isabs isdir isfile join"
+    " normcase normpath pardir pathsep relpath sep split splitdrive splitext"
+)
+_TYPES = (
+    "AbstractSet Any AnyStr AsyncGenerator AsyncIterable AsyncIterator Awaitable Callable ChainMap ClassVar Collection"
+    " Concatenate Container ContextManager Coroutine Counter DefaultDict Deque Dict Final FrozenSet Generator Generic"
+    " Hashable IO ItemsView Iterable Iterator KeysView List Literal Mapping Match MutableMapping MutableSequence"
+    " MutableSet NamedTuple Never NoReturn Optional OrderedDict ParamSpec Pattern Reversible Self Sequence Set Sized"
+    " SupportsAbs SupportsFloat SupportsIndex SupportsInt TYPE_CHECKING Tuple Type TypeAlias TypeVar Union ValuesView"
+    " cast overload"
+)
+PURE = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        **_BY_NAME, "os.path": _PATHS, "posixpath": _PATHS, "ntpath": _PATHS, "typing": _TYPES,
+    }.items()
+    for name in names.split()
+) | frozenset(f"pathlib.{name}" for name in ("PurePath", "PurePosixPath", "PureWindowsPath"))  # fmt: skip
+"""Functions, classes and constants of the standard library that anybody may use."""
+MODULES = WHOLE | {"typing", "os.path", "posixpath", "ntpath", "pathlib", "collections", "xml", "urllib", *_BY_NAME}
+"""Modules with pure names: importing one is nothing by itself."""
+PURE_BUILTINS = frozenset({
+    "ArithmeticError", "AssertionError", "AttributeError", "BaseException", "BaseExceptionGroup", "BufferError",
+    "BytesWarning", "ConnectionError", "DeprecationWarning", "EOFError", "Ellipsis", "Exception", "ExceptionGroup",
+    "False", "FileExistsError", "FileNotFoundError", "FloatingPointError", "FutureWarning", "GeneratorExit", "IOError",
+    "ImportError", "ImportWarning", "IndexError", "InterruptedError", "IsADirectoryError", "KeyError", "LookupError",
+    "MemoryError", "ModuleNotFoundError", "NameError", "None", "NotADirectoryError", "NotImplemented",
+    "NotImplementedError", "OSError", "OverflowError", "PendingDeprecationWarning", "PermissionError", "RecursionError",
+    "ReferenceError", "ResourceWarning", "RuntimeError", "RuntimeWarning", "StopAsyncIteration", "StopIteration",
+    "SyntaxError", "SyntaxWarning", "SystemError", "TimeoutError", "True", "TypeError", "UnboundLocalError",
+    "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "UnicodeWarning", "UserWarning", "ValueError",
+    "Warning", "ZeroDivisionError", "__class__", "__debug__", "__name__", "abs", "aiter", "all", "anext", "any",
+    "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "classmethod", "complex", "delattr", "dict", "dir",
+    "divmod", "enumerate", "filter", "float", "format", "frozenset", "getattr", "hasattr", "hash", "hex", "id", "int",
+    "isinstance", "issubclass", "iter", "len", "list", "map", "max", "memoryview", "min", "next", "object", "oct",
+    "ord", "pow", "print", "property", "range", "repr", "reversed", "round", "set", "setattr", "slice", "sorted",
+    "staticmethod", "str", "sum", "super", "tuple", "type", "zip",
+})  # fmt: skip
+"""Built-ins that anybody may use; how `type` and the getters may be used is for `marks` to say."""
 KINDS = {
     "files": frozenset({
-        "builtins.open", "bz2.BZ2File", "bz2.open", "codecs.open", "compileall", "dbm", "distutils", "fileinput",
-        "gzip.GzipFile", "gzip.open", "importlib.resources", "io.open", "logging.FileHandler", "logging.handlers",
-        "lzma.LZMAFile", "lzma.open", "mailbox", "os.chmod", "os.link", "os.makedirs", "os.mkdir", "os.remove",
-        "os.removedirs", "os.rename", "os.renames", "os.replace", "os.rmdir", "os.symlink", "os.truncate", "os.unlink",
-        "os.utime", "py_compile", "shutil", "sqlite3", "tarfile", "tempfile", "tokenize.open", "wave", "zipfile",
+        "builtins.open", "bz2", "codecs.open", "compileall", "dbm", "distutils", "fileinput", "gzip", "io.FileIO",
+        "io.OpenWrapper", "io.open", "io.open_code", "linecache", "logging.FileHandler", "logging.basicConfig",
+        "logging.config", "logging.handlers", "lzma", "mailbox", "os.chmod", "os.link", "os.listdir", "os.makedirs",
+        "os.mkdir", "os.open", "os.read", "os.remove", "os.removedirs", "os.rename", "os.renames", "os.replace",
+        "os.rmdir", "os.scandir", "os.symlink", "os.truncate", "os.unlink", "os.utime", "os.walk", "py_compile",
+        "shutil", "sqlite3", "tarfile", "tempfile", "tokenize.open", "wave", "zipfile",
     }),
     "environment": frozenset({"os.environ", "os.environb", "os.getenv", "os.getenvb", "os.putenv", "os.unsetenv"}),
     "threads": frozenset({"concurrent", "threading.Thread", "threading.Timer"}),
@@ -79,138 +157,118 @@ KINDS = {
         "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.subprocess", "multiprocessing",
         "os.popen", "os.system", "subprocess", "webbrowser",
     }),
-    "ending": frozenset({"builtins.exit", "builtins.quit", "builtins.SystemExit", "sys.exit"}),
+    "ending": frozenset({"builtins.SystemExit", "builtins.exit", "builtins.quit", "sys.exit"}),
 }  # fmt: skip
-"""Names that are a reason only if the original does nothing of the kind."""
-VOUCHED = frozenset({
-    "__future__", "abc", "argparse.ArgumentError", "argparse.ArgumentTypeError", "argparse.Namespace", "array", "ast",
-    "asyncio", "base64", "binascii", "bisect", "bz2", "calendar", "cmath", "codecs", "collections", "colorsys",
-    "configparser.DuplicateOptionError", "configparser.DuplicateSectionError", "configparser.Error",
-    "configparser.InterpolationError", "configparser.MissingSectionHeaderError", "configparser.NoOptionError",
-    "configparser.NoSectionError", "configparser.ParsingError", "contextlib", "contextvars", "copy", "csv",
-    "dataclasses", "datetime", "decimal", "difflib", "email", "enum", "errno", "fnmatch", "fractions", "functools",
-    "getopt", "gettext.gettext", "gettext.ngettext", "glob", "graphlib", "grp", "gzip", "hashlib", "heapq", "hmac",
-    "html", "http.HTTPMethod", "http.HTTPStatus", "http.cookies", "ipaddress", "itertools", "json", "keyword", "locale",
-    "lzma", "math", "mimetypes.guess_all_extensions", "mimetypes.guess_extension", "mimetypes.guess_type", "ntpath",
-    "numbers", "opcode", "operator", "optparse", "os", "pathlib", "platform.machine", "platform.node",
-    "platform.platform", "platform.python_implementation", "platform.python_version",
-    "platform.python_version_tuple", "platform.release", "platform.system", "platform.uname", "platform.version",
-    "plistlib", "posixpath", "pprint", "pwd", "queue", "quopri", "random", "re", "reprlib", "sched", "secrets",
-    "select", "selectors", "shlex.join", "shlex.quote", "shlex.split", "socket", "sre_compile", "sre_constants",
-    "sre_parse", "ssl.SSLError", "stat", "statistics", "stringprep", "struct", "sysconfig.get_path",
-    "sysconfig.get_platform", "textwrap", "time", "token", "tokenize", "tomllib", "unicodedata", "urllib.error",
-    "urllib.parse", "uuid", "xml.dom.minidom.parseString", "xml.etree.ElementTree.Comment",
-    "xml.etree.ElementTree.Element", "xml.etree.ElementTree.ParseError",
-    "xml.etree.ElementTree.ProcessingInstruction", "xml.etree.ElementTree.QName",
-    "xml.etree.ElementTree.SubElement", "xml.etree.ElementTree.XML", "xml.etree.ElementTree.XMLID",
-    "xml.etree.ElementTree.fromstring", "xml.etree.ElementTree.fromstringlist", "xml.etree.ElementTree.indent",
-    "xml.etree.ElementTree.iselement", "xml.etree.ElementTree.register_namespace",
-    "xml.etree.ElementTree.tostring", "xml.etree.ElementTree.tostringlist", "xml.sax.SAXException",
-    "xml.sax.SAXParseException", "xml.sax.saxutils.escape", "xml.sax.saxutils.quoteattr",
-    "xml.sax.saxutils.unescape", "zlib", "zoneinfo.ZoneInfo", "zoneinfo.ZoneInfoNotFoundError",
+"""Names that the true function excuses by doing anything of the kind; nothing else excuses them."""
+ALONE = frozenset({
+    "__main__", "_ctypes", "_frozen_importlib", "_frozen_importlib_external", "_imp", "_interpreters",
+    "_posixsubprocess", "_pytest", "_signal", "_testcapi", "_testinternalcapi", "_thread", "_xxsubinterpreters", "abc",
+    "ast", "atexit", "bdb", "builtins", "cProfile", "cffi", "cgitb", "cloudpickle", "code", "codecs", "codeop",
+    "copyreg", "ctypes", "dill", "dis", "doctest", "ensurepip", "enum", "faulthandler", "fcntl", "functools", "gc",
+    "hypothesis", "idlelib", "imp", "importlib", "inspect", "io", "lib2to3", "linecache", "marshal", "mmap", "mock",
+    "modulefinder", "nose", "operator", "optparse", "os", "pdb", "pickle", "pkg_resources", "pkgutil", "pluggy",
+    "profile", "ptrace", "pty", "py", "pydoc", "pytest", "reprlib", "resource", "rlcompleter", "runpy", "shelve",
+    "signal", "site", "symtable", "sys", "test", "threading", "timeit", "trace", "traceback", "tracemalloc",
+    "turtledemo", "types", "typing", "unittest", "venv", "weakref", "zipimport",
 })  # fmt: skip
-"""Modules of the standard library that open no file by its path and run no code; any other new use is a reason.
-
-The harmless ones are listed, since there is no end to the ways in which a library opens a file.
-"""
-STANDARD = sys.stdlib_module_names | {
-    "aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "distutils", "imghdr", "imp",
-    "lib2to3", "mailcap", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd", "sndhdr", "spwd", "sunau", "telnetlib",
-    "uu", "xdrlib",
-}  # fmt: skip
-"""Modules of the standard library, with those that a newer Python has dropped: a task may run on an older one."""
-PARTLY_VOUCHED = (
-    frozenset(path.rsplit(".", count)[0] for path in VOUCHED for count in range(1, path.count(".") + 1)) - VOUCHED
-)
-"""Modules with some harmless names: importing one is not a reason by itself."""
-FILE_METHODS = frozenset({
-    "chmod", "hardlink_to", "read_bytes", "read_text", "rmdir", "symlink_to", "touch", "unlink", "write_bytes",
-    "write_text",
-})  # fmt: skip
-"""Methods of a path, whatever they are called on."""
-IDENTIFIERS = frozenset({
+"""Modules whose other names only the true function excuses, even if the library uses them elsewhere."""
+LIBRARY = frozenset({"logging.getLogger", "logging.DEBUG", "logging.INFO", "logging.WARNING", "logging.ERROR"})
+"""Names of guarded modules that the library's own use excuses."""
+GUARDED = frozenset({"logging", "warnings"})
+"""Modules of which the library's own use excuses no more than `LIBRARY` lists."""
+REACHING = frozenset({
     "CDLL", "PYTEST_CURRENT_TEST", "__annotate__", "__annotations__", "__builtins__", "__closure__", "__code__",
-    "__defaults__", "__dir__", "__get__", "__getattribute__", "__globals__", "__import__", "__kwdefaults__",
-    "__loader__", "__reduce__", "__reduce_ex__", "__self__", "__spec__", "__subclasses__", "_current_exceptions",
-    "_current_frames", "_exit", "_getframe", "_getframemodulename", "_pytest", "addaudithook", "ag_code", "ag_frame",
-    "breakpointhook", "cell_contents", "co_code", "co_consts", "co_names", "cr_code", "cr_frame", "currentframe",
-    "displayhook", "dup2", "eval_str", "excepthook", "extract_stack", "f_back", "f_builtins", "f_code", "f_globals",
-    "f_locals", "f_trace", "findCaller", "get_objects", "get_referents", "get_referrers", "get_stack", "getattr_static",
-    "getinnerframes", "getmembers", "getouterframes", "gi_code", "gi_frame", "gi_yieldfrom", "print_stack", "py_object",
-    "pytest_plugins", "pythonapi", "setprofile", "settrace", "stack_info", "subprocess_exec", "subprocess_shell",
-    "tb_frame", "unraisablehook", "walk_stack",
+    "__defaults__", "__dict__", "__dir__", "__get__", "__getattribute__", "__getstate__", "__globals__", "__import__",
+    "__kwdefaults__", "__loader__", "__reduce__", "__reduce_ex__", "__self__", "__spec__", "__subclasses__",
+    "_current_exceptions", "_current_frames", "_evaluate", "_exit", "_getframe", "_getframemodulename", "_pytest",
+    "addFilter", "addHandler", "addaudithook", "ag_await", "ag_code", "ag_frame", "breakpointhook", "cell_contents",
+    "co_code", "co_consts", "co_names", "cr_await", "cr_code", "cr_frame", "cr_origin", "currentframe", "displayhook",
+    "dup2", "ensure_value", "eval_str", "excepthook", "extract_stack", "f_back", "f_builtins", "f_code", "f_generator",
+    "f_globals", "f_lineno", "f_locals", "f_trace", "findCaller", "get_objects", "get_referents", "get_referrers",
+    "get_stack", "getattr_static", "getinnerframes", "getmembers", "getouterframes", "gi_code", "gi_frame",
+    "gi_yieldfrom", "makeRecord", "print_stack", "py_object", "pytest_plugins", "pythonapi", "setLogRecordFactory",
+    "setprofile", "settrace", "stack_info", "subprocess_exec", "subprocess_shell", "tb_frame", "unraisablehook",
+    "walk_stack", "walk_tb",
 })  # fmt: skip
-"""Names that are a reason wherever they occur: as an attribute, a keyword, a name that is bound, or within a text."""
-TRACEBACK = "a traceback"
-"""The path that represents a traceback among the paths of modules: it leads to frames."""
-TAKES_TRACEBACKS = frozenset({
-    "TracebackException", "extract_tb", "format_exception", "format_tb", "print_exception", "print_tb", "throw",
-    "with_traceback",
+"""Attributes that lead to frames, code, namespaces or every object: only the true function excuses them."""
+FILE_METHODS = frozenset({
+    "chmod", "hardlink_to", "listdir", "open", "read_bytes", "read_text", "rmdir", "scandir", "symlink_to", "touch",
+    "unlink", "write_bytes", "write_text",
 })  # fmt: skip
-"""Functions that a traceback is given to."""
-TEXTS = frozenset({
-    "__main__", "_thread", "atexit", "builtins", "ctypes", "faulthandler", "gc", "importlib", "inspect", "linecache",
-    "marshal", "pickle", "pkgutil", "posix", "pytest", "runpy", "sys", "tracemalloc", "unittest",
+"""Methods of a path, whatever they belong to."""
+SETTERS = frozenset({"__delattr__", "__setattr__"})
+GETTERS = frozenset({"builtins.delattr", "builtins.getattr", "builtins.setattr"})
+LOOKS = GETTERS | {"builtins.hasattr"}
+TEMPLATES = frozenset({"format", "format_map"})
+CLASS_PARTS = frozenset({
+    "__aenter__", "__aexit__", "__aiter__", "__all__", "__anext__", "__annotations__", "__await__", "__call__",
+    "__delitem__", "__doc__", "__enter__", "__exit__", "__getitem__", "__init__", "__iter__", "__match_args__",
+    "__missing__", "__module__", "__name__", "__next__", "__post_init__", "__qualname__", "__repr__", "__reversed__",
+    "__setitem__", "__slots__", "__str__", "__version__",
 })  # fmt: skip
-"""Modules that are a reason if a text is their name, or begins with it and a dot."""
-PLACES = ("/proc", "/dev/fd", "/dev/shm", "/sys/")
-"""Beginnings of paths that lead to the process itself."""
-ROOTS = frozenset({
-    "_ctypes", "_pytest", "builtins", "ctypes", "gc", "importlib", "inspect", "linecache", "marshal", "os", "pickle",
-    "posix", "pytest", "sys", "unittest",
+"""Names of this form that new code may define: none of them decides a comparison or what an object seems to be."""
+STORED = frozenset({
+    "__cause__", "__context__", "__doc__", "__module__", "__name__", "__notes__", "__qualname__",
+    "__suppress_context__", "__traceback__", "__wrapped__",
 })  # fmt: skip
-"""Modules that are recognised as an attribute of any module, with or without a leading underscore."""
-INNER = ROOTS | {
-    "_thread", "atexit", "bltns", "builtins", "codecs", "copyreg", "faulthandler", "fcntl", "functools", "io",
-    "logging", "mmap", "multiprocessing", "operator", "pkgutil", "pydoc", "runpy", "shutil", "signal", "subprocess",
-    "tempfile", "threading", "traceback", "tracemalloc", "types", "typing", "warnings", "weakref",
-}  # fmt: skip
-"""The same for modules of the standard library, which have no other things of these names."""
-SAME = {
-    "bltns": "builtins",
-    "posix": "os",
-    "nt": "os",
-    "_io": "io",
-    "_pickle": "pickle",
-    "_ctypes": "ctypes",
-    "_thread": "_thread",
-}
+"""Attributes of this form that new code may set."""
 OPERATORS = frozenset({
-    "__bool__", "__class__", "__class_getitem__", "__contains__", "__del__", "__delattr__", "__eq__", "__float__",
-    "__format__", "__ge__", "__get__", "__getattr__", "__getattribute__", "__gt__", "__hash__", "__index__",
-    "__init_subclass__", "__instancecheck__", "__int__", "__le__", "__length_hint__", "__lt__", "__ne__", "__new__",
-    "__prepare__", "__rsub__", "__set_name__", "__sub__", "__subclasscheck__", "__subclasshook__", "__abs__",
-    "__array__", "__array_function__", "__array_ufunc__", "__round__", "__len__",
+    "__abs__", "__array__", "__array_function__", "__array_ufunc__", "__bool__", "__class__", "__class_getitem__",
+    "__contains__", "__del__", "__delattr__", "__eq__", "__float__", "__format__", "__ge__", "__get__", "__getattr__",
+    "__getattribute__", "__gt__", "__hash__", "__index__", "__init_subclass__", "__instancecheck__", "__int__",
+    "__le__", "__len__", "__length_hint__", "__lt__", "__ne__", "__new__", "__prepare__", "__round__", "__rsub__",
+    "__set_name__", "__sub__", "__subclasscheck__", "__subclasshook__",
 })  # fmt: skip
 """Methods by which an object can decide the result of a comparison with it, or of a question about it."""
 COMPARISONS = frozenset({
     "__bool__", "__contains__", "__eq__", "__ge__", "__gt__", "__instancecheck__", "__le__", "__lt__", "__ne__",
     "__subclasscheck__",
 })  # fmt: skip
-DATA = frozenset({
-    "builtins.bool", "builtins.bytes", "builtins.complex", "builtins.dict", "builtins.float", "builtins.frozenset",
-    "builtins.int", "builtins.list", "builtins.set", "builtins.str", "builtins.tuple", "builtins.type",
-    "collections.OrderedDict", "collections.UserDict", "collections.UserList", "collections.UserString",
-    "collections.defaultdict", "collections.deque", "decimal.Decimal", "fractions.Fraction",
+OF_CLASSES = frozenset({"__doc__", "__module__", "__mro__", "__name__", "__qualname__"})
+"""What may be asked of a value's class, beside its own methods."""
+SHOWING = frozenset({
+    "callable", "format", "hash", "id", "isinstance", "issubclass", "print", "repr", "str", "super",
 })  # fmt: skip
-"""Classes of which a new one is derived to look like data."""
-CLASS_MAKERS = frozenset({
-    "abc.ABCMeta", "builtins.type.__call__", "builtins.type.__new__", "dataclasses.make_dataclass", "enum.EnumMeta",
-    "enum.EnumType",
-})  # fmt: skip
-"""Callables that make a class from a name, bases and a dictionary."""
+"""Built-ins that a value's class may be given to: they do not return it."""
 HARMLESS_CALLS = frozenset({
     "builtins.bytes", "builtins.dict", "builtins.float", "builtins.frozenset", "builtins.int", "builtins.list",
     "builtins.object", "builtins.range", "builtins.set", "builtins.slice", "builtins.str", "builtins.tuple",
     "builtins.type", "collections.OrderedDict", "collections.defaultdict", "datetime.date", "datetime.datetime",
-    "datetime.timedelta", "decimal.Decimal", "fractions.Fraction", "operator.attrgetter", "operator.itemgetter",
-    "re.compile", "typing.TypeVar",
+    "datetime.timedelta", "decimal.Decimal", "fractions.Fraction", "functools.lru_cache", "functools.wraps",
+    "operator.attrgetter", "operator.itemgetter", "re.compile", "typing.TypeVar",
 })  # fmt: skip
-"""Callables that are harmless while a module is imported, in a default value or an annotation."""
-MAKERS = frozenset({
-    "base64.b16decode", "base64.b32decode", "base64.b64decode", "base64.b85decode", "binascii.a2b_base64",
-    "binascii.a2b_hex", "binascii.unhexlify", "builtins.bytearray", "builtins.bytes", "builtins.chr", "bz2.decompress",
-    "codecs.decode", "gzip.decompress", "lzma.decompress", "struct.pack", "zlib.decompress",
+"""Callables that are harmless while a module is imported: in a default value, a decorator or an annotation."""
+_VALUES: tuple[object, ...] = (
+    *(value for name, value in vars(builtins).items() if name in PURE_BUILTINS and name != "type"),
+    *(value for value in vars(collections).values() if isinstance(value, type)),
+    datetime.datetime, datetime.timedelta, datetime.timezone, decimal.Decimal, decimal.Context, fractions.Fraction,
+    array.array, functools.partial, functools.lru_cache(abs), io.BytesIO, io.StringIO, random.Random, re.Match,
+    re.Pattern, string.Template, threading.Lock(), types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType,
+    types.MappingProxyType, asyncio.Lock, asyncio.Queue,
+    contextlib.ExitStack, contextvars.ContextVar, difflib.SequenceMatcher, graphlib.TopologicalSorter, hashlib.sha256(),
+    ipaddress.IPv4Network, ipaddress.IPv6Address, pathlib.PurePath, queue.Queue, threading.Event, time.struct_time,
+    urllib.parse.SplitResult, uuid.UUID,
+)  # fmt: skip
+_SPOKEN = frozenset({
+    "__cause__", "__class__", "__context__", "__doc__", "__module__", "__name__", "__qualname__",
+    "__suppress_context__", "__traceback__", "__wrapped__",
 })  # fmt: skip
-"""Functions that make a text, or its bytes, from something else."""
-MAKING_METHODS = frozenset({"decode", "fromhex", "to_bytes", "tobytes", "translate"})
+_CALLED = frozenset(
+    name
+    for value in (int, float, complex, str, bytes, list, dict, set, tuple, range)
+    for name in dir(value)
+    if name.startswith("__") and callable(getattr(value, name))
+)
+ATTRIBUTES = (
+    frozenset(name for value in _VALUES for name in dir(value) if not name.startswith("_"))
+    | {"_asdict", "_replace", "add_note", "aclose", "asend", "athrow", "exceptions", "removeprefix", "removesuffix"}
+    | _SPOKEN
+    | (_CALLED - {"__init_subclass__", "__subclasshook__"})
+) - REACHING - SETTERS - TEMPLATES - FILE_METHODS  # fmt: skip
+"""Methods and attributes of plain values, exceptions, generators and functions, which anything may be asked for."""
+ROOTS = frozenset({
+    "_ctypes", "_pytest", "_thread", "atexit", "bltns", "builtins", "ctypes", "faulthandler", "gc", "importlib",
+    "inspect", "linecache", "marshal", "os", "pickle", "posix", "pytest", "sys", "unittest",
+})  # fmt: skip
+"""Modules that are recognised as an attribute of anything, with or without a leading underscore."""
+SAME = {"bltns": "builtins", "posix": "os", "nt": "os", "_io": "io", "_pickle": "pickle", "_operator": "operator"}

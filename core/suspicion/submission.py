@@ -9,11 +9,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from gistpoint.core.code.bindings import names_bound_in
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.suspicion.marks import SuspicionMark, marks_of
 from gistpoint.core.suspicion.meaning import Meaning
 from gistpoint.core.suspicion.names import COMPARISONS, OPERATORS
+from gistpoint.core.suspicion.vocabulary import LibraryWords
 from gistpoint.core.trees import SourceTree
 
 _JUDGING = frozenset({"_pytest", "pluggy", "pytest", "unittest"})
@@ -32,12 +34,37 @@ def marks(
     """
     found: set[SuspicionMark] = set()
     tests = _Tests(given, test_files)
-    for path in submitted.overlay:
-        if path.endswith(".py"):
-            now, *before = (_File.read(tree, path) for tree in (submitted, given, original))
-            found |= _new_marks(path, now, before[0], before[1], tests)
+    paths = [path for path in submitted.overlay if path.endswith(".py")]
+    files = {path: _File.read(submitted, path) for path in paths}
+    allowed = _Allowed(LibraryWords(original, test_files), frozenset(name for f in files.values() for name in f.own))
+    for path, now in files.items():
+        found |= _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
     texts = {mark.text for mark in found}
     return tuple(sorted(text for text in texts if not any(other.startswith(f"{text}.") for other in texts)))
+
+
+def submitted_spans(given: SourceTree, submitted: SourceTree) -> tuple[tuple[str, int, int], ...]:
+    """Return the lines of a submission that `given`, the corrupted tree, does not have, as path, first and last."""
+    spans: list[tuple[str, int, int]] = []
+    for path in submitted.overlay:
+        if path.endswith(".py"):
+            now, before = _File.read(submitted, path), _File.read(given, path)
+            changed = [node for name in now.pieces if not now.same(name, before) for node in now.pieces[name]]
+            spans += [(path, *_lines(node)) for node in changed if isinstance(node, ast.stmt | ast.expr)]
+    return tuple(spans)
+
+
+def _lines(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(item.lineno for item in decorators)]), node.end_lineno or node.lineno
+
+
+@dataclass(frozen=True)
+class _Allowed:
+    """What a submission may name: what the library names, and what the submission itself defines."""
+
+    library: LibraryWords
+    own: frozenset[str]
 
 
 class _File:
@@ -68,9 +95,14 @@ class _File:
     def meaning(self) -> Meaning:
         return Meaning(self.tree)
 
-    def marks(self, name: str) -> set[SuspicionMark]:
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The attributes that the module defines: by setting them, in the body of a class, or as a keyword."""
+        return frozenset(name for node in ast.walk(self.tree) for name in _own_names(node))
+
+    def marks(self, name: str, allowed: _Allowed) -> set[SuspicionMark]:
         try:
-            return marks_of(self.meaning, self.pieces.get(name, ()), at_import=True)
+            return marks_of(self.meaning, self.pieces.get(name, ()), allowed.library, allowed.own)
         except RecursionError:
             return {SuspicionMark("code that is nested too deeply to be followed")}
 
@@ -111,13 +143,15 @@ class _Tests:
         return frozenset(found)
 
 
-def _new_marks(path: str, now: _File, given: _File, original: _File, tests: _Tests) -> set[SuspicionMark]:
+def _new_marks(
+    path: str, now: _File, given: _File, original: _File, tests: _Tests, allowed: _Allowed
+) -> set[SuspicionMark]:
     found: set[SuspicionMark] = set()
     for name in now.pieces:
         if now.same(name, given):
             continue
-        reasons = now.marks(name)
-        known = {mark.key for file in (given, original) for mark in file.marks(name)} if reasons else set()
+        reasons = now.marks(name, allowed)
+        known = {mark.key for file in (given, original) for mark in file.marks(name, allowed)} if reasons else set()
         found |= {mark for mark in reasons if mark.key not in known}
         method = name.rpartition(".")[2].partition("#")[0]
         if method in OPERATORS and "." in name and name not in given.pieces and name not in original.pieces:
@@ -137,6 +171,19 @@ def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterato
             yield SuspicionMark(f"{path}::{name} serves the tests")
         elif node.name in COMPARISONS:
             yield SuspicionMark(f"{path}::{name} decides comparisons")
+
+
+def _own_names(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Attribute(attr=name, ctx=ast.Store()) | ast.keyword(arg=str(name)):
+            yield name
+        case ast.ClassDef(body=body):
+            yield from names_bound_in(body, into_definitions=False)
+        case ast.Call(func=ast.Name(id="namedtuple") | ast.Attribute(attr="namedtuple"), args=[_, fields]):
+            texts = (item.value for item in ast.walk(fields) if isinstance(item, ast.Constant))
+            yield from (word for text in texts for word in re.findall(r"\w+", str(text)))
+        case _:
+            return
 
 
 def _raises_assertion(node: ast.AST) -> bool:

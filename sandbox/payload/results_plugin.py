@@ -122,8 +122,9 @@ def _private(module: ModuleType) -> Any:
 class Results:
     """The reporting of one run."""
 
-    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None]) -> None:
+    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], watch: Any = None) -> None:
         self.put = put
+        self.watch = watch
         self.root = root.rstrip("/") + "/"
         self.real_root = os.path.realpath(root).rstrip("/") + "/"
         self.sentinels = order["sentinels"]
@@ -271,10 +272,15 @@ class Results:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         name = self.index.get(nodeid, nodeid)
         self.put("test", i=name, reports=self.reports, text=self.text, seconds=round(self.seconds, 4))
+        if self.watch is not None:
+            self.watch.compare()
         self.current = None
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.watch is not None:
+            self.watch.compare()
+            self.put("note", kind="watched", marks=sorted(self.watch.found))
         self.put("finish", exit=int(exitstatus), collected=session.testscollected)
 
 
@@ -319,7 +325,19 @@ def begin() -> Registering:
     close_input()
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
     put("begin")
-    return Registering(Results(order, os.environ.pop("GISTPOINT_ROOT"), put))
+    root = os.environ.pop("GISTPOINT_ROOT")
+    watch = _beside("run_watch.py").started(order, root) if order.get("watched") else None
+    return Registering(Results(order, root, put, watch))
+
+
+def _beside(file: str) -> Any:
+    """Return a module of the control folder that is in no table of modules."""
+    spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), Path(__file__).with_name(file))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _undisturbed() -> ModuleType:

@@ -19,7 +19,7 @@ from gistpoint.core.kinds.repair.brief import repair_brief
 from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.kinds.repair.scoring import Score, changed_targets, score, solved
 from gistpoint.core.outcomes import FREE, BackendRecord, RunStatus, SuiteReport
-from gistpoint.core.ports import Runner, RunRequest
+from gistpoint.core.ports import Runner, RunRequest, WatchedSpan
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
 from gistpoint.core.tasks.documents import write_baseline
@@ -103,13 +103,15 @@ class RepairJudge:
         run: RunContext = UNATTENDED,
         first: tuple[str, ...] = (),
         replaced: tuple[str, ...] = (),
+        watch: bool = False,
     ) -> Judgement:
         """Run the whole suite on `tree`, whose tests are the original ones, and score it.
 
         If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests that
         enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite also fails there in
         its own order. A pass of a suspicious submission counts only if the suite passes again backwards, as the
-        original does.
+        original does; that run is watched (decision 116), and what it shows is suspicious too. `watch` asks for it
+        even if the text of the submission is not suspicious.
         """
         request = RunRequest(
             tree=tree,
@@ -129,8 +131,9 @@ class RepairJudge:
             report = self._in_own_order(request, report, run)
             result = score(self.baseline, report)
         suspicious = self._suspicious(tree)
-        if suspicious and result.all_pass:
-            report = self._confirmed(request, report, suspicious, run.quiet)
+        if (suspicious or watch) and result.all_pass:
+            report, seen = self._confirmed(request, report, suspicious, run.quiet)
+            suspicious = tuple(sorted({*suspicious, *seen}))
             result = score(self.baseline, report)
         changed = changed_targets(tree, self.answer.targets)
         names = [target.name for target in self.answer.targets]
@@ -194,22 +197,40 @@ class RepairJudge:
 
     def _confirmed(
         self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], run: RunContext
-    ) -> SuiteReport:
-        """Return `report` if another run, backwards with another hash seed, agrees; else that run's report."""
-        again = replace(request, first=(), backwards=True, hash_seed=1)
+    ) -> tuple[SuiteReport, tuple[str, ...]]:
+        """Return `report` if another run, backwards with another hash seed, agrees; else that run's report.
+
+        That run is watched: what the submission was seen to do, and the true functions were not, is returned beside it.
+        """
+        again = replace(request, first=(), backwards=True, hash_seed=1, watched=self._spans(request.tree))
         second = self._controlled.run(again, run=run)
         if second.status is not RunStatus.FINISHED:
-            return second
+            return second, ()
+        seen = self._seen(again, second, run)
         lost = self.baseline.passed - second.passed
         if lost:
             # Tests may depend on their order: only what the original passes backwards counts.
             original = self._original(self._untouched(request.tree))
-            lost &= self._controlled.run(replace(again, tree=original), run=run).passed
+            lost &= self._controlled.run(replace(again, tree=original, watched=()), run=run).passed
         if not lost:
-            return report
-        reason = f"With {', '.join(suspicious[:5])} in the submission the suite was run again in the opposite order, "
+            return report, seen
+        why = f"With {', '.join(suspicious[:5])} in the submission" if suspicious else "As the pass was not confirmed,"
+        reason = f"{why} the suite was run again in the opposite order, "
         reason += f"and {len(lost)} tests that had passed did not: {min(lost)}."
-        return replace(second, status=RunStatus.INVALID, reason=reason)
+        return replace(second, status=RunStatus.INVALID, reason=reason), seen
+
+    def _spans(self, tree: SourceTree) -> tuple[WatchedSpan, ...]:
+        from gistpoint.core.suspicion.submission import submitted_spans
+
+        return tuple(WatchedSpan(*span) for span in submitted_spans(self._untouched(tree), tree))
+
+    def _seen(self, request: RunRequest, report: SuiteReport, run: RunContext) -> tuple[str, ...]:
+        """Return what the watched run showed, without what the true functions do in one as well."""
+        if not report.watched:
+            return ()
+        original = self._original(self._untouched(request.tree))
+        true = self._controlled.run(replace(request, tree=original, watched=self._spans(original)), run=run)
+        return tuple(mark for mark in report.watched if mark not in true.watched)
 
 
 @dataclass(frozen=True, slots=True)

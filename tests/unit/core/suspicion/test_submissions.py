@@ -27,6 +27,16 @@ from . import other
 
 
 """
+LIBRARY = """import argparse
+import logging
+import numpy
+log = logging.getLogger(__name__)
+log.info(numpy.x.y.attr)
+class A:
+    a, b, k, v, x, helper, method, visit = range(8)
+def f(self, Signal): self.signal = A.parameters
+"""
+"""What the library itself names."""
 Marked = Callable[..., tuple[str, ...]]
 
 
@@ -35,6 +45,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> SourceTree:
     folder = tmp_path_factory.mktemp("tree")
     (folder / "repository").mkdir()
     (folder / "repository" / "a.py").write_text(function("return gc.isenabled()"))
+    (folder / "repository" / "library.py").write_text(LIBRARY)
+    (folder / "repository" / "other.py").write_text("def func(): pass\n")
     (folder / "repository" / "test_a.py").write_text("from checks import assert_same\nassert_same(1, 1)\n")
     write_tree(folder / "repository", folder / "tree.tar")
     return SourceTree.open(folder / "tree.tar")
@@ -55,19 +67,21 @@ def marked(tree: SourceTree) -> Marked:
     return of
 
 
+MADE_UP = "getattr by a name that is made up"
+ATTRGETTER = "attrgetter by a name that is made up"
 REACHING = {
     # The table of modules, frames, objects: by any name
     'import sys as s\ns.modules["results"].put = 1': "sys.modules",
-    "s = sys\nreturn s.modules": "sys.modules",
-    'getattr(sys, "mod" + "ules")': "sys.modules",
-    'getattr(sys, "_get" + "frame")(1)': "_getframe",
-    "[sys][0].modules": "sys.modules",
-    "for s in (re, sys): s.modules": "sys.modules",
-    "with open as s, sys as t: t.modules": "sys.modules",
-    "(s := sys).modules": "sys.modules",
+    "s = sys\nreturn s.modules": "sys handed on",
+    'getattr(sys, "mod" + "ules")': MADE_UP,
+    'getattr(sys, "_get" + "frame")(1)': MADE_UP,
+    "[sys][0].modules": "sys handed on",
+    "for s in (re, sys): s.modules": "re handed on",
+    "with open as s, sys as t: t.modules": "sys handed on",
+    "(s := sys).modules": "sys handed on",
     "(lambda m: m.modules)(sys)": "sys handed on",
     'd = dict(a=sys)\nreturn d["a"].modules': "sys handed on",
-    "def g(): return sys\nreturn g().modules": "sys.modules",
+    "def g(): return sys\nreturn g().modules": "sys handed on",
     "self = values\nself.s = sys\nreturn self.s.modules": "sys handed on",
     "re.enum.sys.modules": "sys.modules",
     "import collections\ncollections._sys.modules": "sys.modules",
@@ -80,34 +94,33 @@ REACHING = {
     "f.__closure__[0].cell_contents": "cell_contents",
     "yield (lambda: (yield)).gi_frame": "gi_frame",
     "try: 1 / 0\nexcept E as e: e.__traceback__.tb_frame": "tb_frame",
-    'try: 1 / 0\nexcept E as e: getattr(e.__traceback__, "tb_" + "frame")': "tb_frame",
-    'try: 1 / 0\nexcept E as e:\n    a = "tb_"; b = "frame"\n    getattr(e.__traceback__, a + b)': "tb_frame",
-    'getattr(values, "emarf_bt"[::-1])': "tb_frame",
-    'getattr(values, "".join(map(chr, [116, 98, 95, 102, 114, 97, 109, 101])))': "tb_frame",
-    'getattr(values, "".join(chr(c - 1) for c in (117, 99, 96, 103, 115, 98, 110, 102)))': "tb_frame",
-    'getattr(values, "tb_%s" % "frame")': "tb_frame",
-    'getattr(values, "tb_{}".format("frame"))': "tb_frame",
-    "part = 'frame'\ngetattr(values, f'tb_{part}')": "tb_frame",
-    'getattr(values, b"tb_frame".decode())': "tb_frame",
-    'import base64\ngetattr(values, base64.b64decode("dGJfZnJhbWU=").decode())': "tb_frame",
-    'import codecs\ngetattr(values, codecs.decode("go_senzr", "rot13"))': "tb_frame",
-    'getattr(values, "TB_FRAME".lower())': "tb_frame",
-    'getattr(values, "tb-frame".replace("-", "_"))': "tb_frame",
-    'k = ["f", "_", "b", "a", "c", "k"]\nreturn getattr(values, "".join(k))': "f_back",
-    'k = "f_"; j = ["back"]\nreturn helper(values, k, j)': "f_back",
-    'for n in dir(values):\n    if len(n) == 8: getattr(values, n)': "getattr by a name that is made up",
-    's = ""\nfor c in (1, 2): s += chr(c + n)\ngetattr(values, s)': "getattr by a name that is made up",
-    "def g(): return chr(n)\ngetattr(values, g() + g())": "getattr by a name that is made up",
-    "getattr(values, f.__doc__[3:7])": "getattr by a name that is made up",
-    "getattr(values, f'f_{n}')": "getattr by a name that is made up",
-    "getattr(*values)": "getattr by a name that is made up",
-    "getattr(sys, n)": "getattr of sys by a name that is made up",
+    'try: 1 / 0\nexcept E as e: getattr(e.__traceback__, "tb_" + "frame")': MADE_UP,
+    'try: 1 / 0\nexcept E as e:\n    a = "tb_"; b = "frame"\n    getattr(e.__traceback__, a + b)': MADE_UP,
+    'getattr(values, "emarf_bt"[::-1])': MADE_UP,
+    'getattr(values, "".join(map(chr, [116, 98, 95, 102, 114, 97, 109, 101])))': MADE_UP,
+    'getattr(values, "".join(chr(c - 1) for c in (117, 99, 96, 103, 115, 98, 110, 102)))': MADE_UP,
+    'getattr(values, "tb_%s" % "frame")': MADE_UP,
+    'getattr(values, "tb_{}".format("frame"))': MADE_UP,
+    "part = 'frame'\ngetattr(values, f'tb_{part}')": MADE_UP,
+    'getattr(values, b"tb_frame".decode())': MADE_UP,
+    'import base64\ngetattr(values, base64.b64decode("dGJfZnJhbWU=").decode())': MADE_UP,
+    'import codecs\ngetattr(values, codecs.decode("go_senzr", "rot13"))': MADE_UP,
+    'getattr(values, "TB_FRAME".lower())': MADE_UP,
+    'getattr(values, "tb-frame".replace("-", "_"))': MADE_UP,
+    'k = ["f", "_", "b", "a", "c", "k"]\nreturn getattr(values, "".join(k))': MADE_UP,
+    'for n in dir(values):\n    if len(n) == 8: getattr(values, n)': MADE_UP,
+    's = ""\nfor c in (1, 2): s += chr(c + n)\ngetattr(values, s)': MADE_UP,
+    "def g(): return chr(n)\ngetattr(values, g() + g())": MADE_UP,
+    "getattr(values, f.__doc__[3:7])": MADE_UP,
+    "getattr(values, f'f_{n}')": MADE_UP,
+    "getattr(*values)": MADE_UP,
+    "getattr(sys, n)": MADE_UP,
     'match values:\n    case object(tb_frame=x): return x': "tb_frame",
     '"{0.tb_frame.f_back.f_locals}".format(values)': "f_locals",
-    'import operator\noperator.attrgetter("tb_" + "frame")(values)': "tb_frame",
-    "import operator\noperator.attrgetter(n[::-1] + chr(n))(values)": "attrgetter by a name that is made up",
+    'import operator\noperator.attrgetter("tb_" + "frame")(values)': ATTRGETTER,
+    "import operator\noperator.attrgetter(n[::-1] + chr(n))(values)": ATTRGETTER,
     'import functools\nfunctools.reduce(getattr, ["a"], values)': "getattr handed on",
-    'def g(tb_frame): pass\nreturn getattr(values, list(g.__annotations__)[0])': "tb_frame",
+    'def g(tb_frame): pass\nreturn getattr(values, list(g.__annotations__)[0])': MADE_UP,
     "dict(tb_frame=1)": "tb_frame",
     "values.__class__.__base__.__subclasses__()": "__subclasses__",
     'sys.stdout.__class__.__getattribute__(sys, "modules")': "__getattribute__",
@@ -117,23 +130,20 @@ REACHING = {
     "import traceback\ntraceback.extract_stack()": "traceback.extract_stack",
     "import linecache": "linecache",
     'helper("_pytest.python")': "_pytest",
-    'helper("g" + "c")': "gc",
-    'a, b = "sy", "s"\nreturn helper(a + b)': "sys",
-    "vars(json)['dumps']": "json.__dict__",
-    "try: 1 / 0\nexcept E as e: g(e.__traceback__)": "a traceback handed on",
-    "try: 1 / 0\nexcept E as e: getattr(e.__traceback__, n)": "getattr of a traceback by a name that is made up",
+    "vars(json)['dumps']": "json handed on",
+    "try: 1 / 0\nexcept E as e: getattr(e.__traceback__, n)": MADE_UP,
     "getattr(values, values.__dir__()[n])": "__dir__",
-    "g = (x for x in values)\ngetattr(g, list(type(g).__dict__)[n])": "the names of a class",
+    "g = (x for x in values)\ngetattr(g, list(type(g).__dict__)[n])": "a class handed on",
     "g = (x for x in values)\nfor d in vars(g.__class__).values(): d.__get__(g)": "__get__",
-    "def h(g): return getattr(g, list(type(g).__dict__)[n])\nh(x for x in values)": "getattr by a name that is made up",
-    "import types\nlist(types.GeneratorType.__dict__)": "types.__dict__",
+    "def h(g): return getattr(g, list(type(g).__dict__)[n])\nh(x for x in values)": MADE_UP,
+    "import types\nlist(types.GeneratorType.__dict__)": "__dict__",
     's = ""\nfor c in (1, 2): s += chr(c + n)\ns.format(values)': "format by a text that is made up",
     "import warnings\nwith warnings.catch_warnings(record=True) as w: w[0].lineno": "warnings.catch_warnings",
     "from tests import data": "tests.data",
     "import tests.test_a": "tests.test_a",
     "from .conftest import x": ".conftest.x",
     "json.__dict__['dumps']": "json.__dict__",
-    'open("/proc/self/mem", "rb")': "/proc/self/mem",
+    'open("/proc/self/mem", "rb")': "open",
     # Code that is made
     'eval("1")': "eval",
     "run = exec\nrun(values)": "exec",
@@ -145,25 +155,24 @@ REACHING = {
     "from types import FunctionType as F\nreturn F(1, {})": "types.FunctionType",
     "import pickle\npickle.loads(values)": "pickle.loads",
     "import marshal": "marshal",
-    "s = 0\nfor c in (1, 2): s += c\nhelper(chr(s))": "a text that is made up",
     "import inspect\ninspect.signature(values, eval_str=True)": "eval_str",
     'values.__annotations__ = {"x": "1"}': "__annotations__",
-    "def g(x: 'print(1)'): pass\nreturn g": "an annotation that runs: print(1)",
-    "def g(x: 'print(1)'): pass\nreturn g(**values)": "an annotation that runs: print(1)",
-    "import copy\ncopy.copyreg": "copyreg",
-    "import asyncio\nasyncio.base_events.subprocess.run": "subprocess.run",
+    "def g(x: 'print(1)'): pass\nreturn g": "an annotation that runs: 'print(1)'",
+    "def g(x: 'print(1)'): pass\nreturn g(**values)": "an annotation that runs: 'print(1)'",
+    "import copy\ncopy.copyreg": "copy.copyreg",
+    "import asyncio\nasyncio.base_events.subprocess.run": "asyncio.base_events",
     "import enum\nenum.bltns.exec": "exec",
     "import asyncio\nasyncio.create_subprocess_exec(n)": "asyncio.create_subprocess_exec",
     "import asyncio\nasyncio.current_task().get_stack()": "get_stack",
     "import logging\nlogging.info('', stack_info=True)": "stack_info",
     "str.format(''.join(chr(c + n) for c in (1, 2)), values)": "format by a text that is made up",
-    "import functools\nfunctools.partial(str.format, n)(values)": "str.format handed on",
+    "import functools\nfunctools.partial(str.format, n)(values)": "format by a text that is made up",
     # What is replaced
     "import pytest\npytest.raises = None": "pytest.raises is replaced",
     "pt.raises = 1": "pytest.raises is replaced",
-    'setattr(pt, "rai" + "ses", 1)': "pytest.raises is replaced",
+    'setattr(pt, "rai" + "ses", 1)': "setattr by a name that is made up",
     "json.dumps = 1": "json.dumps is replaced",
-    "d = json\nd.dumps = 1": "json.dumps is replaced",
+    "d = json\nd.dumps = 1": "json handed on",
     "for json.dumps in values: pass": "json.dumps is replaced",
     "with values as json.dumps: pass": "json.dumps is replaced",
     "json.dumps, x = values": "json.dumps is replaced",
@@ -180,20 +189,20 @@ REACHING = {
     "int.__eq__ = 1": "__eq__ is replaced",
     "type(values).__eq__ = 1": "__eq__ is replaced",
     "values.__class__ = int": "__class__ is replaced",
-    'setattr(values, "__e" + "q__", 1)': "__eq__ is replaced",
-    "def g(m): m.dumps = 1\ng(json)": "json.dumps is replaced",
-    "def g(*m, **k): k['a'].dumps = 1\ng(a=other)": "other.dumps is replaced",
-    '(lambda m: setattr(m, "dumps", 1))(json)': "json.dumps is replaced",
+    'setattr(values, "__e" + "q__", 1)': "setattr by a name that is made up",
+    "def g(m): m.dumps = 1\ng(json)": "json handed on",
+    "def g(*m, **k): k['a'].dumps = 1\ng(a=other)": ".other handed on",
+    '(lambda m: setattr(m, "dumps", 1))(json)': "json handed on",
     'import functools\nfunctools.reduce(lambda a, b: setattr(b, a, 1), [json], "dumps")': "json handed on",
-    "g = lambda m: m\ng(other).dumps = 1": "other.dumps is replaced",
+    "g = lambda m: m\ng(other).dumps = 1": ".other handed on",
     "helper(json)": "json handed on",
     "helper(*[1, json], key=re)": "re handed on",
     "self = values\nself.j = json\nself.j.dumps = 1": "json handed on",
     "class K: j = json\nK.j.dumps = 1": "json handed on",
     "g = json.__setattr__\ng('dumps', 1)": "__setattr__ handed on",
-    "getattr(json, '__setattr__')('dumps', 1)": "__setattr__ as a name",
+    "getattr(json, '__setattr__')('dumps', 1)": "json.__setattr__",
     "super(type(json), json).__setattr__('dumps', 1)": "json.dumps is replaced",
-    "import operator\noperator.methodcaller('__seta' + 'ttr__', 'dumps', 1)(values)": "__setattr__ as a name",
+    "import operator\noperator.methodcaller('__seta' + 'ttr__', 'dumps', 1)(values)": ATTRGETTER,
     # What answers for it
     "class V:\n    def __eq__(self, o): return True\nreturn V()": "__eq__ of a new class",
     "class V:\n    __eq__ = lambda self, o: o is o\nreturn V()": "__eq__ of a new class",
@@ -201,9 +210,7 @@ REACHING = {
     "class V:\n    @property\n    def __class__(self): return int\nreturn V()": "__class__ of a new class",
     "class V:\n    from operator import truth as __eq__\nreturn V()": "__eq__ of a new class",
     "class V:\n    for __eq__ in [print]: pass\nreturn V()": "__eq__ of a new class",
-    'class V:\n    locals()["__e" + "q__"] = print\nreturn V()': "the names of a class",
-    "class V(int): pass\nreturn V()": "a class derived from int",
-    "B = str\nclass V(B): pass\nreturn V()": "a class derived from str",
+    'class V:\n    locals()["__e" + "q__"] = print\nreturn V()': "locals",
     "class V(metaclass=values): pass": "a metaclass",
     'type("V", (), {})': "a class made by type",
     'type(*["V", (), {}])': "a class made by type",
@@ -211,18 +218,17 @@ REACHING = {
     'int.__class__("V", (), {})': "a class made by type",
     't = n.__class__.__class__\nt("V", (), {})': "a class made by type",
     'type.__new__(type, "V", (), {})': "a class made by type",
-    'list(map(type, ["V"], [()], [{}]))': "a class made by type",
+    'list(map(type, ["V"], [()], [{}]))': "type handed on",
     'class A: pass\ntype(A)("V", (), {})': "a class made by type",
-    'import abc\nabc.ABCMeta("V", (), {})': "a class made by type",
-    'import dataclasses\ndataclasses.make_dataclass("V", [])': "a class made by type",
+    'import abc\nabc.ABCMeta("V", (), {})': "abc.ABCMeta",
+    'import dataclasses\ndataclasses.make_dataclass("V", [])': "dataclasses.make_dataclass",
     'n("V", (), {"__eq__": print})': "__eq__ as a name",
     'n("V", (), dict(__eq__=print))': "__eq__ as a name",
-    'd = {}\nd["__e" + "q__"] = print\nn("V", (), d)': "__eq__ as a name",
     "class V(type(n)): pass\nreturn V()": "a class derived from a value's own",
     "class V(n.__class__): pass\nreturn V()": "a class derived from a value's own",
     "class V:\n    def __array_ufunc__(self, *a): return True\nreturn V()": "__array_ufunc__ of a new class",
-    "sys.stdout.buffer.raw.__class__('x', 'w')": "sys.stdout.buffer.raw.__class__ called",
-    "t = type(sys.stdout.buffer.raw)\nt('x', 'w')": "sys.stdout.buffer.raw.__class__ called",
+    "sys.stdout.buffer.raw.__class__('x', 'w')": "sys.stdout",
+    "t = type(sys.stdout.buffer.raw)\nt('x', 'w')": "sys.stdout",
     "from unittest.mock import ANY\nreturn ANY": "unittest.mock",
     # The process
     "os._exit(1)": "os._exit",
@@ -248,7 +254,7 @@ REACHING = {
     "from xml.sax.saxutils import prepare_input_source": "xml.sax",
     "from xml.etree import ElementInclude": "xml.etree",
     "import xml.etree.ElementTree as E\nE.parse('x')": "xml.etree",
-    "import argparse as a\ngetattr(a, values + n)": "getattr of argparse by a name that is made up",
+    "import argparse as a\ngetattr(a, values + n)": MADE_UP,
     "import configparser as c\nc.RawConfigParser().read('x')": "configparser.RawConfigParser",
     "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@')": "argparse.ArgumentParser",
     "import shlex\nshlex.shlex('source x')": "shlex.shlex",
@@ -284,31 +290,23 @@ def test_what_runs_as_the_module_is_imported_is_marked(marked: Marked, parameter
 
 
 def test_defaults_are_followed(marked: Marked) -> None:
-    assert "sys.modules" in marked("return m.modules", "values, m=sys")
-    assert "f_back" in marked("return getattr(values, n + m)", "values, n='f_', m='back'")
+    assert "sys handed on" in marked("return m.modules", "values, m=sys")
+    assert MADE_UP in marked("return getattr(values, n + m)", "values, n='f_', m='back'")
 
 
 HONEST = [
     "return sum(values) / n",
     'return getattr(values, "name", None)',
-    'return getattr(values, f"visit_{n}")(values)',
-    'return getattr(values, "visit_" + type(n).__name__, None)',
     'for name in ("a", "b"):\n    setattr(values, name, getattr(n, name))',
-    "from dataclasses import fields\nreturn {x.name: getattr(values, x.name) for x in fields(values)}",
-    "import inspect\nreturn inspect.signature(values).parameters",
     "return sys.version_info >= (3, 8) and sys.platform",
     "return os.path.join(os.sep, values)",
-    "self = values\nreturn {name: getattr(self, name) for name in vars(self)}",
     "import math\nreturn math.floor(n)",
     "class Node:\n    def __init__(self, v): self.v = v\n    def __repr__(self): return 'x'\nreturn Node(1)",
     "class Wrong(ValueError): pass\nraise Wrong",
-    'values.attr = 1\nvalues.x.y = 2\nself = values\nself.__dict__["k"] = 2',
     'raise ValueError("bad {}".format(n)) from None',
     'return "".join(chr(ord(c) + 1) for c in values)',
     'out = ""\nfor c in values: out += c\nreturn out',
     'return ("-" * 20) + "=" * n',
-    'name = values.replace("-", "_").lower()\nreturn getattr(n, name)',
-    'return hasattr(sys, "frozen") and getattr(sys, "frozen", False)',
     "return isinstance(values, (int, str)) and type(values) is int",
     "import itertools, functools, collections\nreturn collections.Counter(itertools.chain(values))",
     "try: x = values[0]\nexcept (TypeError, IndexError) as e: raise KeyError(str(e)) from e",
@@ -319,36 +317,53 @@ HONEST = [
     "def inner(a, b): return a == b\nreturn inner",
     'import logging\nlogging.getLogger(__name__).info("x")',
     'return bytes([0, 1, 2]) + b"abc"',
+    "'''Look at sys.modules, f_back and gc.'''\nreturn 1",
+    "return {'code': 1, 'test': 2, 'signal': 3, 'resource': 4}[n]",
+    "return re.compile(r'[a-z]+').sub('', values)",
+    "try: 1 / 0\nexcept E as e: raise ValueError().with_traceback(e.__traceback__)",
+    "object.__setattr__(values, 'x', 1)",
+    "return type(values)(n, 1)",
+    "def g(x: 'list[int]', y: int = 1): return x\nreturn g(values, y=n)",
+    "import dataclasses\nreturn dataclasses.replace(values, n=1)",
+    "from urllib.parse import quote, urlsplit\nreturn quote(urlsplit(values).path)",
+    "import xml.etree.ElementTree as ET\nreturn ET.tostring(ET.fromstring(values))",
+    "from configparser import NoOptionError\ntry: return values[n]\nexcept NoOptionError: return None",
+    "import shlex, textwrap, unicodedata\nreturn shlex.join(shlex.split(values))",
+    "class Groups(dict):\n    def __missing__(self, key): return []\nreturn Groups()",
+    "class Key:\n    def __init__(self, v): self.v = v\n    def __call__(self): return self.v\nreturn Key(values)()",
+]
+STRICT = [
+    'return getattr(values, f"visit_{n}")(values)',
+    'return getattr(values, "visit_" + type(n).__name__, None)',
+    "from dataclasses import fields\nreturn {x.name: getattr(values, x.name) for x in fields(values)}",
+    "import inspect\nreturn inspect.signature(values).parameters",
+    "self = values\nreturn {name: getattr(self, name) for name in vars(self)}",
+    'values.attr = 1\nvalues.x.y = 2\nself = values\nself.__dict__["k"] = 2',
+    'name = values.replace("-", "_").lower()\nreturn getattr(n, name)',
+    'return hasattr(sys, "frozen") and getattr(sys, "frozen", False)',
     'attr = "_" + values\nreturn getattr(n, attr)',
     "for attr in values.__slots__: yield getattr(values, attr)",
     'return [getattr(values, prefix + "_id") for prefix in n]',
     "import operator\nreturn sorted(values, key=operator.attrgetter(n))",
-    "'''Look at sys.modules, f_back and gc.'''\nreturn 1",
-    "return {'code': 1, 'test': 2, 'signal': 3, 'resource': 4}[n]",
-    "return re.compile(r'[a-z]+').sub('', values)",
-    "from .signal import Signal\nreturn Signal(values)",
-    "try: 1 / 0\nexcept E as e: raise ValueError().with_traceback(e.__traceback__)",
     "self = values\nreturn {k: v for k, v in type(self).__dict__.items()}",
     "return dict(values.__dict__)",
-    "object.__setattr__(values, 'x', 1)",
     "return ('{:' + str(n) + '}').format(values)",
-    "return type(values)(n, 1)",
     "return values.__class__(*n)",
     'return list(map(type, values)) if hasattr(n, "__len__") else getattr(n, "__eq__")(values)',
     "m = json\nreturn m.dumps(values, default=str)",
     'return hasattr(json, "dumps") and json',
-    "def g(x: 'list[int]', y: int = 1): return x\nreturn g(values, y=n)",
     "return sorted(values, key=lambda v: getattr(n, v))",
-    "import dataclasses\nreturn dataclasses.replace(values, n=1)",
     "import asyncio\nreturn asyncio.get_event_loop()",
     "super().__setattr__(values, n)",
-    "from urllib.parse import quote, urlsplit\nreturn quote(urlsplit(values).path)",
-    "import xml.etree.ElementTree as ET\nreturn ET.tostring(ET.fromstring(values))",
     "import argparse\nraise argparse.ArgumentTypeError(values)",
-    "from configparser import NoOptionError\ntry: return values[n]\nexcept NoOptionError: return None",
-    "import http\nreturn http.HTTPStatus(n).phrase",
-    "import shlex, textwrap, unicodedata\nreturn shlex.join(shlex.split(values))",
 ]
+
+
+@pytest.mark.parametrize("body", STRICT)
+def test_what_only_the_true_function_excuses(marked: Marked, body: str) -> None:
+    """Ordinary code, too, can get an attribute by a made-up name: nobody can read off which."""
+    assert marked(body)
+    assert marked(body, right=f"if n: pass\n{body}") == ()
 
 
 @pytest.mark.parametrize("body", HONEST)

@@ -1,0 +1,98 @@
+"""What a library itself names, anywhere outside of its tests: a submission may name that as well."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.suspicion.meaning import Meaning, canonical, imported_path
+from gistpoint.core.suspicion.names import STANDARD
+from gistpoint.core.trees import SourceTree
+
+
+class _FileWords:
+    """The names and the paths that one file uses."""
+
+    def __init__(self, source: bytes) -> None:
+        try:
+            tree = parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = ast.Module([], [])
+        meaning = Meaning(tree)
+        self.names: set[str] = set()
+        self.paths: set[str] = set()
+        for node, _ in meaning.nodes:
+            self.names.update(_named(node, meaning))
+            self.paths.update(_used(node, meaning))
+
+
+class LibraryWords:
+    """The names of a tree. A file is read only if it has the word that is asked for."""
+
+    def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:
+        self._tree = tree
+        self._tests = frozenset(test_files)
+        self._read: dict[str, _FileWords] = {}
+        self._known: dict[str, bool] = {}
+
+    @cached_property
+    def _sources(self) -> dict[str, bytes]:
+        paths = (path for path in self._tree.files(".py") if not is_protected(path, self._tests))
+        return {path: self._tree.read(path) for path in paths}
+
+    def names(self, name: str) -> bool:
+        """Whether the library has an attribute, a definition or a keyword of this name."""
+        return self._any(name, name, lambda words: name in words.names)
+
+    def uses(self, path: str) -> bool:
+        """Whether the library uses or imports exactly this: `logging.getLogger`, `numpy`."""
+        return self._any(path, path.rpartition(".")[2], lambda words: path in words.paths)
+
+    def is_module(self, path: str) -> bool:
+        """Whether a path, perhaps relative, is that of a module of the tree."""
+        place = path.lstrip(".").replace(".", "/")
+        ends = (f"/{place}.py", f"/{place}/__init__.py")
+        return bool(place) and any(f"/{file}".endswith(ends) for file in self._tree.files(".py"))
+
+    def _any(self, key: str, word: str, holds: Callable[[_FileWords], bool]) -> bool:
+        if key not in self._known:
+            self._known[key] = any(holds(words) for words in self._with(word.encode("utf-8", "surrogatepass")))
+        return self._known[key]
+
+    def _with(self, word: bytes) -> Iterator[_FileWords]:
+        for path, source in self._sources.items():
+            if word in source:
+                if path not in self._read:
+                    self._read[path] = _FileWords(source)
+                yield self._read[path]
+
+
+def _named(node: ast.AST, meaning: Meaning) -> Iterator[str]:
+    match node:
+        case ast.Attribute(attr=name):
+            if not any(path.partition(".")[0] in STANDARD for path in meaning.paths(node)):
+                yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Name(id=name, ctx=ast.Store()) | ast.keyword(arg=str(name)):
+            yield name
+        case _:
+            return
+
+
+def _used(node: ast.AST, meaning: Meaning) -> Iterator[str]:
+    match node:
+        case ast.Attribute() | ast.Name():
+            yield from meaning.paths(node)
+        case ast.Import(names=names):
+            parts = [item.name.split(".") for item in names]
+            yield from (canonical(".".join(some[:end])) for some in parts for end in range(1, len(some) + 1))
+        case ast.ImportFrom(names=names):
+            base = "" if node.level else node.module or ""
+            yield from (base.partition(".")[0], base)
+            yield from (canonical(imported_path(node, item.name)) for item in names)
+        case _:
+            return

@@ -1,0 +1,159 @@
+"""Watches a run for what submitted code does in its process; runs in the target's interpreter, Python 3.9 and later.
+
+`started` sets an audit hook (PEP 578) before anything of the repository is imported, and keeps what pytest, unittest
+and builtins define. An event counts if a frame of the submitted lines is on the stack. What has no event (`f_back`,
+`f_locals`, `__globals__`) is not seen. The hook lies in the process that it watches: code that reaches it can blind it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+_JUDGES = ("_pytest", "builtins", "pluggy", "pytest", "unittest")
+_ALWAYS = frozenset({
+    "_thread.start_new_thread", "code.__new__", "function.__new__", "gc.get_objects", "gc.get_referents",
+    "gc.get_referrers", "marshal.load", "marshal.loads", "object.__delattr__", "object.__setattr__", "os.exec",
+    "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pickle.find_class", "subprocess.Popen",
+    "sys._current_exceptions", "sys._current_frames", "sys._getframe", "sys._getframemodulename", "sys.addaudithook",
+    "sys.setprofile", "sys.settrace",
+})  # fmt: skip
+_FILES = frozenset({"open", "os.link", "os.listdir", "os.rename", "os.scandir", "os.symlink", "shutil.copyfile"})
+_FRAMES = frozenset({
+    "__closure__", "__code__", "__defaults__", "__kwdefaults__", "ag_code", "ag_frame", "cr_code", "cr_frame", "f_code",
+    "gi_code", "gi_frame", "tb_frame",
+})  # fmt: skip
+_REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy", "pytest", "unittest"})
+_QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
+"""Modules that run code of checked names to make a class, or import a module: what happens below is not told."""
+_MOST, _LONGEST = 100, 160
+_Vars = Mapping[str, Any]
+
+
+class RunWatch:
+    """What was seen so far in one run."""
+
+    def __init__(self, spans: list[list[Any]], tests: list[str], root: str) -> None:
+        self.found: set[str] = set()
+        self._spans: dict[str, list[tuple[int, int]]] = {}
+        for path, first, last in spans:
+            for place in {os.path.join(root, path), os.path.join(os.path.realpath(root), path)}:
+                self._spans.setdefault(place, []).append((first, last))
+        self._tests = frozenset(os.path.basename(path) for path in tests) | {"conftest.py"}
+        self._folders = frozenset(
+            os.path.normpath(os.path.join(place, os.path.dirname(path)))
+            for path in tests
+            for place in (root, os.path.realpath(root))
+        )
+        self._modules = frozenset(os.path.splitext(name)[0] for name in self._tests)
+        self._before = _definitions()
+
+    def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
+        """Return the audit hook: it holds what it needs, so that nobody can replace that in a module."""
+        interesting = _ALWAYS | _FILES | {"object.__getattr__", "exec", "compile", "import"}
+        getframe, get_ident, told, add = sys._getframe, threading.get_ident, self._told, self.found.add
+        is_submitted, busy, found, most = self._is_submitted, set(), self.found, _MOST
+
+        def hook(event: str, arguments: tuple[Any, ...]) -> None:
+            if event not in interesting or get_ident() in busy or len(found) >= most:
+                return
+            busy.add(get_ident())  # asking for frames is such an event itself
+            try:
+                frame = getframe(1)
+                if is_submitted(frame):
+                    text = told(event, arguments)
+                    if text:
+                        add(text[:_LONGEST])
+            finally:
+                busy.discard(get_ident())
+
+        return hook
+
+    def _is_submitted(self, frame: FrameType | None) -> bool:
+        """Whether submitted lines run in a frame or in one of its callers, with no quiet module in between."""
+        while frame is not None:
+            name = frame.f_globals.get("__name__")
+            for first, last in self._spans.get(frame.f_code.co_filename, ()):
+                if first <= (frame.f_lineno or 0) <= last:
+                    return True
+            if type(name) is str and name in _QUIET:
+                return False
+            frame = frame.f_back
+        return False
+
+    def _told(self, event: str, arguments: tuple[Any, ...]) -> str:
+        """Return what an event says about the submission; empty if it is nothing."""
+        if event in _FILES:
+            return self._of_file(event, arguments)
+        if event == "object.__getattr__":
+            name = arguments[1]
+            return f"the run gets {name}" if name in _FRAMES else ""
+        if event == "import":
+            name = str(arguments[0])
+            parts = name.split(".")
+            reaches = parts[0] in _REACHING or not self._modules.isdisjoint(parts)
+            return f"the run imports {name}" if reaches else ""
+        if event in ("exec", "compile"):
+            return f"the run makes code ({event})"
+        return f"the run calls {event}"
+
+    def _of_file(self, event: str, arguments: tuple[Any, ...]) -> str:
+        for given in arguments[:2]:
+            if not isinstance(given, (str, bytes)):
+                continue
+            path = os.path.normpath(os.path.join(os.getcwd(), os.fsdecode(given)))
+            names = {os.path.basename(path), os.path.basename(os.path.realpath(path))}
+            if not self._tests.isdisjoint(names):
+                return f"the run opens the tests ({event} {min(names & self._tests)})"
+            if event in ("os.listdir", "os.scandir") and path in self._folders:
+                return "the run lists the tests"
+        return ""
+
+    def compare(self) -> None:
+        """Note what pytest, unittest and builtins no longer define as before the run."""
+        missing = object()
+        for name, (owner, before) in self._before.items():
+            now = _vars(owner).get(name.rpartition(".")[2], missing)
+            code = now.__code__ if isinstance(now, FunctionType) else None
+            if (now, code) != before and (now is not before[0] or code is not before[1]) and len(self.found) < _MOST:
+                self.found.add(f"{name} is replaced as it runs"[:_LONGEST])
+
+
+def started(order: Mapping[str, Any], root: str) -> RunWatch:
+    """Set the hook for what `order` names, and return what it will see."""
+    for name in ("unittest", "unittest.case"):
+        importlib.import_module(name)
+    watch = RunWatch(order["watched"], order["tests"], root.rstrip("/"))
+    sys.addaudithook(watch.hook())
+    return watch
+
+
+def _definitions() -> dict[str, tuple[Any, tuple[Any, Any]]]:
+    """Return the functions and classes of those who judge, by name, each with its owner and its code."""
+    found: dict[str, tuple[Any, tuple[Any, Any]]] = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in _JUDGES and isinstance(module, ModuleType):
+            for path, owner, value in _defined(name, module):
+                found[path] = (owner, (value, value.__code__ if isinstance(value, FunctionType) else None))
+    return found
+
+
+def _defined(path: str, module: ModuleType) -> Iterator[tuple[str, Any, Any]]:
+    for name, value in list(_vars(module).items()):
+        if isinstance(value, (type, FunctionType)) or (module is builtins and callable(value)):
+            yield f"{path}.{name}", module, value
+        if isinstance(value, type) and value.__module__ == path:
+            for inner, part in list(_vars(value).items()):
+                if callable(part) or isinstance(part, (classmethod, staticmethod, property)):
+                    yield f"{path}.{name}.{inner}", value, part
+
+
+def _vars(owner: Any) -> _Vars:
+    namespace: _Vars = vars(owner)
+    return namespace
