@@ -1,4 +1,4 @@
-"""The controls of a task as a file of its answer: whether passes can be confirmed, and by which tests (decision 113)."""
+"""The controls of a task as a file of its answer: whether and by which tests passes are confirmed (decision 113)."""
 
 from __future__ import annotations
 
