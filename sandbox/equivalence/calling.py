@@ -183,7 +183,7 @@ class CallRunner:
         folders = sorted({str(PurePosixPath(path).parent) for path in test_files})
 
         def control(folder: Path) -> Callable[[MountPaths], Invocation]:
-            fill_control(folder, pins, {**_SHARED, _REPLAYER: _REPLAYER})
+            fill_control(folder, pins, {**_SHARED, _REPLAYER: _REPLAYER, "gistpoint_functions.py": "raw_functions.py"})
 
             def invocation(places: MountPaths) -> Invocation:
                 roots = (*roots_in(places.workspace, pins), places.workspace)

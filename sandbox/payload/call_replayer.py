@@ -192,33 +192,6 @@ def _slots(kind: type) -> list[str]:
     return [name for name in found if name not in ("__dict__", "__weakref__")]
 
 
-def the_function(module: Any, qualname: str, path: str) -> Any:
-    """Return the function as written, below its decorators. Raises LookupError."""
-    holder: Any = module
-    *outer, name = qualname.split(".")
-    for part in outer:
-        holder = getattr(holder, part)
-    found = inspect.getattr_static(holder, name)
-    queue, seen = [found], set()
-    while queue:
-        item = queue.pop(0)
-        if item is None or id(item) in seen:
-            continue
-        seen.add(id(item))
-        code = getattr(item, "__code__", None)
-        if code is not None and code.co_name == name and os.path.realpath(code.co_filename).endswith(os.sep + path):
-            return item
-        queue += [getattr(item, link, None) for link in ("fget", "fset", "fdel", "__func__", "__wrapped__", "func")]
-        for cell in getattr(item, "__closure__", None) or ():
-            try:
-                inside = cell.cell_contents
-            except ValueError:
-                continue
-            if callable(inside):
-                queue.append(inside)
-    raise LookupError(f"{qualname} is no function that can be called by itself.")
-
-
 def _called(function: Any, shape: list[Any], values: list[Any]) -> Any:
     positional, keyword_only, varargs, keywords, _ = shape
     given, rest = values[:positional], values[positional:]
@@ -285,22 +258,26 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     return found
 
 
-def main() -> int:
-    """Read the order, call, report."""
-    spec = importlib.util.spec_from_file_location(
-        "_channel", os.path.join(os.path.dirname(__file__), "gistpoint_results.py")
-    )
+def _beside(name: str) -> types.ModuleType:
+    """Return another file of ours, loaded under a name that no module of a repository has."""
+    spec = importlib.util.spec_from_file_location("_" + name, os.path.join(os.path.dirname(__file__), name))
     assert spec is not None
     assert spec.loader is not None
-    channel = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(channel)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> int:
+    """Read the order, call, report."""
+    channel, functions = _beside("gistpoint_results.py"), _beside("gistpoint_functions.py")
     order = channel.taken_order()
     channel.close_input()
     put = channel.opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order["key"])
     sys.argv = ["replay"]
     try:
         module = importlib.import_module(order["module"])
-        function = the_function(module, order["qualname"], order["path"])
+        function = functions.the_function(module, order["qualname"], order["path"])
     except BaseException as error:
         put("problem", words=f"{type(error).__name__}: {error}"[:500])
         put("finish")

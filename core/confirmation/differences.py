@@ -1,0 +1,189 @@
+"""Which functions a submitted tree has changed, and the two trees in which suite and submission run (decision 113)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.code.compare import same_tree
+from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.splice import remove_body, with_definition
+from gistpoint.core.code.testfiles import is_protected
+from gistpoint.core.confirmation.model import Unconfirmable
+from gistpoint.core.trees import SourceTree
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class NotConfirmableError(Exception):
+    """Why a tree's functions can't be run in a process of their own."""
+
+    def __init__(self, reason: Unconfirmable, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FunctionName:
+    """A function by its file and its qualified name there."""
+
+    path: str
+    qualname: str
+
+    def __str__(self) -> str:
+        return f"{self.path}::{self.qualname}"
+
+
+def changed_functions(original: SourceTree, submitted: SourceTree) -> tuple[FunctionName, ...]:
+    """Return the outermost functions whose bodies differ. Raises `NotConfirmableError` if anything else differs."""
+    found: list[FunctionName] = []
+    for path in sorted({*original.overlay, *submitted.overlay}):
+        before, after = original.read(path), submitted.read(path)
+        if before != after:
+            found += _changed_in(path, before, after)
+    return tuple(found)
+
+
+def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName]:
+    try:
+        old, new = parse(before), parse(after)
+    except (SyntaxError, ValueError) as error:
+        raise NotConfirmableError(Unconfirmable.HEADER_CHANGED, f"{path} can't be parsed: {error}") from error
+    old_functions, new_functions = list(_functions(old)), list(_functions(new))
+    bodies = [(first.body, second.body) for first, second in zip(old_functions, new_functions, strict=False)]
+    for function in (*old_functions, *new_functions):
+        _empty(function)
+    if len(old_functions) != len(new_functions) or not same_tree(old, new):
+        raise NotConfirmableError(*_beside_bodies(path, old, new))
+    index = index_source(path, before)
+    for function, (first, second) in zip(old_functions, bodies, strict=True):
+        if not same_tree(ast.Module(_without_docstring(first), []), ast.Module(_without_docstring(second), [])):
+            yield FunctionName(path, _definition_at(index, function.lineno).qualname)
+
+
+def _functions(node: ast.AST) -> Iterator[_Function]:
+    """Yield the functions of a module that no other function encloses, in source order."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _Function):
+            yield child
+        elif not isinstance(child, ast.Lambda):
+            yield from _functions(child)
+
+
+def _empty(function: _Function) -> None:
+    """Leave what is evaluated when the function is defined, but for annotations."""
+    function.body = [ast.Pass()]
+    function.returns = None
+    arguments = function.args
+    every = (*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg)
+    for argument in every:
+        if argument is not None:
+            argument.annotation = None
+
+
+def _beside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
+    """Return the reason if something else than the bodies of functions differs."""
+    classes = [[part for part in ast.walk(module) if isinstance(part, ast.ClassDef)] for module in (old, new)]
+    of_classes = len(classes[0]) != len(classes[1]) or not all(
+        same_tree(first, second) for first, second in zip(*classes, strict=True)
+    )
+    members = [[[type(part) for part in found.body] for found in side] for side in classes]
+    if of_classes and members[0] != members[1]:
+        return Unconfirmable.CLASS_TARGET, f"The submission changes what a class of {path} consists of."
+    return Unconfirmable.HEADER_CHANGED, f"The submission changes more of {path} than the bodies of functions."
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(body) > 1
+    return body[1:] if is_docstring else body
+
+
+def _definition_at(index: FileIndex, line: int) -> Definition:
+    return next(found for found in index.definitions if found.def_line == line)
+
+
+def outermost(tree: SourceTree, name: str) -> FunctionName:
+    """Return the outermost function around the one named `path::qualname`, or itself.
+
+    Raises `NotConfirmableError` for a class.
+    """
+    path, _, qualname = name.partition("::")
+    index = index_source(path, tree.read(path))
+    definition = index.get(qualname)
+    if definition.kind is DefinitionKind.CLASS:
+        raise NotConfirmableError(Unconfirmable.CLASS_TARGET, f"{name} is a class.")
+    found = definition
+    while definition.parent is not None:
+        definition = index.get(definition.parent)
+        if definition.kind is not DefinitionKind.CLASS:
+            found = definition
+    return FunctionName(path, found.qualname)
+
+
+def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) -> SourceTree:
+    """Return the tree with each function's body replaced by a question to `module`, by the function's place.
+
+    Decorators, parameters and docstring stay. Raises `NotConfirmableError` for a coroutine.
+    """
+    for place, function in enumerate(functions):
+        index = index_source(function.path, tree.read(function.path))
+        definition = index.get(function.qualname)
+        node = _functions_at(index, definition)
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise NotConfirmableError(Unconfirmable.ASYNCHRONOUS, f"{function} is a coroutine.")
+        ask = f'__import__("{module}")'
+        statement = f"return {ask}.call({place}, locals())"
+        if _yields(node):
+            statement = f"return (yield from {ask}.generate({place}, locals()))"
+        kept = remove_body(index, definition).rpartition("\n")[0]
+        last = remove_body(index, definition).rpartition("\n")[2]
+        indentation = last[: len(last) - len(last.lstrip())]
+        tree = with_definition(tree, function.path, function.qualname, f"{kept}\n{indentation}{statement}\n")
+    return tree
+
+
+def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> SourceTree:
+    """Return the tree with functions that return None, or generators that yield nothing."""
+    for function in functions:
+        index = index_source(function.path, tree.read(function.path))
+        definition = index.get(function.qualname)
+        node = _functions_at(index, definition)
+        empty = remove_body(index, definition).rpartition("\n")
+        indentation = empty[2][: len(empty[2]) - len(empty[2].lstrip())]
+        statement = "yield from ()" if _yields(node) else "return None"
+        tree = with_definition(tree, function.path, function.qualname, f"{empty[0]}\n{indentation}{statement}\n")
+    return tree
+
+
+def _functions_at(index: FileIndex, definition: Definition) -> _Function:
+    module = parse(index.document.encode(index.document.text))
+    found = (node for node in ast.walk(module) if isinstance(node, _Function) and node.lineno == definition.def_line)
+    return next(found)
+
+
+def _yields(function: ast.AST) -> bool:
+    """Whether a function is a generator: it yields itself, not a function inside of it."""
+    for child in ast.iter_child_nodes(function):
+        if isinstance(child, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(child, (_Function, ast.Lambda, ast.ClassDef)) and _yields(child):
+            return True
+    return False
+
+
+def test_paths(tree: SourceTree, collected: Collection[str]) -> tuple[str, ...]:
+    """Return the Python files and settings of a tree that belong to its tests: the other process does not have them."""
+    files = frozenset(collected)
+    return tuple(path for path in tree.files() if path.endswith(".py") and is_protected(path, files))
+
+
+def without(tree: SourceTree, paths: Collection[str]) -> SourceTree:
+    """Return a tree that lacks some files."""
+    gone = frozenset(paths)
+    members = {path: member for path, member in tree.members.items() if path not in gone}
+    overlay = {path: data for path, data in tree.overlay.items() if path not in gone}
+    return SourceTree(tree.tar, members, overlay)

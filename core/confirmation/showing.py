@@ -1,0 +1,143 @@
+"""A call and its answer as texts, from the plain data in which they travelled (decision 113)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_LONGEST = 300
+_DEPTH = 6
+
+Message = Mapping[str, Any]
+
+
+class Shower:
+    """Shows the values of messages; a later message changes what an earlier one held."""
+
+    def __init__(self) -> None:
+        self.heap: dict[str, list[Any]] = {}
+
+    def take(self, message: Message) -> None:
+        """Know the objects of a message."""
+        self.heap.update(message.get("heap", {}))
+
+    def text(self, value: Any, depth: int = 0) -> str:
+        """Return a value as Python writes it, as far as it is plain."""
+        if type(value) is not list:
+            return repr(value)
+        if depth > _DEPTH:
+            return "..."
+        show = _VALUES.get(value[0])
+        return show(self, value, depth + 1) if show else f"<{value[0]}>"
+
+    def parts(self, values: Sequence[Any], depth: int) -> str:
+        """Return values with commas between them."""
+        return ", ".join(self.text(part, depth) for part in values)
+
+    def pairs(self, values: Sequence[Sequence[Any]], depth: int) -> str:
+        """Return the pairs of a dictionary."""
+        return ", ".join(f"{self.text(key, depth)}: {self.text(part, depth)}" for key, part in values)
+
+    def node(self, value: list[Any], depth: int) -> str:
+        """Return the object that a number stands for."""
+        node = self.heap.get(str(value[1]))
+        if node is None:
+            return "<given>"
+        match node[0]:
+            case "list":
+                return f"[{self.parts(node[1], depth)}]"
+            case "dict" | "default" | "counter" | "ordered":
+                return f"{{{self.pairs(node[1], depth)}}}"
+            case "set":
+                return f"{{{self.parts(node[1], depth)}}}" if node[1] else "set()"
+            case "object":
+                held = [f"{name}={self.text(part, depth)}" for name, part in node[2].items()]
+                inside = [_inside(self, node, depth)] if node[3] else []
+                return f"{_bare(node[1])}({', '.join([*inside, *held])})"
+            case "exception":
+                return f"{_bare(node[1])}{self.text(node[2], depth)}"
+            case _:
+                return f"<{node[0]}>"
+
+
+def _inside(shower: Shower, node: list[Any], depth: int) -> str:
+    if node[3] == "dict":
+        return f"{{{shower.pairs(node[4], depth)}}}"
+    if node[3] in ("list", "set", "deque"):
+        return shower.parts(node[4], depth)
+    return shower.text(node[4], depth) if node[3] != "bytearray" else "..."
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def _items(left: str, right: str) -> Callable[[Shower, list[Any], int], str]:
+    def show(shower: Shower, value: list[Any], depth: int) -> str:
+        comma = "," if left == "(" and len(value[1]) == 1 else ""
+        return f"{left}{shower.parts(value[1], depth)}{comma}{right}"
+
+    return show
+
+
+_VALUES: dict[str, Callable[[Shower, list[Any], int], str]] = {
+    "#": Shower.node,
+    "i": lambda shower, value, depth: value[1],
+    "f": lambda shower, value, depth: "nan" if value[1] == "nan" else repr(float.fromhex(value[1])),
+    "b": lambda shower, value, depth: repr(base64.b64decode(value[1])),
+    "t": _items("(", ")"),
+    "z": _items("frozenset({", "})"),
+    "r": lambda shower, value, depth: f"range({', '.join(value[1:])})",
+    "s": lambda shower, value, depth: f"slice({shower.parts(value[1:], depth)})",
+    "k": lambda shower, value, depth: str(value[1]),
+    "n": lambda shower, value, depth: _bare(value[1]) or value[1].rstrip(":"),
+    "e": lambda shower, value, depth: f"{_bare(value[1])}({shower.text(value[2], depth)})",
+    "m": lambda shower, value, depth: f"{shower.text(value[1], depth)}.{value[2]}",
+    "x": lambda shower, value, depth: f"{value[1].rpartition('.')[2]}{shower.text(value[2], depth)}",
+    "re": lambda shower, value, depth: f"re.compile({shower.text(value[1], depth)})",
+}
+
+
+def bounded(text: str) -> str:
+    """Return a text that is short enough to be shown."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def call_text(qualname: str, request: Message, shower: Shower) -> str:
+    """Return a call as Python writes it, with its arguments by position."""
+    shower.take(request)
+    return bounded(f"{qualname}({shower.parts(request['roots'], 1)})")
+
+
+def answer_text(reply: Message, shower: Shower) -> str:
+    """Return an answer: the value, the exception that was raised, or why there was no answer."""
+    if reply.get("re") not in ("value", "raised", "stop"):
+        return bounded(str(reply.get("words") or reply.get("re")))
+    shower.take(reply)
+    text = shower.text(reply["roots"][0])
+    return bounded({"raised": f"raises {text}", "stop": "ends"}.get(reply["re"], text))
+
+
+def same_answer(first: Message, second: Message) -> bool:
+    """Whether two answers to the same request hold the same data."""
+    return _comparable(first) == _comparable(second)
+
+
+def _comparable(reply: Message) -> str:
+    kept = {name: reply.get(name) for name in ("re", "roots", "heap", "do", "of")}
+    return json.dumps(kept, sort_keys=True)
+
+
+def same_without_order(first: Message, second: Message) -> bool:
+    """Whether two answers hold the same data if the order within dictionaries is left out."""
+    return _unordered(first) == _unordered(second)
+
+
+def _unordered(reply: Message) -> str:
+    heap = {
+        number: [node[0], sorted(node[1], key=json.dumps)] if node[0] == "dict" else node
+        for number, node in reply.get("heap", {}).items()
+    }
+    return _comparable({**reply, "heap": heap})

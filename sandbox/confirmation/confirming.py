@@ -1,0 +1,413 @@
+"""The controls of a task, and the confirmation of a pass, on one backend (decision 113)."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.confirmation.differences import (
+    FunctionName,
+    NotConfirmableError,
+    answering_nothing,
+    changed_functions,
+    outermost,
+    test_paths,
+    without,
+)
+from gistpoint.core.confirmation.model import AnsweredCall, Confirmation, Confirmed, Controls, Unconfirmable
+from gistpoint.core.confirmation.showing import (
+    Shower,
+    answer_text,
+    call_text,
+    same_answer,
+    same_without_order,
+)
+from gistpoint.core.errors import EnvironmentBuildError, InfrastructureError, TaskError
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.tasks.equivalence import Equivalence, EquivalenceTester
+from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport, plain_calls
+from gistpoint.sandbox.confirmation.submission import Place, SubmissionProcess, parsed
+from gistpoint.sandbox.limits import RunLimits, suite_timeout
+from gistpoint.sandbox.testruns import EnvironmentSource
+
+_LEAST_S = 60.0
+"""What a confirmation may take, however short the suite is: two processes have to begin."""
+_SHARE = 0.5
+"""Of the suite's own time."""
+_ASKED_AGAIN = 1_000
+"""Plain calls that are put once more to another process."""
+_COMPARED_TESTS = 3
+"""Failing tests in which the true function's answers are looked for."""
+_ASKED_OTHERWISE = "answers differ when they are asked for again"
+_NOT_ANSWERED = "does not answer in a process of its own, where the true function does"
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A task with what all of its runs have in common."""
+
+    task: Task
+    answer: Answer
+    place: Place
+    given: SourceTree
+    original: SourceTree
+    hidden: tuple[str, ...]
+    seconds: float
+    """Of the suite."""
+
+    @property
+    def targets(self) -> tuple[FunctionName, ...]:
+        """The functions that the task is about. Raises `NotConfirmableError` for a class."""
+        found = (outermost(self.original, target.name) for target in self.answer.targets)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def entering(self) -> tuple[str, ...]:
+        """The tests that pass on the original and enter a function of the task, as far as that is known."""
+        entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
+        known = [entered.get(target.name) for target in self.answer.targets]
+        if not all(known):
+            return tuple(sorted(passed))
+        return tuple(sorted(frozenset().union(*(ids or () for ids in known)) & passed))
+
+
+class SandboxConfirmer:
+    """Confirms on one backend; implements `gistpoint.core.confirmation.model.Confirmer`."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        environments: EnvironmentSource,
+        limits: RunLimits | None = None,
+        beyond: EquivalenceTester | None = None,
+    ) -> None:
+        """`beyond` looks for inputs of no test on which submission and original differ."""
+        self._backend = backend
+        self._environments = environments
+        self._limits = limits or RunLimits()
+        self._beyond = beyond
+
+    def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
+        """Return what the controls of a task show; see `Confirmer.control`."""
+        try:
+            case = self._case(task, answer, run)
+            return _Control(case, run).made()
+        except NotConfirmableError as error:
+            return Controls(confirmable=False, reason=error.reason, detail=error.detail)
+        except (EnvironmentBuildError, InfrastructureError, TaskError, CodeError, OSError) as error:
+            return Controls(confirmable=False, reason=Unconfirmable.SANDBOX, detail=str(error))
+
+    def confirm(
+        self,
+        task: Task,
+        answer: Answer,
+        controls: Controls,
+        submitted: SourceTree,
+        *,
+        run: RunContext = UNATTENDED,
+    ) -> Confirmation:
+        """Return what came of the confirmation of a pass; see `Confirmer.confirm`."""
+        began = time.monotonic()
+        if not controls.confirmable:
+            return _unconfirmed(controls.reason or Unconfirmable.NO_CONTROL, controls.detail)
+        try:
+            case = self._case(task, answer, run)
+            found = _PassCheck(case, controls, submitted, run).made()
+            if found.result is not Confirmed.CONTRADICTED:
+                found = self._with_beyond(case, submitted, controls, found, run)
+        except NotConfirmableError as error:
+            found = _unconfirmed(error.reason, error.detail)
+        except (EnvironmentBuildError, InfrastructureError, TaskError, CodeError, OSError) as error:
+            found = _unconfirmed(Unconfirmable.SANDBOX, str(error))
+        return _with(found, seconds=round(time.monotonic() - began, 3))
+
+    def _case(self, task: Task, answer: Answer, run: RunContext) -> _Case:
+        run.progress(RunProgress("preparing"))
+        given = SourceTree.open(task.tree_path)
+        original = repaired_tree(given, answer.targets)
+        environment = self._environments.get(task.environment, self._backend, cancel=run.cancel)
+        place = Place(self._backend, environment, task.environment, self._limits)
+        hidden = test_paths(original, task.suite.test_files)
+        seconds = answer.baseline_for(self._backend.name).seconds
+        return _Case(task, answer, place, given, original, hidden, seconds)
+
+    def _with_beyond(
+        self, case: _Case, submitted: SourceTree, controls: Controls, found: Confirmation, run: RunContext
+    ) -> Confirmation:
+        """Return the confirmation with the smallest input of no test on which the two differ, if there is one."""
+        if self._beyond is None:
+            return found
+        task = case.task
+        try:
+            report = self._beyond.compare(
+                case.original,
+                submitted,
+                task.environment,
+                [target.name for target in case.answer.targets],
+                controls.tests,
+                test_files=task.suite.test_files,
+                timeout_s=max(_LEAST_S, suite_timeout(case.seconds)),
+                run=run,
+            )
+        except InfrastructureError:
+            return found
+        example = report.example
+        if report.verdict is not Equivalence.DIFFERS or example is None:
+            return _with(found, varied=report.varied)
+        beyond = AnsweredCall(example.function, example.call, example.original, example.repair)
+        return _with(found, beyond=beyond, varied=report.varied)
+
+
+def _with(found: Confirmation, **changes: object) -> Confirmation:
+    return msgspec.structs.replace(found, **changes)
+
+
+def _unconfirmed(reason: Unconfirmable, detail: str, marks: tuple[str, ...] = ()) -> Confirmation:
+    return Confirmation(Confirmed.UNCONFIRMED, reason, detail, marks=marks)
+
+
+# The controls
+
+
+class _Control:
+    """The runs that show which tests count."""
+
+    def __init__(self, case: _Case, run: RunContext) -> None:
+        self.case = case
+        self.run = run
+
+    def made(self) -> Controls:
+        """Run the true function, the corrupted one and one that returns None; return what that shows."""
+        case, run = self.case, self.run
+        functions, tests = case.targets, case.entering
+        if not tests:
+            return Controls(confirmable=False, reason=Unconfirmable.NO_CONTROL, detail="No test enters the function.")
+        run.progress(RunProgress("running", 0, 3))
+        true = _ran(case, functions, tests, case.original, (), run)
+        if true.conclusion.status is not RunStatus.FINISHED:
+            return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
+        if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
+            return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
+        unsteady = frozenset(_unlike_tests(case, functions, case.original, true))
+        counting = [id for id in true.passed() if id not in unsteady]
+        if not counting:
+            return self._not(*_most_frequent(true), true)
+        run.progress(RunProgress("running", 1, 3))
+        telling = self._telling(functions, counting, true)
+        if not telling:
+            detail = "The tests that count pass with the corrupted function too, or with one that returns None."
+            return self._not(Unconfirmable.NO_CONTROL, detail, true)
+        chosen = _within_bounds(true, counting, telling, case.seconds)
+        return Controls(
+            confirmable=True,
+            tests=tuple(chosen),
+            telling=tuple(id for id in chosen if id in telling),
+            entering=len(tests),
+            calls=sum(true.asked[id].calls for id in chosen),
+            answers={str(name): tuple(part["answers"]) for name, part in zip(functions, true.learned, strict=True)},
+            writes={str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)},
+            reasons=self._reasons(true, len(unsteady)),
+            seconds=round(true.seconds, 3),
+        )
+
+    def _telling(self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport) -> frozenset[str]:
+        """Return the tests that fail with the corrupted function and with one that returns None."""
+        case, found = self.case, frozenset(counting)
+        for wrong in (case.given, answering_nothing(case.original, functions)):
+            report = _ran(case, functions, counting, wrong, true.learned, self.run)
+            failing = frozenset(counting).difference(report.passed())
+            if not failing:
+                return frozenset()
+            found = found & failing or failing
+        return found
+
+    def _not(self, reason: Unconfirmable, detail: str, true: PairReport) -> Controls:
+        return Controls(
+            confirmable=False,
+            reason=reason,
+            detail=detail,
+            entering=len(self.case.entering),
+            calls=true.calls,
+            reasons=self._reasons(true, 0),
+            seconds=round(true.seconds, 3),
+        )
+
+    def _reasons(self, true: PairReport, unsteady: int) -> Mapping[str, int]:
+        found = true.reasons()
+        if unsteady:
+            found[Unconfirmable.NOT_DETERMINISTIC.value] += unsteady
+        return found
+
+
+def _words_of(report: PairReport, reason: Unconfirmable) -> str:
+    return next((asked.words for asked in report.asked.values() if asked.problem is reason), "")
+
+
+def _most_frequent(report: PairReport) -> tuple[Unconfirmable, str]:
+    """Return the reason why most tests can't count, and one of its explanations."""
+    counted = Counter(report.reasons())
+    if not counted:
+        return Unconfirmable.NO_CONTROL, "No test asks the function for anything while it runs."
+    reason = Unconfirmable(counted.most_common(1)[0][0])
+    words = _words_of(report, reason)
+    return reason, words or "The tests fail if the function runs in a process of its own."
+
+
+def _within_bounds(true: PairReport, counting: Sequence[str], telling: Collection[str], seconds: float) -> list[str]:
+    """Return the tests that are run to confirm a pass: those that tell first, as many as the bounds allow."""
+    allowed = max(_LEAST_S / 2, _SHARE * seconds)
+    chosen: list[str] = []
+    calls, taken = 0, 0.0
+    for id in sorted(counting, key=lambda id: (id not in telling, true.results[id].seconds)):
+        calls += true.asked[id].calls
+        taken += true.results[id].seconds
+        if chosen and (calls > MOST_CALLS or taken > allowed):
+            break
+        chosen.append(id)
+    return chosen
+
+
+def _ran(
+    case: _Case,
+    functions: Sequence[FunctionName],
+    tests: Sequence[str],
+    submitted: SourceTree,
+    learned: Sequence[Mapping[str, Sequence[str]]],
+    run: RunContext,
+) -> PairReport:
+    timeout = max(_LEAST_S, suite_timeout(case.seconds))
+    order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned)
+    return Pair(case.place, order).run(run)
+
+
+def _unlike_tests(
+    case: _Case, functions: Sequence[FunctionName], submitted: SourceTree, report: PairReport
+) -> list[str]:
+    """Return the tests with a call that is answered otherwise when it is asked again, in another order and process."""
+    calls = list(plain_calls(report, _ASKED_AGAIN))
+    tree = without(submitted, case.hidden)
+    process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
+    try:
+        return [id for id, exchange in reversed(calls) if not _answers_alike(process, exchange)]
+    finally:
+        process.close()
+
+
+def _answers_alike(process: SubmissionProcess, exchange: Exchange) -> bool:
+    answer = parsed(process.answer_call(exchange.request))
+    return answer is not None and same_without_order(exchange.answer, answer)
+
+
+# A pass
+
+
+class _PassCheck:
+    """The runs that confirm one pass, or contradict it."""
+
+    def __init__(self, case: _Case, controls: Controls, submitted: SourceTree, run: RunContext) -> None:
+        self.case = case
+        self.controls = controls
+        self.submitted = submitted
+        self.run = run
+
+    def made(self) -> Confirmation:
+        """Run the tests that count with the submission in a process of its own; return what came of it."""
+        changed = changed_functions(self.case.original, self.submitted)
+        functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
+        self.run.progress(RunProgress("running", 0, 2))
+        tests, learned = self._known(functions)
+        if not tests:
+            return _unconfirmed(Unconfirmable.NO_CONTROL, "No test that counts asks the functions that were changed.")
+        report = _ran(self.case, functions, tests, self.submitted, learned, self.run)
+        if report.conclusion.status is not RunStatus.FINISHED:
+            late = report.conclusion.status is RunStatus.TIMED_OUT
+            reason = Unconfirmable.TOO_SLOW if late else Unconfirmable.SANDBOX
+            return _counted(_unconfirmed(reason, report.conclusion.reason, (_NOT_ANSWERED,)), report, tests)
+        failing = [id for id in tests if id not in frozenset(report.passed())]
+        self.run.progress(RunProgress("running", 1, 2))
+        if failing:
+            return _counted(self._of_failing(functions, learned, failing, report), report, tests)
+        unlike = _unlike_tests(self.case, functions, self.submitted, report)
+        if unlike:
+            detail = f"A call of {unlike[0]} is answered otherwise when it is put to another process."
+            found = _unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
+            return _counted(found, report, tests)
+        return _counted(Confirmation(Confirmed.CONFIRMED), report, tests)
+
+    def _known(self, functions: Sequence[FunctionName]) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
+        """Return the tests that count and what the true functions' answers hold; learnt now for other functions."""
+        names = [str(name) for name in functions]
+        if all(name in self.controls.answers for name in names):
+            known = self.controls
+            parts = [{"answers": known.answers[name], "writes": known.writes[name]} for name in names]
+            return known.tests, parts
+        true = _ran(self.case, functions, self.controls.tests, self.case.original, (), self.run)
+        return true.passed(), true.learned
+
+    def _of_failing(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        failing: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation:
+        """Return the contradiction if the true function answers a call of a failing test otherwise."""
+        judged = [id for id in failing if id in report.asked and report.asked[id].problem in _ANSWERS]
+        if judged:
+            looked = judged[:_COMPARED_TESTS]
+            true = _ran(self.case, functions, looked, self.case.original, learned, self.run)
+            for id in looked:
+                call = _answered_otherwise(functions, id, true, report) if id in true.passed() else None
+                if call is not None:
+                    return Confirmation(Confirmed.CONTRADICTED, contradiction=call)
+        asked = report.asked.get(failing[0])
+        if asked is not None and asked.problem is not None:
+            return _unconfirmed(asked.problem, f"{failing[0]}: {asked.words}", (_NOT_ANSWERED,))
+        words = "fails, although every call is answered as the true function answers it"
+        return _unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
+
+
+_ANSWERS = (None, Unconfirmable.SANDBOX)
+"""What a failing test may have met for its calls to be compared: to end one's own process is an answer too."""
+
+
+def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:
+    return _with(found, calls=report.calls, tests=len(tests))
+
+
+def _answered_otherwise(
+    functions: Sequence[FunctionName], test: str, true: PairReport, report: PairReport
+) -> AnsweredCall | None:
+    """Return the first call of a test that was answered otherwise than the true function answers it."""
+    pairs = zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False)
+    for expected, found in pairs:
+        if _without_number(expected) != _without_number(found):
+            return None
+        if not same_answer(expected.answer, found.answer):
+            return _shown(functions, test, expected, found)
+    return None
+
+
+def _without_number(exchange: Exchange) -> Mapping[str, object]:
+    return {name: value for name, value in exchange.request.items() if name != "call"}
+
+
+def _shown(functions: Sequence[FunctionName], test: str, expected: Exchange, found: Exchange) -> AnsweredCall:
+    request = expected.request
+    function = functions[request.get("function", 0)]
+    first, second = Shower(), Shower()
+    call = call_text(function.qualname, request, first)
+    second.take(request)
+    return AnsweredCall(
+        str(function), call, answer_text(expected.answer, first), answer_text(found.answer, second), test
+    )

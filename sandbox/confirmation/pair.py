@@ -1,0 +1,282 @@
+"""One run of tests whose stubs ask another process: what the tests came to, and what was asked (decision 113)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.confirmation.differences import FunctionName, stubbed, without
+from gistpoint.core.confirmation.model import Unconfirmable
+from gistpoint.core.errors import CancelledError
+from gistpoint.core.outcomes import Outcome, RunStatus, TestResult
+from gistpoint.core.running import RunContext
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Stop
+from gistpoint.sandbox.confirmation.submission import Place, SubmissionProcess, parsed
+from gistpoint.sandbox.layout import MountPaths, lay_out, run_folder
+from gistpoint.sandbox.sealing import RunSecret, packed
+from gistpoint.sandbox.testruns import invoke_pytest, pytest_control, tools_of
+from gistpoint.sandbox.verdict import Conclusion, Transcript
+
+MOST_CALLS = 20_000
+_MOST_STARTS = 5
+"""How often the true function's process is begun again after it did not answer; a submission's is begun once."""
+_KEPT_BYTES = 32 << 20
+_TICK_S = 0.05
+_PLUGIN = "gistpoint_calls.py"
+_FILES = {
+    _PLUGIN: "trusted_calls.py",
+    "gistpoint_results.py": "results_plugin.py",
+    "gistpoint_plain.py": "plain_data.py",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A request of the tests' process and the answer of the other, as they travelled."""
+
+    request: Mapping[str, Any]
+    answer: Mapping[str, Any]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the request can be put to another process by itself: all that it needs travels with it."""
+        alone = self.request["do"] == "call" and self.answer["re"] in ("value", "raised")
+        return alone and not self.request.get("stays") and not self.answer.get("stays")
+
+
+@dataclass(slots=True)
+class Asked:
+    """What one test asked."""
+
+    exchanges: list[Exchange] = field(default_factory=list)
+    calls: int = 0
+    problem: Unconfirmable | None = None
+    words: str = ""
+    unseen: bool = False
+    """Whether an answer was refused because the true function never answered with such a thing."""
+
+
+@dataclass(slots=True)
+class PairReport:
+    """What came of one run of the pair."""
+
+    conclusion: Conclusion
+    results: Mapping[str, TestResult]
+    asked: Mapping[str, Asked]
+    learned: Sequence[Mapping[str, Sequence[str]]]
+    calls: int
+    seconds: float
+    output: str = ""
+
+    def passed(self) -> list[str]:
+        """Return the tests that passed and asked at least once, without anything in the way."""
+        return [id for id in self.results if self._counts(id)]
+
+    def _counts(self, id: str) -> bool:
+        asked = self.asked.get(id)
+        is_clean = asked is not None and asked.calls > 0 and asked.problem is None and not asked.unseen
+        return is_clean and self.results[id].outcome is Outcome.PASSED
+
+    def reasons(self) -> Counter[str]:
+        """Count the tests that can't count, by reason."""
+        found: Counter[str] = Counter()
+        for id, result in self.results.items():
+            asked = self.asked.get(id, Asked())
+            if asked.problem is not None:
+                found[asked.problem.value] += 1
+            elif asked.calls and result.outcome is not Outcome.PASSED:
+                found[Unconfirmable.STATE_OUTSIDE.value] += 1
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PairOrder:
+    """What one run of the pair is made of."""
+
+    original: SourceTree
+    submitted: SourceTree
+    functions: Sequence[FunctionName]
+    hidden: Collection[str]
+    """Files that the submission's process does not have."""
+    tests: Sequence[str]
+    timeout_s: float
+    learned: Sequence[Mapping[str, Sequence[str]]] = ()
+    """By the function's place: what the true function's answers were seen to hold; empty to learn it."""
+
+
+class Pair:
+    """Runs the tests of one tree while another process answers their stubs."""
+
+    def __init__(self, place: Place, order: PairOrder) -> None:
+        self._place = place
+        self._order = order
+        self._secret = RunSecret.new()
+        self._stub = f"stub_{os.urandom(8).hex()}"
+        self._transcript = Transcript(self._secret)
+        self._asked: dict[str, Asked] = {}
+        self._learned: list[dict[str, list[str]]] = []
+        self._calls = self._starts = self._kept = 0
+        self._submission: SubmissionProcess | None = None
+        self._gone: dict[str, Any] = {}
+        """The answer of a process that is there no more."""
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        self._ended = False
+
+    def run(self, run: RunContext) -> PairReport:
+        """Run to the end. Raises `CancelledError`; `NotConfirmableError` if a function can't be stubbed."""
+        began = time.monotonic()
+        tree = stubbed(self._order.original, self._order.functions, self._stub)
+        try:
+            self._begin_submission()
+            with run_folder() as base:
+                lay_out(tree, base / "tree")
+                ended = self._run(base, run)
+        finally:
+            self._ended = True
+            if self._submission is not None:
+                self._submission.close()
+            for descriptor in (self._reading, self._writing):
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
+        if ended.stop is Stop.CANCELLED:
+            raise CancelledError("Stopped at your request.")
+        return PairReport(
+            self._concluded(ended),
+            self._transcript.results,
+            self._asked,
+            self._learned or self._order.learned,
+            self._calls,
+            time.monotonic() - began,
+            ended.output,
+        )
+
+    def _concluded(self, ended: Ended) -> Conclusion:
+        if ended.stop is Stop.EXITED:
+            return self._transcript.conclude(ended.exit_code)
+        status = RunStatus.TIMED_OUT if ended.stop is Stop.TIMED_OUT else RunStatus.INFRASTRUCTURE
+        return Conclusion(status, ended.reason or f"The run of the tests was stopped: {ended.stop}.")
+
+    def _begin_submission(self) -> None:
+        self._starts += 1
+        tree = without(self._order.submitted, self._order.hidden)
+        self._submission = SubmissionProcess(self._place, tree, self._order.functions)
+
+    def _run(self, base: Path, run: RunContext) -> Ended:
+        place, pins = self._place, self._place.pins
+        program = pytest_control(base / "control", pins, _FILES)
+        self._send(packed(self._test_order()))
+
+        def invocation(places: MountPaths) -> Invocation:
+            return invoke_pytest(places, pins, program, _PLUGIN)
+
+        command = Command(
+            tree=base / "tree",
+            environment=place.environment,
+            invocation=invocation,
+            timeout_s=self._order.timeout_s,
+            folders={"control": base / "control"},
+            limits=place.limits,
+            requests=self._reading,
+            shows=tools_of(pins, place.environment),
+        )
+        return place.backend.run(command, on_line=self._take, cancel=run.cancel)
+
+    def _test_order(self) -> dict[str, object]:
+        known = self._order.learned
+        empty: dict[str, Sequence[str]] = {"answers": (), "writes": ()}
+        functions = [known[place] if known else empty for place in range(len(self._order.functions))]
+        return {
+            **self._secret.order(),
+            "select": self._order.tests,
+            "stub": self._stub,
+            "hidden": sorted(self._order.hidden),
+            "learning": not known,
+            "functions": functions,
+            "ids_in_arguments": any("::" in argument for argument in self._place.pins.pytest_args),
+        }
+
+    # What the tests' process reports
+
+    def _take(self, line: bytes) -> None:
+        self._transcript.feed(line)
+        notes, self._transcript.notes = self._transcript.notes, []
+        for note in notes:
+            self._take_note(note)
+
+    def _take_note(self, note: Mapping[str, Any]) -> None:
+        asked = self._asked.setdefault(self._transcript.in_flight, Asked())
+        match note["kind"]:
+            case "ask":
+                self._send(json.dumps(self._answered(note["data"], asked)).encode() + b"\n")
+            case "forget":
+                if self._submission is not None:
+                    self._submission.answer(b'{"do": "forget"}')
+            case "problem" if note["reason"] == "unseen":
+                asked.unseen, asked.words = True, note["words"]
+            case "problem":
+                asked.problem = asked.problem or Unconfirmable(note["reason"])
+                asked.words = asked.words or note["words"]
+            case "learned":
+                self._learned = note["functions"]
+
+    def _answered(self, request: dict[str, Any], asked: Asked) -> dict[str, Any]:
+        asked.calls += 1
+        self._calls += 1
+        if self._calls > MOST_CALLS:
+            return {"re": "gone", "reason": "too_many_calls", "words": f"there are more than {MOST_CALLS} calls"}
+        answer = self._from_submission(request)
+        self._kept += len(json.dumps(request))
+        if self._kept < _KEPT_BYTES:
+            asked.exchanges.append(Exchange(request, answer))
+        return answer
+
+    def _from_submission(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self._submission is None:
+            if self._starts >= (1 if self._order.learned else _MOST_STARTS):
+                return self._gone
+            self._begin_submission()
+        assert self._submission is not None
+        answer = parsed(self._submission.answer_call(request))
+        if answer is not None:
+            return answer
+        self._submission.close()
+        ended, self._submission = self._submission.ended, None
+        if ended is None or ended.stop is Stop.CANCELLED:
+            self._gone = {"re": "gone", "reason": "too_slow", "words": "an answer took too long"}
+        else:
+            self._gone = {"re": "gone", "reason": "sandbox", "words": _last_words(ended)}
+        return self._gone
+
+    def _send(self, data: bytes) -> None:
+        while data and not self._ended:
+            if select.select([], [self._writing], [], _TICK_S)[1]:
+                with contextlib.suppress(BlockingIOError):
+                    data = data[os.write(self._writing, data) :]
+
+
+def _last_words(ended: Ended) -> str:
+    last = ended.output.strip().rpartition("\n")[2][-200:]
+    return f"the process left with status {ended.exit_code} in place of an answer. {last}".rstrip()
+
+
+def plain_calls(report: PairReport, most: int) -> Iterator[tuple[str, Exchange]]:
+    """Yield the calls that can be put again by themselves, with their tests, each different one once."""
+    seen: set[str] = set()
+    for id, asked in report.asked.items():
+        for exchange in asked.exchanges:
+            if len(seen) >= most:
+                return
+            text = json.dumps({**exchange.request, "call": 0})
+            if exchange.is_plain and text not in seen:
+                seen.add(text)
+                yield id, exchange

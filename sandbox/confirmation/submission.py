@@ -1,0 +1,159 @@
+"""The process that answers with the submitted functions, and that holds no test (decision 113)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import select
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gistpoint.core.confirmation.differences import FunctionName
+from gistpoint.core.pins import EnvironmentPins
+from gistpoint.core.running import CancelToken
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop
+from gistpoint.sandbox.layout import (
+    MountPaths,
+    building,
+    fill_control,
+    lay_out,
+    reporting_environment,
+    roots_in,
+    run_folder,
+)
+from gistpoint.sandbox.limits import RunLimits
+from gistpoint.sandbox.sealing import packed
+from gistpoint.sandbox.testruns import tools_of
+
+CALL_LIMIT_S = 2.0
+"""For one answer."""
+_BEGIN_S = 30.0
+"""For the start of the process, in which nothing is imported yet."""
+_LIFE_S = 86_400.0
+_RESULTS = 1 << 29
+_TICK_S = 0.05
+_ENDING_S = 30.0
+_SERVER = "submission_server.py"
+FILES = {_SERVER: _SERVER, "gistpoint_plain.py": "plain_data.py", "gistpoint_functions.py": "raw_functions.py"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where processes run: a backend, an environment there, its pins and limits."""
+
+    backend: Backend
+    environment: Environment
+    pins: EnvironmentPins
+    limits: RunLimits
+
+
+class SubmissionProcess:
+    """Answers requests with the functions of one tree. Not thread-safe."""
+
+    def __init__(
+        self, place: Place, tree: SourceTree, functions: Sequence[FunctionName], *, hash_seed: int = 0
+    ) -> None:
+        self._place = place
+        self._tree = tree
+        self._functions = functions
+        self._hash_seed = hash_seed
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._cancel = CancelToken()
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        self._thread = threading.Thread(target=self._serve, name="submission", daemon=True)
+        self._answered = 0
+        self._loaded: set[object] = set()
+        self.ended: Ended | None = None
+        self._thread.start()
+
+    def answer(self, line: bytes, limit_s: float = CALL_LIMIT_S) -> bytes | None:
+        """Return the line that answers a request; None if none came in time, or the process has ended.
+
+        It can't be used after that.
+        """
+        if not self._answered and self._received(_BEGIN_S) is None:
+            return None
+        self._answered += 1
+        deadline = time.monotonic() + limit_s
+        return self._received(limit_s) if self._send(line + b"\n", deadline) else None
+
+    def answer_call(self, request: Mapping[str, object]) -> bytes | None:
+        """Return the line that answers a request as `answer` does; a module is loaded before its function is called."""
+        function = request.get("function") if request["do"] == "call" else None
+        if function is not None and function not in self._loaded:
+            self._loaded.add(function)
+            loading = {"do": "load", "function": function, "module": request["module"]}
+            if self.answer(json.dumps(loading).encode(), _BEGIN_S) is None:
+                return None
+        return self.answer(json.dumps(request).encode())
+
+    def close(self) -> None:
+        """End it with all of its processes, and wait until that is done."""
+        self._cancel.cancel()
+        self._thread.join(_ENDING_S)
+        for descriptor in (self._reading, self._writing):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+    def _received(self, seconds: float) -> bytes | None:
+        try:
+            return self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def _send(self, data: bytes, deadline: float) -> bool:
+        while data and time.monotonic() < deadline:
+            if self.ended is not None:
+                return False
+            if select.select([], [self._writing], [], _TICK_S)[1]:
+                with contextlib.suppress(BlockingIOError):
+                    data = data[os.write(self._writing, data) :]
+        return not data
+
+    def _serve(self) -> None:
+        place, pins = self._place, self._place.pins
+        try:
+            with run_folder() as base:
+                lay_out(self._tree, base / "tree")
+                fill_control(base / "control", pins, FILES)
+                self._send(packed(self._order()), time.monotonic() + _BEGIN_S)
+                command = Command(
+                    tree=base / "tree",
+                    environment=place.environment,
+                    invocation=self._invocation,
+                    timeout_s=_LIFE_S,
+                    folders={"control": base / "control"},
+                    limits=replace(place.limits, results=_RESULTS),
+                    requests=self._reading,
+                    shows=tools_of(pins, place.environment),
+                )
+                self.ended = place.backend.run(command, on_line=self._lines.put, cancel=self._cancel)
+        except Exception as error:  # passed to the other thread, which waits for an answer
+            self.ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
+        finally:
+            self._lines.put(None)
+
+    def _order(self) -> dict[str, object]:
+        return {"functions": [[function.path, function.qualname] for function in self._functions]}
+
+    def _invocation(self, places: MountPaths) -> Invocation:
+        pins = self._place.pins
+        arguments = [places.python, f"{places.folders['control']}/{_SERVER}"]
+        roots = dict.fromkeys((*roots_in(places.workspace, pins), places.workspace))
+        environment = reporting_environment(places, self._hash_seed, roots)
+        return Invocation(tuple(building(places, pins, arguments)), environment)
+
+
+def parsed(line: bytes | None) -> dict[str, object] | None:
+    """Return an answer as an object; None if the line is none: the submission can write anything."""
+    try:
+        found = json.loads(line or b"null")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("re"), str) else None

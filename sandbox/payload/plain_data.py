@@ -1,0 +1,862 @@
+"""Canonical plain data: what calls travel in between two processes (decision 113); runs in the target's interpreter.
+
+A message is `{"roots": [value, ...], "heap": {number: node, ...}}`. A value is a JSON scalar, `["#", number]` for a
+node, or a tagged list for what has no identity of its own (`_ENCODERS`). A node is a container, an object by class name
+and attributes, or something that stays where it is: a function, an iterator or an object that can't travel. Both sides
+know a node by the same number for as long as its call lasts, so a later message holds only the nodes that changed.
+
+Objects are taken apart and put together without a constructor or a method of theirs.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import importlib
+import io
+import json
+import logging
+import operator
+import os
+import pathlib
+import re
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+MOST_NODES = 20_000
+MOST_CHARACTERS = 700_000
+"""Of one message; a line of the result pipe holds a mebibyte."""
+_DEPTH = 60
+_SMALL = 1 << 62
+
+Value = Any
+"""A value as JSON: a scalar or a tagged list."""
+
+
+class CannotTravelError(BaseException):
+    """What a message would have to hold, or holds, is not plain data. No `except Exception` of a test catches it."""
+
+
+class Unseen(BaseException):
+    """An answer holds a class or a name that the true function was never seen to answer with."""
+
+
+_LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
+_CONSTANTS: dict[str, object] = {"NotImplemented": NotImplemented, "Ellipsis": Ellipsis}
+_BY_PARTS: tuple[type, ...] = (
+    datetime.date,
+    datetime.datetime,
+    datetime.time,
+    datetime.timedelta,
+    datetime.timezone,
+    decimal.Decimal,
+    fractions.Fraction,
+    pathlib.PosixPath,
+    pathlib.PurePosixPath,
+    pathlib.PureWindowsPath,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
+)
+"""Types of the standard library that are made again from the arguments that they reduce to."""
+_PARTS = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _BY_PARTS}
+CALLABLE_PARTS = frozenset(("operator.itemgetter", "operator.attrgetter", "operator.methodcaller", "partial"))
+_VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+
+_PLAIN_BASES: tuple[Any, ...] = (
+    dict,
+    list,
+    set,
+    frozenset,
+    tuple,
+    str,
+    int,
+    float,
+    complex,
+    bytes,
+    bytearray,
+    collections.deque,
+)
+_UNCHANGING = (frozenset, tuple, str, int, float, complex, bytes)
+_NODE_KINDS: dict[type, str] = {
+    list: "list",
+    dict: "dict",
+    set: "set",
+    bytearray: "bytearray",
+    collections.deque: "deque",
+    collections.OrderedDict: "ordered",
+    collections.defaultdict: "default",
+    collections.Counter: "counter",
+    types.SimpleNamespace: "namespace",
+    io.StringIO: "text file",
+    io.BytesIO: "byte file",
+    **dict.fromkeys(_LOCKS, "lock"),
+}
+
+
+def type_name(kind: type) -> str:
+    """Return `module:qualname` of a class."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def mro_of(kind: type) -> tuple[type, ...]:
+    """Return the classes that a class consists of, whatever its metaclass says."""
+    found: tuple[type, ...] = type.__dict__["__mro__"].__get__(kind)
+    return found
+
+
+def slots_of(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yield the names and descriptors of the slots of a class."""
+    for part in mro_of(kind):
+        for name, found in type.__dict__["__dict__"].__get__(part).items():
+            if type(found) is types.MemberDescriptorType and "__slots__" in vars(part):
+                yield name, found
+
+
+def class_member(kind: type, name: str) -> object:
+    """Return what a class has under a name, without running a descriptor; None if it has nothing."""
+    for part in mro_of(kind):
+        held = type.__dict__["__dict__"].__get__(part)
+        if name in held:
+            found: object = held[name]
+            return found
+    return None
+
+
+def attributes_of(value: object) -> dict[str, object]:
+    """Return the attributes that an object holds itself, those in slots among them."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        own = None
+    held = dict(own) if type(own) is dict else {}
+    for name, slot in slots_of(type(value)):
+        try:
+            held[name] = slot.__get__(value)
+        except AttributeError:
+            continue
+    return held
+
+
+def set_attributes(value: object, wanted: dict[str, object]) -> None:
+    """Make these the attributes that an object holds itself."""
+    slots = dict(slots_of(type(value)))
+    for name, slot in slots.items():
+        if name in wanted:
+            slot.__set__(value, wanted[name])
+        else:
+            try:
+                slot.__delete__(value)
+            except AttributeError:
+                continue
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return
+    own.clear()
+    own.update({name: part for name, part in wanted.items() if name not in slots})
+
+
+def base_of(kind: type) -> Any:
+    """Return the built-in type that a class extends: `object` if none does; None if its objects can't be rebuilt."""
+    for base in _PLAIN_BASES:
+        if issubclass(kind, base):
+            return base if _makes(kind, base) else None
+    if issubclass(kind, BaseException):
+        return BaseException
+    return object if _makes(kind, object) else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _makes(kind: Any, base: Any) -> bool:
+    """Whether the constructor of `base` may make an empty object of `kind`: a type written in C refuses that."""
+    try:
+        base.__new__(kind)
+    except TypeError:
+        return False
+    return True
+
+
+def resolved(name: str) -> object:
+    """Return what `module:qualname` names. Raises `CannotTravelError` if there is nothing of that name."""
+    module, _, path = name.partition(":")
+    try:
+        found: object = importlib.import_module(module)
+        for part in path.split(".") if path else ():
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise CannotTravelError(f"{name} is not there: {error}") from None
+    return found
+
+
+def name_of(value: Any) -> str:
+    """Return `module:qualname` of a class, function, module, logger or enum member; empty if no name leads to it."""
+    kind = type(value)
+    if kind is types.ModuleType:
+        return f"{value.__name__}:" if sys.modules.get(value.__name__) is value else ""
+    if isinstance(value, enum.Enum):
+        return _confirmed_name(value, kind.__module__, f"{kind.__qualname__}.{getattr(value, '_name_', '')}")
+    holder = getattr(value, "__objclass__", None) if kind in _DESCRIPTORS else None
+    module = getattr(holder or value, "__module__", None)
+    if isinstance(value, type) or kind in _NAMED or kind in _DESCRIPTORS:
+        if kind is types.BuiltinFunctionType and isinstance(value.__self__, types.ModuleType):
+            module = getattr(value.__self__, "__name__", None)
+        return _confirmed_name(value, module, getattr(value, "__qualname__", ""))
+    return ""
+
+
+_NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_DESCRIPTORS = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+
+
+def _confirmed_name(value: object, module: object, path: str) -> str:
+    found: Any = sys.modules.get(module) if type(module) is str else None
+    if found is None or not path or "<" in path:
+        return ""
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    same = found is value or (type(value) is types.MethodType and type(found) is types.MethodType and found == value)
+    return f"{module}:{path}" if same else ""
+
+
+class Singletons:
+    """What modules and classes of a tree hold under a name: both sides have such an object, each its own."""
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root) + os.sep
+        self.names: dict[int, str] = {}
+        self.held: list[object] = []
+        """Keeps them alive, so that no other object gets their ids."""
+        self.modules = 0
+
+    def name(self, value: object) -> str:
+        """Return the name of an object; empty if it has none."""
+        if len(sys.modules) != self.modules:
+            self.look()
+        return self.names.get(id(value), "")
+
+    def look(self) -> None:
+        """Look through the modules that are there now."""
+        self.modules = len(sys.modules)
+        self.names, self.held = {}, []
+        for name, module in sorted(sys.modules.items()):
+            if type(module) is types.ModuleType and self.is_of_tree(module):
+                self.add(f"{name}:", dict(vars(module)), name)
+
+    def is_of_tree(self, module: types.ModuleType) -> bool:
+        """Whether a module's file is in the tree."""
+        file = getattr(module, "__file__", None)
+        return type(file) is str and os.path.realpath(file).startswith(self.root)
+
+    def add(self, prefix: str, held: dict[str, object], module: str) -> None:
+        for name, value in held.items():
+            if isinstance(value, type):
+                if value.__module__ == module and value.__qualname__ == f"{prefix.partition(':')[2]}{name}":
+                    self.add(f"{prefix}{name}.", dict(type.__dict__["__dict__"].__get__(value)), module)
+            elif not name.startswith("__") and type(value) not in _WITHOUT_IDENTITY:
+                self.names.setdefault(id(value), prefix + name)
+                self.held.append(value)
+
+
+_WITHOUT_IDENTITY = frozenset(
+    (
+        *(type(None), bool, int, str, float, complex, bytes, tuple, frozenset, range, property, classmethod),
+        *(staticmethod, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType),
+        *(types.MemberDescriptorType, types.GetSetDescriptorType, re.Pattern, logging.Logger),
+    )
+)
+
+
+class Side:
+    """What one of the two processes decides: names, what stays where it is, and what may be taken."""
+
+    def __init__(self, step: int, root: str) -> None:
+        """`step` is 1 or -1: the numbers that this side gives count up or down from it. `root` is the tree's folder."""
+        self.step = step
+        self.singletons = Singletons(root)
+        self.kept: dict[int, object] = {}
+        """What stays on its side, or stands for what stays on the other, by number."""
+        self.kept_numbers: dict[int, int] = {}
+        self._next_kept = step * 1_000_000_000
+
+    def name(self, value: object) -> str:
+        """Return the name under which the other side has the same thing; empty if it has not."""
+        return self.singletons.name(value) or name_of(value)
+
+    def named(self, name: str) -> object:
+        """Return what a name from the other side stands for."""
+        return resolved(name)
+
+    def kind_named(self, name: str, base: str) -> type | None:
+        """Return the class of an object from the other side; None to take the built-in one that it extends."""
+        found = resolved(name)
+        if not isinstance(found, type):
+            raise CannotTravelError(f"{name} is no class")
+        return found
+
+    def visible(self, kind: type) -> bool:
+        """Whether the other side has this class."""
+        return bool(self.name(kind))
+
+    def travels(self, kind: type, base: type) -> bool:
+        """Whether objects of a class that extends a built-in type can be made again on the other side."""
+        return self.visible(kind)
+
+    def staying(self, value: object) -> list[Any]:
+        """Return the node of something that stays here."""
+        raise NotImplementedError
+
+    def standing_for(self, number: int, node: list[Any]) -> object:
+        """Return what stands here for something that stays on the other side."""
+        raise NotImplementedError
+
+    def may_write(self, value: object, key: str, *, new: bool) -> bool:
+        """Whether a message may change what was given: an attribute, named by `key`, or a container of that kind."""
+        return True
+
+    def check_attribute(self, kind: type, name: str, part: object) -> None:
+        """Raise `Unseen` if an object of this class may not hold such an attribute."""
+
+    def answered(self, name: str) -> None:
+        """Note that a message holds a class or name; raise `Unseen` if it may not."""
+
+    def keep(self, value: object, number: int = 0) -> int:
+        """Keep something by a number of its own, the same each time."""
+        if id(value) in self.kept_numbers:
+            return self.kept_numbers[id(value)]
+        if not number:
+            number = self._next_kept
+            self._next_kept += self.step
+        self.kept[number] = value
+        self.kept_numbers[id(value)] = number
+        return number
+
+
+class Shared:
+    """The objects that both sides know by number while a call lasts."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self.objects: dict[int, Any] = {}
+        self.numbers: dict[int, int] = {}
+        self.last: dict[int, str] = {}
+        """The node of each number as both sides know it, as a text."""
+        self._next = side.step
+
+    def number(self, value: object) -> int:
+        """Return the number of an object, which may be a new one."""
+        found = self.numbers.get(id(value))
+        if found is None:
+            found = self._next
+            self._next += self.side.step
+            self.add(found, value)
+        return found
+
+    def add(self, number: int, value: object) -> None:
+        """Know an object by a number."""
+        self.objects[number] = value
+        self.numbers[id(value)] = number
+
+
+# Taking values apart
+
+
+class Encoder:
+    """Takes values apart for one message."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self.side = shared.side
+        self.queue: collections.deque[int] = collections.deque()
+        self.heap: dict[int, list[Any]] = {}
+        self.reached: set[int] = set()
+        self.stays = False
+        """Whether the message refers to something that stays on its side."""
+
+    def message(self, roots: Iterable[object]) -> dict[str, Any]:
+        """Return the message of these values and of all that both sides know. Raises `CannotTravelError`."""
+        values = [self.value(root, 0) for root in roots]
+        for number in list(self.shared.objects):
+            self.reach(number)
+        heap, characters = {}, 0
+        while self.queue:
+            number = self.queue.popleft()
+            node = self.node(self.shared.objects[number])
+            text = json.dumps(node)
+            if self.shared.last.get(number) != text:
+                self.shared.last[number] = text
+                heap[str(number)] = node
+                characters += len(text)
+            if len(self.reached) > MOST_NODES or characters > MOST_CHARACTERS:
+                raise CannotTravelError("what the call holds is too large")
+        heap.update((str(number), node) for number, node in self.heap.items())
+        return {"roots": values, "heap": heap, **({"stays": True} if self.stays else {})}
+
+    def reach(self, number: int) -> None:
+        if number not in self.reached:
+            self.reached.add(number)
+            self.queue.append(number)
+
+    def value(self, value: Any, depth: int) -> Value:
+        """Return a value as JSON."""
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
+            return value
+        if kind is int:
+            return value if -_SMALL < value < _SMALL else ["i", hex(value)]
+        if depth > _DEPTH:
+            raise CannotTravelError("what the call holds is nested too deeply")
+        encoder = _ENCODERS.get(kind)
+        if encoder is not None:
+            return encoder(self, value, depth + 1)
+        if value is NotImplemented or value is Ellipsis:
+            return ["k", "Ellipsis" if value is Ellipsis else "NotImplemented"]
+        name = self.side.name(value)
+        if name:
+            return ["n", name]
+        if isinstance(value, enum.Enum) and self.side.visible(kind):
+            return ["e", type_name(kind), self.value(value._value_, depth + 1)]
+        if kind is types.MethodType or kind is types.BuiltinFunctionType:
+            bound = self.bound(value, depth + 1)
+            if bound is not None:
+                return bound
+        return self.reference(value)
+
+    def bound(self, value: Any, depth: int) -> Value | None:
+        """Return a method with what it is bound to; None if the other side has no such method."""
+        receiver, name = value.__self__, value.__name__
+        if receiver is None or isinstance(receiver, (type, types.ModuleType)):
+            return None
+        found = class_member(type(receiver), name)
+        own = getattr(value, "__func__", None)
+        if not self.side.visible(type(receiver)) or (own is not None and found is not own) or found is None:
+            return None
+        return ["m", self.value(receiver, depth), name]
+
+    def reference(self, value: object) -> Value:
+        """Return the number of an object, whose node follows."""
+        if id(value) in self.side.kept_numbers:
+            self.stays = True
+            return ["#", self.side.kept_numbers[id(value)]]
+        if id(value) not in self.shared.numbers and not self.travels(value):
+            self.stays = True
+            number = self.side.keep(value)
+            self.heap[number] = self.side.staying(value)
+            return ["#", number]
+        number = self.shared.number(value)
+        self.reach(number)
+        return ["#", number]
+
+    def travels(self, value: object) -> bool:
+        """Whether an object can be made again on the other side."""
+        kind = type(value)
+        if kind in _NODE_KINDS:
+            return True
+        if isinstance(value, (type, types.FunctionType, types.ModuleType, *_DESCRIPTORS)):
+            return False
+        base = base_of(kind)
+        return base is not None and self.side.travels(kind, base)
+
+    def node(self, value: Any) -> list[Any]:
+        """Return the node of an object that travels."""
+        kind = type(value)
+        name = _NODE_KINDS.get(kind)
+        if name is not None:
+            return [name, *self.contents(name, value)]
+        base = base_of(kind)
+        attributes = {key: self.value(part, 1) for key, part in attributes_of(value).items()}
+        if base is BaseException:
+            cause = self.value(value.__cause__, 1)
+            return ["exception", type_name(kind), self.value(value.args, 1), attributes, cause]
+        held = None
+        if base is not None and base is not object:
+            held = self.base_contents(base, value)
+        return ["object", type_name(kind), attributes, base.__name__ if held is not None and base else "", held]
+
+    def base_contents(self, base: Any, value: Any) -> Value:
+        """Return what an object of a class that extends a built-in type holds in it."""
+        if base in (str, int, float, complex, bytes, frozenset, tuple):
+            plain = base(base.__iter__(value)) if base in (tuple, frozenset) else _scalar(base, value)
+            return self.value(plain, 1)
+        if base is dict:
+            return self.pairs(dict.items(value))
+        if base is bytearray:
+            return base64.b64encode(bytes(bytearray.__getitem__(value, slice(None)))).decode("ascii")
+        parts = self.parts(base.__iter__(value))
+        return _ordered(parts) if base is set else parts
+
+    def contents(self, name: str, value: Any) -> list[Any]:
+        """Return the contents of a container of a built-in type."""
+        if name in ("dict", "ordered", "counter"):
+            return [self.pairs(value.items())]
+        if name == "default":
+            return [self.pairs(value.items()), self.value(value.default_factory, 1)]
+        if name == "namespace":
+            return [self.pairs(vars(value).items())]
+        if name == "set":
+            return [_ordered(self.parts(value))]
+        if name == "deque":
+            return [self.parts(value), value.maxlen]
+        if name == "bytearray":
+            return [base64.b64encode(bytes(value)).decode("ascii")]
+        if name == "text file":
+            return [value.getvalue(), value.tell()]
+        if name == "byte file":
+            return [base64.b64encode(value.getvalue()).decode("ascii"), value.tell()]
+        if name == "lock":
+            return [type(value).__name__]
+        return [self.parts(value)]
+
+    def parts(self, values: Iterable[object]) -> list[Value]:
+        found = [self.value(part, 1) for part in values]
+        if len(found) > MOST_NODES * 5:
+            raise CannotTravelError("what the call holds is too large")
+        return found
+
+    def pairs(self, items: Iterable[tuple[object, object]]) -> list[list[Value]]:
+        return [[self.value(key, 1), self.value(part, 1)] for key, part in items]
+
+    def by_parts(self, value: Any, depth: int) -> Value:
+        kind = type(value)
+        arguments = value.__reduce__()[1]
+        return ["x", f"{kind.__module__}.{kind.__qualname__}", self.value(tuple(arguments), depth)]
+
+
+def _scalar(base: Any, value: Any) -> object:
+    if base is str:
+        return str.__str__(value)
+    if base is bytes:
+        return bytes.__getitem__(value, slice(None))
+    if base is complex:
+        return complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value)))
+    return base.__add__(value, base(0))
+
+
+def _ordered(parts: list[Value]) -> list[Value]:
+    return sorted(parts, key=json.dumps)
+
+
+def _pattern(encoder: Encoder, value: re.Pattern[Any], depth: int) -> Value:
+    return ["re", encoder.value(value.pattern, depth), value.flags]
+
+
+def _partial(encoder: Encoder, value: functools.partial[Any], depth: int) -> Value:
+    given = (value.func, value.args, tuple(value.keywords.items()))
+    return ["p", *(encoder.value(part, depth) for part in given)]
+
+
+def _view(encoder: Encoder, value: Any, depth: int) -> Value:
+    held: dict[Any, Any] = dict(value.mapping) if hasattr(value, "mapping") else dict.fromkeys(value)
+    return ["v", _VIEWS[type(value)], encoder.reference(held) if depth else None]
+
+
+_ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
+    float: lambda encoder, value, depth: ["f", "nan" if value != value else value.hex()],
+    complex: lambda encoder, value, depth: ["c", encoder.value(value.real, 1), encoder.value(value.imag, 1)],
+    bytes: lambda encoder, value, depth: ["b", base64.b64encode(value).decode("ascii")],
+    tuple: lambda encoder, value, depth: ["t", [encoder.value(part, depth) for part in value]],
+    frozenset: lambda encoder, value, depth: ["z", _ordered([encoder.value(part, depth) for part in value])],
+    range: lambda encoder, value, depth: ["r", *map(str, (value.start, value.stop, value.step))],
+    slice: lambda encoder, value, depth: [
+        "s",
+        *(encoder.value(v, depth) for v in (value.start, value.stop, value.step)),
+    ],
+    re.Pattern: _pattern,
+    functools.partial: _partial,
+    logging.Logger: lambda encoder, value, depth: ["l", value.name],
+    types.MappingProxyType: lambda encoder, value, depth: ["mp", encoder.reference(dict(value))],
+    weakref.ref: lambda encoder, value, depth: ["w", encoder.value(value(), depth)],
+    **dict.fromkeys(_BY_PARTS, Encoder.by_parts),
+    **dict.fromkeys(_VIEWS, _view),
+}
+
+
+# Putting values together
+
+
+class Decoder:
+    """Puts the values of one message together."""
+
+    def __init__(self, shared: Shared, message: dict[str, Any]) -> None:
+        self.shared = shared
+        self.side = shared.side
+        self.roots: list[Value] = message["roots"]
+        self.heap: dict[int, list[Any]] = {int(number): node for number, node in message["heap"].items()}
+        self.new: set[int] = set()
+        self.making: set[int] = set()
+        for number in self.heap:
+            self.shared.last[number] = json.dumps(self.heap[number])
+
+    def values(self) -> list[Any]:
+        """Return the values of the message, after all objects that it changes were changed."""
+        before = [number for number in self.heap if number in self.shared.objects]
+        for number in self.heap:
+            self.known(number)
+        ordered = sorted(self.heap, key=lambda number: self.heap[number][0] not in ("object", "exception", "namespace"))
+        for number in ordered:
+            if number not in self.side.kept:
+                self.fill(number, changed=number in before)
+        return [self.value(root) for root in self.roots]
+
+    def known(self, number: int) -> Any:
+        """Return the object of a number, which may not be filled yet."""
+        if number in self.shared.objects:
+            return self.shared.objects[number]
+        if number in self.side.kept:
+            return self.side.kept[number]
+        if number not in self.heap or number in self.making:
+            raise CannotTravelError(f"there is no object {number}")
+        self.making.add(number)
+        node = self.heap[number]
+        if node[0] in ("function", "iterator", "token"):
+            made = self.side.standing_for(number, node)
+            self.side.keep(made, number)
+            return made
+        made = self.shell(node)
+        self.shared.add(number, made)
+        self.new.add(number)
+        return made
+
+    def shell(self, node: list[Any]) -> Any:
+        """Return an object that has no contents yet, unless they can't be set later."""
+        name = node[0]
+        if name == "object":
+            return self.shell_of_class(node)
+        if name == "exception":
+            return self.exception(node)
+        if name == "deque":
+            return collections.deque(maxlen=node[2])
+        if name == "default":
+            return collections.defaultdict(self.value(node[2]))
+        if name == "lock":
+            return next(make for kind, make in _LOCKS.items() if kind.__name__ == node[1])()
+        for kind, known in _NODE_KINDS.items():
+            if known == name:
+                return kind()
+        raise CannotTravelError(f"there is no kind of object {name!r}")
+
+    def shell_of_class(self, node: list[Any]) -> Any:
+        _, name, _, base_name, held = node
+        kind = self.side.kind_named(name, base_name)
+        base = next((base for base in _PLAIN_BASES if base.__name__ == base_name), object)
+        if kind is None:
+            kind = base
+        elif base_of(kind) is not base:
+            raise CannotTravelError(f"{name} does not extend {base.__name__}")
+        if base in _UNCHANGING:
+            return base.__new__(kind, self.value(held))
+        return base.__new__(kind)
+
+    def exception(self, node: list[Any]) -> BaseException:
+        _, name, arguments, _, _ = node
+        kind = self.side.kind_named(name, "BaseException")
+        if kind is None or not issubclass(kind, BaseException):
+            raise CannotTravelError(f"{name} is no exception")
+        builtin: Any = next(part for part in mro_of(kind) if part.__module__ == "builtins")
+        given = self.value(arguments)
+        made: BaseException = builtin.__new__(kind, *given)
+        try:
+            builtin.__init__(made, *given)
+        except TypeError:
+            made = builtin.__new__(kind)
+        made.args = given
+        return made
+
+    def fill(self, number: int, *, changed: bool) -> None:
+        """Give an object its contents; `changed` is one that this side had before."""
+        node, target = self.heap[number], self.shared.objects[number]
+        if changed and not self.matches(node, target):
+            raise CannotTravelError("an object became one of another class")
+        if node[0] == "object":
+            self.fill_attributes(target, node[2], changed)
+            if node[3] and type(target).__mro__ and not isinstance(target, _UNCHANGING):
+                self.fill_base(target, node, changed)
+        elif node[0] == "exception":
+            self.fill_attributes(target, node[3], changed)
+            target.__cause__ = self.value(node[4])
+        elif not changed or self.side.may_write(target, node[0], new=False):
+            _FILLERS.get(node[0], _fill_nothing)(self, target, node)
+
+    def matches(self, node: list[Any], target: object) -> bool:
+        kind = type(target)
+        if node[0] in ("object", "exception"):
+            return bool(node[1] == type_name(kind))
+        return bool(_NODE_KINDS.get(kind) == node[0])
+
+    def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
+        parts = {name: self.value(part) for name, part in wanted.items()}
+        held = attributes_of(target)
+        kind = type(target)
+        if changed:
+            parts = self.allowed(kind, target, held, parts)
+        for name, part in parts.items():
+            if name not in held or held[name] is not part:
+                self.side.check_attribute(kind, name, part)
+        if parts or held:
+            set_attributes(target, parts)
+
+    def allowed(self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]) -> dict[str, Any]:
+        """Return the attributes that an object is to have, of those that a message wants to change."""
+        found = {}
+        for name in dict.fromkeys((*held, *parts)):
+            same = name in held and name in parts and _same(held[name], parts[name])
+            if same or self.side.may_write(target, f"{type_name(kind)}.{name}", new=name not in held):
+                if name in parts:
+                    found[name] = held[name] if same else parts[name]
+            elif name in held:
+                found[name] = held[name]
+        return found
+
+    def fill_base(self, target: Any, node: list[Any], changed: bool) -> None:
+        if changed and not self.side.may_write(target, node[3], new=False):
+            return
+        if node[3] == "dict":
+            _refill_dict(dict, target, self.pairs(node[4]))
+        elif node[3] == "list":
+            list.__setitem__(target, slice(None), self.parts(node[4]))
+        elif node[3] == "bytearray":
+            bytearray.__setitem__(target, slice(None), base64.b64decode(node[4]))
+        else:
+            base: Any = set if node[3] == "set" else collections.deque
+            base.clear(target)
+            for part in self.parts(node[4]):
+                (base.add if base is set else base.append)(target, part)
+
+    def parts(self, values: list[Value]) -> list[Any]:
+        return [self.value(part) for part in values]
+
+    def pairs(self, values: list[list[Value]]) -> list[tuple[Any, Any]]:
+        return [(self.value(key), self.value(part)) for key, part in values]
+
+    def value(self, value: Value) -> Any:
+        """Return the value that JSON stands for."""
+        if type(value) is not list:
+            return value
+        decoder = _DECODERS.get(value[0])
+        if decoder is None:
+            raise CannotTravelError(f"there is no kind of value {value[0]!r}")
+        return decoder(self, *value[1:])
+
+    def named(self, name: str) -> object:
+        self.side.answered(name)
+        return self.side.named(name)
+
+    def member(self, name: str, value: Value) -> object:
+        kind: Any = self.side.kind_named(name, "")
+        return kind(self.value(value))
+
+    def method(self, receiver: Value, name: str) -> object:
+        found = self.value(receiver)
+        self.side.answered(f"{type_name(type(found))}.{name}")
+        return getattr(found, name)
+
+    def by_parts(self, name: str, arguments: Value) -> object:
+        if name in CALLABLE_PARTS:
+            self.side.answered(name)
+        return _PARTS[name](*self.value(arguments))
+
+    def partial(self, function: Value, arguments: Value, keywords: Value) -> object:
+        self.side.answered("partial")
+        return functools.partial(self.value(function), *self.value(arguments), **dict(self.value(keywords)))
+
+
+def _same(before: object, after: object) -> bool:
+    """Whether a plain value is the one that was there: only values without an identity are compared."""
+    kind = type(before)
+    if before is after:
+        return True
+    return kind is type(after) and kind in _COMPARED and before == after
+
+
+_COMPARED = frozenset((int, float, str, bytes, bool, complex, decimal.Decimal, *_BY_PARTS))
+
+
+def _refill_dict(base: Any, target: Any, pairs: list[tuple[Any, Any]]) -> None:
+    base.clear(target)
+    for key, part in pairs:
+        base.__setitem__(target, key, part)
+
+
+def _fill_nothing(decoder: Decoder, target: Any, node: list[Any]) -> None:
+    """A lock has no contents that travel."""
+
+
+def _fill_list(decoder: Decoder, target: list[Any], node: list[Any]) -> None:
+    target[:] = decoder.parts(node[1])
+
+
+def _fill_pairs(decoder: Decoder, target: dict[Any, Any], node: list[Any]) -> None:
+    base = collections.OrderedDict if node[0] == "ordered" else dict
+    _refill_dict(base, target, decoder.pairs(node[1]))
+
+
+def _fill_items(decoder: Decoder, target: Any, node: list[Any]) -> None:
+    target.clear()
+    for part in decoder.parts(node[1]):
+        (target.add if node[0] == "set" else target.append)(part)
+
+
+def _fill_namespace(decoder: Decoder, target: types.SimpleNamespace, node: list[Any]) -> None:
+    vars(target).clear()
+    vars(target).update(decoder.pairs(node[1]))
+
+
+def _fill_bytes(decoder: Decoder, target: bytearray, node: list[Any]) -> None:
+    target[:] = base64.b64decode(node[1])
+
+
+def _fill_file(decoder: Decoder, target: Any, node: list[Any]) -> None:
+    target.seek(0)
+    target.truncate()
+    target.write(node[1] if node[0] == "text file" else base64.b64decode(node[1]))
+    target.seek(node[2])
+
+
+_FILLERS: dict[str, Callable[[Decoder, Any, list[Any]], None]] = {
+    "list": _fill_list,
+    **dict.fromkeys(("dict", "ordered", "default", "counter"), _fill_pairs),
+    **dict.fromkeys(("set", "deque"), _fill_items),
+    "namespace": _fill_namespace,
+    "bytearray": _fill_bytes,
+    "text file": _fill_file,
+    "byte file": _fill_file,
+}
+
+
+_DECODERS: dict[str, Callable[..., Any]] = {
+    "#": Decoder.known,
+    "i": lambda decoder, text: int(text, 16),
+    "f": lambda decoder, text: float("nan") if text == "nan" else float.fromhex(text),
+    "c": lambda decoder, real, imaginary: complex(decoder.value(real), decoder.value(imaginary)),
+    "b": lambda decoder, text: base64.b64decode(text),
+    "t": lambda decoder, parts: tuple(decoder.parts(parts)),
+    "z": lambda decoder, parts: frozenset(decoder.parts(parts)),
+    "r": lambda decoder, *parts: range(*map(int, parts)),
+    "s": lambda decoder, *parts: slice(*decoder.parts(list(parts))),
+    "k": lambda decoder, name: _CONSTANTS[name],
+    "n": Decoder.named,
+    "e": Decoder.member,
+    "m": Decoder.method,
+    "x": Decoder.by_parts,
+    "p": Decoder.partial,
+    "re": lambda decoder, text, flags: re.compile(decoder.value(text), flags),
+    "l": lambda decoder, name: logging.getLogger(name),
+    "mp": lambda decoder, number: types.MappingProxyType(decoder.value(number)),
+    "v": lambda decoder, name, held: getattr(dict, name)(decoder.value(held)),
+    "w": lambda decoder, held: weakref.ref(decoder.value(held)),
+}

@@ -1,0 +1,59 @@
+"""Finds a function as it is written, below its decorators; runs in the target's interpreter."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterator
+from typing import Any
+
+_LINKS = ("fget", "fset", "fdel", "__func__", "__wrapped__", "func")
+
+
+def the_function(module: Any, qualname: str, path: str) -> Any:
+    """Return the function with this name in this file; `name#2` is the second of that name. Raises `LookupError`."""
+    plain, _, number = qualname.partition("#")
+    *outer, name = plain.split(".")
+    holder: Any = module
+    for part in outer:
+        holder = getattr(holder, part)
+    found = sorted(_below(_held(holder, name), name, path), key=lambda function: function.__code__.co_firstlineno)
+    if not found:
+        raise LookupError(f"{qualname} is no function that can be called by itself.")
+    return found[min(int(number or 1), len(found)) - 1] if number else found[0]
+
+
+def _held(holder: Any, name: str) -> Any:
+    """Return what a module or class has under a name; a private name of a class is stored with the class's."""
+    try:
+        return inspect.getattr_static(holder, name)
+    except AttributeError:
+        return inspect.getattr_static(holder, f"_{getattr(holder, '__name__', '').lstrip('_')}{name}")
+
+
+def _below(found: Any, name: str, path: str) -> Iterator[Any]:
+    """Yield the functions of this name that an object wraps, itself among them."""
+    queue, seen = [found], set()
+    while queue:
+        item = queue.pop(0)
+        if item is None or id(item) in seen:
+            continue
+        seen.add(id(item))
+        code = getattr(item, "__code__", None)
+        if code is not None and code.co_name == name and os.path.realpath(code.co_filename).endswith(os.sep + path):
+            yield item
+            continue
+        queue += [getattr(item, link, None) for link in _LINKS]
+        queue += _closed_over(item)
+
+
+def _closed_over(item: Any) -> list[Any]:
+    found = []
+    for cell in getattr(item, "__closure__", None) or ():
+        try:
+            inside = cell.cell_contents
+        except ValueError:
+            continue
+        if callable(inside):
+            found.append(inside)
+    return found

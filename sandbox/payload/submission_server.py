@@ -1,0 +1,285 @@
+"""Answers calls with the submitted functions, in a process that holds no test; runs in the target's interpreter.
+
+The order has the `functions` (`path` and `qualname`). Requests come over standard input after it, one JSON object a
+line; each gets one line over the pipe. `do` of a request is `load`, `forget`, `call`, `apply`, `next`, `throw` or
+`close`, and `return`, `raise` or `stop` for what this process asked for; `re` of an answer is `value`, `raised`,
+`stop`, `callback`, `done` or `unplain`. Nothing that this process says is believed: it can forge only its own answers
+(decision 113).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import importlib.abc
+import importlib.util
+import io
+import json
+import logging
+import os
+import sys
+import types
+import warnings
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload import plain_data as plain
+    from gistpoint.sandbox.payload.raw_functions import the_function
+else:
+
+    def _beside(name: str) -> types.ModuleType:
+        spec = importlib.util.spec_from_file_location("_" + name, os.path.join(os.path.dirname(__file__), name))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    plain = _beside("gistpoint_plain.py")
+    the_function = _beside("gistpoint_functions.py").the_function
+
+_HIGH = 200
+_ABSENT = frozenset(("pytest", "_pytest", "conftest"))
+_MOST_SHARED = 200
+
+
+class _NoPytest(importlib.abc.MetaPathFinder):
+    """Keeps pytest from being imported: code that needs it belongs to tests."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname.partition(".")[0] in _ABSENT:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+class SubmissionSide(plain.Side):  # type: ignore[misc, unused-ignore]
+    """The process that holds the submission."""
+
+    def __init__(self, server: Server, root: str) -> None:
+        super().__init__(-1, root)
+        self.server = server
+
+    def travels(self, kind: type, base: type) -> bool:
+        return base is not object or self.visible(kind)
+
+    def staying(self, value: Any) -> list[Any]:
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            return ["function", value.__name__, value.__doc__]
+        if any("__next__" in vars(part) for part in type(value).__mro__):
+            return ["iterator", "", None]
+        return ["token", "", None]
+
+    def standing_for(self, number: int, node: list[Any]) -> object:
+        if node[0] == "function":
+            return self.server.function(number)
+        return self.server.iterator(number) if node[0] == "iterator" else _Elsewhere()
+
+
+class _Elsewhere:
+    """Stands for an object that can't leave the tests' process; it can only be passed back."""
+
+
+class Server:
+    """Serves the requests of one run."""
+
+    def __init__(self, order: dict[str, Any], root: str, requests: io.BufferedReader, results: int) -> None:
+        self.functions = order["functions"]
+        self.found: dict[int, Callable[..., Any]] = {}
+        self.side = SubmissionSide(self, root)
+        self.requests = requests
+        self.results = results
+        self.shared: dict[int, plain.Shared] = {}
+        self.current: list[plain.Shared] = []
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.warned: list[list[str]] = []
+        self.logged: list[list[Any]] = []
+
+    def serve(self) -> None:
+        """Answer until standard input ends."""
+        while True:
+            line = self.requests.readline()
+            if not line:
+                return
+            self.handle(json.loads(line))
+
+    def handle(self, request: dict[str, Any]) -> None:
+        """Answer one request."""
+        if request["do"] == "load":
+            self.load(request)
+            return
+        if request["do"] == "forget":
+            self.side.kept.clear()
+            self.side.kept_numbers.clear()
+            self.shared.clear()
+            self.send({"re": "done"})
+            return
+        shared = self.shared.setdefault(request["call"], plain.Shared(self.side))
+        self.current.append(shared)
+        try:
+            answer = self.answered(request, shared)
+        except plain.CannotTravelError as error:
+            answer = {"re": "unplain", "reason": "not_plain_data", "words": str(error)}
+        finally:
+            self.current.pop()
+        if not self.side.kept or len(self.shared) > _MOST_SHARED:
+            self.shared.pop(request["call"], None)
+        self.send(answer)
+
+    def load(self, request: dict[str, Any]) -> None:
+        """Import the module of a function, so that its first call takes no longer than the others."""
+        with contextlib.suppress(plain.CannotTravelError):
+            self.function_of(request)
+        self.send({"re": "done"})
+
+    def answered(self, request: dict[str, Any], shared: plain.Shared) -> dict[str, Any]:
+        roots = plain.Decoder(shared, request).values()
+        kind = "value"
+        try:
+            value = self.done(request, roots)
+        except StopIteration as ended:
+            of_iterator = request["do"] in ("next", "throw")
+            kind, value = ("stop", ended.value) if of_iterator else ("raised", ended)
+        except plain.CannotTravelError:
+            raise
+        except BaseException as error:
+            kind, value = "raised", error
+        return {"re": kind, **plain.Encoder(shared).message([value])}
+
+    def done(self, request: dict[str, Any], roots: list[Any]) -> Any:
+        """Do what a request asks for, and return the result."""
+        if request["do"] == "call":
+            return _called(self.function_of(request), request["shape"], roots)
+        held: Any = self.side.kept.get(request["of"])
+        if held is None:
+            raise plain.CannotTravelError("something was called that is not there")
+        if request["do"] == "apply":
+            return held(*roots[0], **dict(roots[1]))
+        if request["do"] == "throw":
+            return held.throw(roots[0])
+        if request["do"] == "close":
+            return held.close() if hasattr(held, "close") else None
+        return held.send(roots[0]) if roots[0] is not None else next(held)
+
+    def function_of(self, request: dict[str, Any]) -> Callable[..., Any]:
+        number = request["function"]
+        if number not in self.found:
+            path, qualname = self.functions[number]
+            try:
+                self.found[number] = the_function(importlib.import_module(request["module"]), qualname, path)
+            except (LookupError, AttributeError, ImportError) as error:
+                raise plain.CannotTravelError(f"{qualname} can't be called by itself: {error}") from None
+        return self.found[number]
+
+    # What this process asks for
+
+    def function(self, number: int) -> Callable[..., Any]:
+        """Return a function that calls one of the tests' process."""
+
+        def elsewhere(*arguments: Any, **keywords: Any) -> Any:
+            return self.asked({"do": "apply", "of": number}, [arguments, tuple(keywords.items())])
+
+        return elsewhere
+
+    def iterator(self, number: int) -> Generator[Any, None, Any]:
+        """Yield what an iterator of the tests' process yields."""
+        while True:
+            try:
+                value = self.asked({"do": "next", "of": number}, [(), ()])
+            except StopIteration as ended:
+                return ended.value
+            yield value
+
+    def asked(self, question: dict[str, Any], roots: list[Any]) -> Any:
+        """Ask the tests' process, and answer what it asks for meanwhile."""
+        shared = self.current[-1]
+        self.send({"re": "callback", **question, **plain.Encoder(shared).message(roots)})
+        while True:
+            line = self.requests.readline()
+            if not line:
+                os._exit(0)
+            request = json.loads(line)
+            if request["do"] in ("return", "raise", "stop"):
+                break
+            self.handle(request)
+        value = plain.Decoder(shared, request).values()[0]
+        if request["do"] == "return":
+            return value
+        raise StopIteration(value) if request["do"] == "stop" else value
+
+    def send(self, answer: dict[str, Any]) -> None:
+        """Write an answer, with what was written, warned and logged since the last one."""
+        beside = {"out": self.out.getvalue(), "err": self.err.getvalue(), "warnings": self.warned, "logs": self.logged}
+        answer.update((name, value) for name, value in beside.items() if value)
+        for stream in (self.out, self.err):
+            stream.seek(0)
+            stream.truncate()
+        self.warned, self.logged = [], []
+        line = json.dumps(answer).encode("ascii") + b"\n"
+        while line:
+            line = line[os.write(self.results, line) :]
+
+    # What the code beside its answers does
+
+    def listen(self) -> None:
+        """Take what is written, warned and logged from now on."""
+        sys.stdout, sys.stderr = self.out, self.err
+        warnings.simplefilter("always")
+        warnings.showwarning = self.warn
+        handler = logging.Handler(0)
+        handler.emit = self.log  # type: ignore[method-assign]
+        logging.root.addHandler(handler)
+        logging.root.setLevel(1)
+
+    def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Take a warning."""
+        self.warned.append([plain.type_name(category), str(message)])
+
+    def log(self, record: logging.LogRecord) -> None:
+        """Take a log record."""
+        self.logged.append([record.name, record.levelno, record.getMessage()])
+
+
+def _called(function: Callable[..., Any], shape: list[Any], values: list[Any]) -> Any:
+    positional, keyword_only, varargs, keywords = shape
+    given, rest = values[:positional], values[positional:]
+    named = dict(zip(keyword_only, rest))  # noqa: B905 - Python 3.9
+    rest = rest[len(keyword_only) :]
+    if varargs:
+        given = [*given, *rest.pop(0)]
+    if keywords:
+        named.update(rest.pop(0))
+    return function(*given, **named)
+
+
+def _taken_order() -> dict[str, Any]:
+    length = b""
+    while not length.endswith(b"\n"):
+        length += os.read(0, 1) or b"\n"
+    data, missing = b"", int(length or 0)
+    while len(data) < missing:
+        data += os.read(0, missing - len(data)) or b"\n"
+    order: dict[str, Any] = json.loads(data)
+    return order
+
+
+def main() -> None:
+    """Read the order and serve."""
+    order = _taken_order()
+    requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _HIGH), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    results = fcntl.fcntl(int(os.environ.pop("GISTPOINT_RESULTS")), fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    root = os.environ.pop("GISTPOINT_ROOT")
+    sys.argv = ["answers"]
+    sys.path[:] = [
+        place for place in sys.path if os.path.realpath(place) != os.path.dirname(os.path.realpath(__file__))
+    ]
+    sys.meta_path.insert(0, _NoPytest())
+    server = Server(order, root, requests, results)
+    server.listen()
+    server.send({"re": "ready"})
+    server.serve()
+
+
+if __name__ == "__main__":
+    main()
+    os._exit(0)

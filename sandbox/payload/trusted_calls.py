@@ -1,0 +1,438 @@
+"""pytest plugin of the process that holds the tests, where stubs ask another process; runs in the target's interpreter.
+
+The order adds to that of an ordinary run: `stub` (the module that the stubs of the tree import), `hidden` (files that
+the other process does not have), `learning`, and by the number of a function `answers` and `writes` (see `Learned`).
+Records, besides those of a run, all of them notes: `ask` (a line for the other process, whose answer comes over
+standard input), `problem` (why a test can't count) and `learned`. See decision 113.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import json
+import logging
+import os
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload.plain_data import (
+        CannotTravelError,
+        Decoder,
+        Encoder,
+        Shared,
+        Side,
+        Unseen,
+        class_member,
+        mro_of,
+        resolved,
+        type_name,
+    )
+    from gistpoint.sandbox.payload.results_plugin import Registering, Results, close_input, opened_channel, taken_order
+else:
+    from gistpoint_plain import (
+        CannotTravelError,
+        Decoder,
+        Encoder,
+        Shared,
+        Side,
+        Unseen,
+        class_member,
+        mro_of,
+        resolved,
+        type_name,
+    )
+    from gistpoint_results import Registering, Results, close_input, opened_channel, taken_order
+
+_HIGH = 200
+_VARARGS, _KEYWORDS = 4, 8
+_TOOLS = frozenset(("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis", "mock", "__main__", "conftest"))
+"""Packages that the other process does not have, or whose objects belong to the tests."""
+_SHORTEST_TEXT = 3
+_MOST_TEXTS = 2_000
+_RUNNING = frozenset(("compile", "exec", "import", "pickle.find_class", "marshal.loads", "subprocess.Popen"))
+_RUNNING_PREFIXES = ("os.system", "os.exec", "os.posix_spawn", "ctypes.dlopen")
+
+
+class Learned:
+    """What a function's answers hold, and what it changes: noted while the true function answers, required later."""
+
+    def __init__(self, *, learning: bool, answers: list[str], writes: list[str]) -> None:
+        self.learning = learning
+        self.answers = set(answers)
+        self.writes = set(writes)
+
+    def holds(self, name: str) -> bool:
+        """Whether an answer may hold a class or name."""
+        if self.learning:
+            self.answers.add(name)
+        return name in self.answers
+
+    def changes(self, key: str) -> bool:
+        """Whether an answer may change an attribute, or containers of a kind."""
+        if self.learning:
+            self.writes.add(key)
+        return key in self.writes
+
+
+class TestSide(Side):
+    """The process that holds the tests; it takes from the other nothing but plain data."""
+
+    __test__ = False
+
+    def __init__(self, calls: Calls, root: str, hidden: list[str]) -> None:
+        super().__init__(1, root)
+        self.calls = calls
+        self.hidden = frozenset(os.path.join(os.path.realpath(root), path) for path in hidden)
+        self.is_hidden: dict[str, bool] = {}
+
+    def name(self, value: object) -> str:
+        found = super().name(value)
+        return "" if found and self.hides(found.partition(":")[0]) else found
+
+    def hides(self, module: str) -> bool:
+        """Whether the other process has no such module."""
+        known = self.is_hidden.get(module)
+        if known is None:
+            file = getattr(sys.modules.get(module), "__file__", None)
+            inside = type(file) is str and os.path.realpath(file) in self.hidden
+            known = self.is_hidden[module] = inside or module.partition(".")[0] in _TOOLS
+        return known
+
+    @property
+    def learned(self) -> Learned:
+        """What is known of the function that is being asked."""
+        return self.calls.learned[self.calls.asked[-1]]
+
+    def answered(self, name: str) -> None:
+        if not self.learned.holds(name):
+            raise Unseen(f"the answer holds {name}")
+
+    def kind_named(self, name: str, base: str) -> type | None:
+        if self.learned.holds(name):
+            return super().kind_named(name, base)
+        if base == "BaseException":
+            found = resolved(name) if name.startswith("builtins:") else None
+            if isinstance(found, type) and issubclass(found, Exception):
+                return found
+            raise Unseen(f"it raises {name}")
+        if base:
+            return None
+        raise Unseen(f"the answer holds an object of {name}")
+
+    def check_attribute(self, kind: type, name: str, part: object) -> None:
+        found = class_member(kind, name)
+        hides_method = found is not None and (callable(found) or hasattr(type(found), "__get__"))
+        if hides_method and type(found) is not types.MemberDescriptorType:
+            self.answered(f"{type_name(kind)}.{name} hidden")
+
+    def may_write(self, value: object, key: str, *, new: bool) -> bool:
+        return new or self.learned.changes(key)
+
+    def staying(self, value: object) -> list[Any]:
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            return ["function", value.__qualname__, None]
+        if _is_iterator(value):
+            return ["iterator", type_name(type(value)), None]
+        return ["token", type_name(type(value)), None]
+
+    def standing_for(self, number: int, node: list[Any]) -> object:
+        self.answered(f"{node[0]} elsewhere")
+        if node[0] == "function":
+            return self.calls.function(number, node[1], node[2])
+        if node[0] == "iterator":
+            return self.calls.iterator(number)
+        return _Elsewhere()
+
+
+class _Elsewhere:
+    """Stands for an object that can't leave the other process; it can only be passed back."""
+
+
+def _is_iterator(value: object) -> bool:
+    has_next = any("__next__" in vars(part) for part in mro_of(type(value)))
+    return has_next and not isinstance(value, io.IOBase)
+
+
+class Calls:
+    """The calls of stubs in one run."""
+
+    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], answers: io.BufferedReader) -> None:
+        self.put = put
+        self.answers = answers
+        self.side = TestSide(self, root, order["hidden"])
+        self.learned = [
+            Learned(learning=order["learning"], answers=known["answers"], writes=known["writes"])
+            for known in order["functions"]
+        ]
+        self.asked: list[int] = []
+        """The functions that are being asked, innermost last."""
+        self.shared: list[Shared] = []
+        self.numbered = 0
+        self.in_test = False
+        self.lock = threading.RLock()
+        self.own = os.getpid()
+        self.texts: set[str] = set()
+        self.runs_text = ""
+        if order["learning"]:
+            sys.addaudithook(self.heard)
+
+    # What stubs call
+
+    def call(self, function: int, values: dict[str, Any]) -> Any:
+        """Return what the other process answers to a call with these local variables of the caller."""
+        frame = sys._getframe(1)
+        request = {"do": "call", "function": function, **_shape(frame)}
+        roots = [values[name] for name in request.pop("names")]
+        return self.begun(function, request, roots)
+
+    def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
+        """Yield what the generator in the other process yields."""
+        frame = sys._getframe(1)
+        request = {"do": "call", "function": function, **_shape(frame)}
+        roots = [values[name] for name in request.pop("names")]
+        return (yield from self.begun(function, request, roots))
+
+    def begun(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
+        """Make a call that no other encloses, or one that a function of the tests makes while it is called back."""
+        if not self.in_test:
+            raise self.problem("at_import", "it is called while modules are imported")
+        self.numbered += 1
+        return self.exchanged(function, {**request, "call": self.numbered}, roots, Shared(self.side))
+
+    # The exchange
+
+    def exchanged(self, function: int, request: dict[str, Any], roots: list[Any], shared: Shared) -> Any:
+        """Send a request of a call with values; return the answer, or raise what was raised there."""
+        if os.getpid() != self.own:
+            raise CannotTravelError("it is called in a process that the test forked")
+        with self.lock:
+            self.asked.append(function)
+            self.shared.append(shared)
+            try:
+                self.send(request, roots, shared)
+                reply = self.reply(shared)
+                return self.taken(reply, shared)
+            except CannotTravelError as error:
+                raise self.problem("not_plain_data", str(error)) from None
+            except Unseen as error:
+                raise self.problem("unseen", str(error)) from None
+            finally:
+                self.asked.pop()
+                self.shared.pop()
+
+    def problem(self, reason: str, words: str) -> CannotTravelError:
+        """Report why the test can't count, and return what to raise in it."""
+        self.put("note", kind="problem", reason=reason, words=words[:300])
+        return CannotTravelError(words)
+
+    def send(self, request: dict[str, Any], roots: list[Any], shared: Shared) -> None:
+        self.put("note", kind="ask", data={**request, **Encoder(shared).message(roots)})
+
+    def reply(self, shared: Shared) -> dict[str, Any]:
+        """Return the answer, after having made the calls that the other process asks for before it answers."""
+        while True:
+            reply: dict[str, Any] = json.loads(self.answers.readline() or b'{"re": "gone"}')
+            self.repeat(reply)
+            if reply["re"] != "callback":
+                return reply
+            self.called_back(reply, shared)
+
+    def taken(self, reply: dict[str, Any], shared: Shared) -> Any:
+        kind = reply["re"]
+        if kind in ("value", "raised", "stop"):
+            value = Decoder(shared, reply).values()[0]
+            self.remember(value)
+            if kind == "raised":
+                raise _as_exception(value)
+            return _Stop(value) if kind == "stop" else value
+        raise self.problem(reply.get("reason", "sandbox"), reply.get("words", kind))
+
+    def called_back(self, reply: dict[str, Any], shared: Shared) -> None:
+        """Call a function of the tests, or advance an iterator, and send what comes of it."""
+        stays = self.side.kept.get(reply["of"])
+        arguments, keywords = Decoder(shared, reply).values()
+        if stays is None or isinstance(stays, _Elsewhere):
+            raise CannotTravelError("something was called that is not there")
+        request, root = {"do": "return"}, None
+        try:
+            root = next(stays) if reply["do"] == "next" else _call(stays, arguments, keywords)  # type: ignore[call-overload]
+        except StopIteration as ended:
+            request, root = {"do": "stop"}, ended.value
+        except (CannotTravelError, Unseen, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            request, root = {"do": "raise"}, error
+        self.send(request, [root], shared)
+
+    def function(self, number: int, name: str, attributes: Any) -> Callable[..., Any]:
+        """Return a function that the other process made: each call of it asks there."""
+        function, shared = self.asked[-1], self.shared[-1]
+
+        def elsewhere(*arguments: Any, **keywords: Any) -> Any:
+            request = {"do": "apply", "of": number, "call": self.numbered}
+            return self.exchanged(function, request, [arguments, tuple(keywords.items())], shared)
+
+        elsewhere.__name__ = elsewhere.__qualname__ = name
+        elsewhere.__doc__ = attributes
+        return elsewhere
+
+    def iterator(self, number: int) -> Iterator[Any]:
+        """Return a generator that yields what an iterator of the other process yields."""
+        return self.yielded(number, self.asked[-1], self.shared[-1], self.numbered)
+
+    def yielded(self, number: int, function: int, shared: Shared, call: int) -> Generator[Any, Any, Any]:
+        sent: Any = None
+        do = "next"
+        while True:
+            answer = self.exchanged(function, {"do": do, "of": number, "call": call}, [sent], shared)
+            if type(answer) is _Stop:
+                return answer.value
+            try:
+                sent, do = (yield answer), "next"
+            except GeneratorExit:
+                if self.in_test and not self.asked:
+                    self.exchanged(function, {"do": "close", "of": number, "call": call}, [None], shared)
+                raise
+            except BaseException as error:
+                sent, do = error, "throw"
+
+    def repeat(self, reply: dict[str, Any]) -> None:
+        """Write, warn and log what was written, warned and logged there."""
+        sys.stdout.write(reply.get("out", ""))
+        sys.stderr.write(reply.get("err", ""))
+        for category, text in reply.get("warnings", ()):
+            found = resolved(category)
+            if isinstance(found, type) and issubclass(found, Warning) and not self.side.hides(found.__module__):
+                file, line = _place_of_caller()
+                warnings.warn_explicit(text, found, file, line)
+        for name, level, text in reply.get("logs", ()):
+            logger = logging.getLogger(name)
+            if logger.isEnabledFor(level):
+                logger.handle(logger.makeRecord(name, level, "", 0, text, (), None))
+
+    # Whether a library runs an answer as code
+
+    def remember(self, value: object) -> None:
+        """Keep the texts of an answer, to see whether one of them is run."""
+        if not self.learned[0].learning or len(self.texts) >= _MOST_TEXTS:
+            return
+        parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
+        for part in parts:
+            if type(part) in (str, bytes):
+                text = part if type(part) is str else bytes(part).decode("latin-1")
+                if len(text) >= _SHORTEST_TEXT:
+                    self.texts.add(text)
+
+    def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Audit hook: note that something is run that holds a text of an answer."""
+        if not self.texts or self.asked or self.runs_text:
+            return
+        if event in _RUNNING or event.startswith(_RUNNING_PREFIXES):
+            for text in _texts_of(event, arguments):
+                if text in self.texts if event == "import" else any(known in text for known in self.texts):
+                    self.runs_text = event
+                    self.put("note", kind="problem", reason="runs_text", words=f"an answer reaches {event}")
+                    return
+
+
+class _Stop:
+    """An iterator has ended with this value."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+
+def _as_exception(value: object) -> BaseException:
+    return value if isinstance(value, BaseException) else CannotTravelError("what was raised is no exception")
+
+
+def _call(function: Any, arguments: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> Any:
+    return function(*arguments, **dict(keywords))
+
+
+def _shape(frame: types.FrameType) -> dict[str, Any]:
+    """Return the module of a stub, the names of its parameters, and how they are passed on."""
+    code = frame.f_code
+    varargs, keywords = bool(code.co_flags & _VARARGS), bool(code.co_flags & _KEYWORDS)
+    named = code.co_argcount + code.co_kwonlyargcount
+    names = list(code.co_varnames[: named + varargs + keywords])
+    shape = [code.co_argcount, names[code.co_argcount : named], varargs, keywords]
+    return {"module": frame.f_globals.get("__name__", ""), "shape": shape, "names": names}
+
+
+def _place_of_caller() -> tuple[str, int]:
+    """Return file and line of the innermost frame that is neither ours nor a stub's."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    frame = frame.f_back if frame is not None and frame.f_back is not None else frame
+    return ("<unknown>", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+def _texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
+    if event == "import":
+        arguments = arguments[:1]
+    for part in arguments:
+        if type(part) is str:
+            yield part
+        elif type(part) in (bytes, bytearray):
+            yield bytes(part).decode("latin-1")
+        elif type(part) in (list, tuple):
+            yield from _texts_of("", tuple(part))
+
+
+class StubbedRun(Results):
+    """An ordinary run, whose tests may ask while they run."""
+
+    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], calls: Calls) -> None:
+        super().__init__(order, root, put)
+        self.calls = calls
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(  # type: ignore[override]
+        self, item: pytest.Item
+    ) -> Generator[None, Any, Any]:
+        """Let stubs ask from the setup of a test to the end of its teardown."""
+        super().pytest_runtest_protocol(item)
+        self.calls.in_test = True
+        try:
+            return (yield)
+        finally:
+            self.calls.in_test = False
+            if self.calls.side.kept:
+                self.calls.side.kept.clear()
+                self.calls.side.kept_numbers.clear()
+                self.put("note", kind="forget")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Report what the true function's answers hold."""
+        learned = [{"answers": sorted(part.answers), "writes": sorted(part.writes)} for part in self.calls.learned]
+        if self.calls.learned[0].learning:
+            self.put("note", kind="learned", functions=learned)
+        super().pytest_sessionfinish(session, exitstatus)
+
+
+def begin() -> Registering:
+    """Read the order, keep the answers' descriptor, and give the stubs the module that they import."""
+    order = taken_order()
+    answers = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _HIGH), "rb")
+    close_input()
+    put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
+    root = os.environ.pop("GISTPOINT_ROOT")
+    calls = Calls(order, root, put, answers)
+    stub = types.ModuleType(order["stub"])
+    vars(stub).update(call=calls.call, generate=calls.generate)
+    sys.modules[order["stub"]] = stub
+    with contextlib.suppress(ImportError):
+        import unittest.mock  # noqa: F401 - so that its objects are known for what they are
+    return Registering(StubbedRun(order, root, put, calls))
