@@ -37,8 +37,9 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport, plain_calls
 from gistpoint.sandbox.confirmation.submission import Place, SubmissionProcess, parsed
+from gistpoint.sandbox.confirmation.watching import watched_marks
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
-from gistpoint.sandbox.testruns import EnvironmentSource
+from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 _LEAST_S = 60.0
 """What a confirmation may take, however short the suite is: two processes have to begin."""
@@ -96,6 +97,7 @@ class SandboxConfirmer:
         self._environments = environments
         self._limits = limits or RunLimits()
         self._beyond = beyond
+        self._suites = SuiteRunner(backend, environments, limits)
 
     def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
         """Return what the controls of a task show; see `Confirmer.control`."""
@@ -118,15 +120,13 @@ class SandboxConfirmer:
     ) -> Confirmation:
         """Return what came of the confirmation of a pass; see `Confirmer.confirm`."""
         began = time.monotonic()
-        if not controls.confirmable:
-            return _unconfirmed(controls.reason or Unconfirmable.NO_CONTROL, controls.detail)
         try:
             case = self._case(task, answer, run)
-            found = _PassCheck(case, controls, submitted, run).made()
+            found = _checked(case, controls, submitted, run)
+            if found.result is Confirmed.UNCONFIRMED:
+                found = _with(found, marks=(*found.marks, *watched_marks(self._suites, task, answer, submitted, run)))
             if found.result is not Confirmed.CONTRADICTED:
                 found = self._with_beyond(case, submitted, controls, found, run)
-        except NotConfirmableError as error:
-            found = _unconfirmed(error.reason, error.detail)
         except (EnvironmentBuildError, InfrastructureError, TaskError, CodeError, OSError) as error:
             found = _unconfirmed(Unconfirmable.SANDBOX, str(error))
         return _with(found, seconds=round(time.monotonic() - began, 3))
@@ -166,6 +166,16 @@ class SandboxConfirmer:
             return _with(found, varied=report.varied)
         beyond = AnsweredCall(example.function, example.call, example.original, example.repair)
         return _with(found, beyond=beyond, varied=report.varied)
+
+
+def _checked(case: _Case, controls: Controls, submitted: SourceTree, run: RunContext) -> Confirmation:
+    """Return what came of the two processes, or why they were not begun."""
+    if not controls.confirmable:
+        return _unconfirmed(controls.reason or Unconfirmable.NO_CONTROL, controls.detail)
+    try:
+        return _PassCheck(case, controls, submitted, run).made()
+    except NotConfirmableError as error:
+        return _unconfirmed(error.reason, error.detail)
 
 
 def _with(found: Confirmation, **changes: object) -> Confirmation:

@@ -176,14 +176,19 @@ def base_of(kind: type) -> Any:
     return object if _makes(kind, object) else None
 
 
-@functools.lru_cache(maxsize=4096)
+_MADE: dict[tuple[Any, Any], bool] = {}
+
+
 def _makes(kind: Any, base: Any) -> bool:
     """Whether the constructor of `base` may make an empty object of `kind`: a type written in C refuses that."""
-    try:
-        base.__new__(kind)
-    except TypeError:
-        return False
-    return True
+    if (kind, base) not in _MADE:
+        try:
+            base.__new__(kind)
+        except TypeError:
+            _MADE[kind, base] = False
+        else:
+            _MADE[kind, base] = True
+    return _MADE[kind, base]
 
 
 def resolved(name: str) -> object:
@@ -208,8 +213,9 @@ def name_of(value: Any) -> str:
     holder = getattr(value, "__objclass__", None) if kind in _DESCRIPTORS else None
     module = getattr(holder or value, "__module__", None)
     if isinstance(value, type) or kind in _NAMED or kind in _DESCRIPTORS:
-        if kind is types.BuiltinFunctionType and isinstance(value.__self__, types.ModuleType):
-            module = getattr(value.__self__, "__name__", None)
+        owner = getattr(value, "__self__", None)
+        if kind is types.BuiltinFunctionType and type(owner) is types.ModuleType:
+            module = vars(owner).get("__name__")
         return _confirmed_name(value, module, getattr(value, "__qualname__", ""))
     return ""
 

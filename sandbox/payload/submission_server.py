@@ -38,7 +38,7 @@ else:
     plain = _beside("gistpoint_plain.py")
     the_function = _beside("gistpoint_functions.py").the_function
 
-_HIGH = 200
+_LOWEST = 3
 _ABSENT = frozenset(("pytest", "_pytest", "conftest"))
 _MOST_SHARED = 200
 
@@ -264,10 +264,11 @@ def _taken_order() -> dict[str, Any]:
 def main() -> None:
     """Read the order and serve."""
     order = _taken_order()
-    requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _HIGH), "rb")
+    # Descriptors that programs of the submission do not inherit; any number will do.
+    requests = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _LOWEST), "rb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    results = fcntl.fcntl(int(os.environ.pop("GISTPOINT_RESULTS")), fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    results = fcntl.fcntl(int(os.environ.pop("GISTPOINT_RESULTS")), fcntl.F_DUPFD_CLOEXEC, _LOWEST)
     root = os.environ.pop("GISTPOINT_ROOT")
     sys.argv = ["answers"]
     sys.path[:] = [

@@ -9,7 +9,6 @@ standard input), `problem` (why a test can't count) and `learned`. See decision 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import io
 import json
 import logging
@@ -36,7 +35,14 @@ if TYPE_CHECKING or "." in __name__:
         resolved,
         type_name,
     )
-    from gistpoint.sandbox.payload.results_plugin import Registering, Results, close_input, opened_channel, taken_order
+    from gistpoint.sandbox.payload.results_plugin import (
+        Registering,
+        Results,
+        close_input,
+        moved_up,
+        opened_channel,
+        taken_order,
+    )
 else:
     from gistpoint_plain import (
         CannotTravelError,
@@ -50,9 +56,8 @@ else:
         resolved,
         type_name,
     )
-    from gistpoint_results import Registering, Results, close_input, opened_channel, taken_order
+    from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
 
-_HIGH = 200
 _VARARGS, _KEYWORDS = 4, 8
 _TOOLS = frozenset(("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis", "mock", "__main__", "conftest"))
 """Packages that the other process does not have, or whose objects belong to the tests."""
@@ -425,9 +430,10 @@ class StubbedRun(Results):
 def begin() -> Registering:
     """Read the order, keep the answers' descriptor, and give the stubs the module that they import."""
     order = taken_order()
-    answers = os.fdopen(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _HIGH), "rb")
+    answers = os.fdopen(moved_up(0), "rb")
     close_input()
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
+    put("begin")
     root = os.environ.pop("GISTPOINT_ROOT")
     calls = Calls(order, root, put, answers)
     stub = types.ModuleType(order["stub"])

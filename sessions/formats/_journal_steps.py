@@ -291,7 +291,9 @@ def _confirmed(outcome: AttemptState) -> dict[str, Json]:
     said = outcome.confirmation
     found: dict[str, Json] = {} if said is None else {"confirmation": msgspec.to_builtins(said)}
     notes = [mark for mark in outcome.marks if mark not in outcome.suspicious]
-    return {**found, **({"marks": notes} if notes else {})}
+    if notes:
+        found["marks"] = [*notes]
+    return found
 
 
 def _client(data: AttemptStarted) -> str:
