@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import array
-import asyncio
 import builtins
 import collections
 import contextlib
@@ -29,7 +28,6 @@ import sys
 import threading
 import time
 import types
-import urllib.parse
 import uuid
 
 STANDARD = sys.stdlib_module_names | {
@@ -244,11 +242,15 @@ _VALUES: tuple[object, ...] = (
     datetime.datetime, datetime.timedelta, datetime.timezone, decimal.Decimal, decimal.Context, fractions.Fraction,
     array.array, functools.partial, functools.lru_cache(abs), io.BytesIO, io.StringIO, random.Random, re.Match,
     re.Pattern, string.Template, threading.Lock(), types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType,
-    types.MappingProxyType, asyncio.Lock, asyncio.Queue,
+    types.MappingProxyType,
     contextlib.ExitStack, contextvars.ContextVar, difflib.SequenceMatcher, graphlib.TopologicalSorter, hashlib.sha256(),
     ipaddress.IPv4Network, ipaddress.IPv6Address, pathlib.PurePath, queue.Queue, threading.Event, time.struct_time,
-    urllib.parse.SplitResult, uuid.UUID,
+    uuid.UUID,
 )  # fmt: skip
+_SPLIT_ADDRESS = frozenset(
+    ["fragment", "geturl", "hostname", "netloc", "params", "password", "path", "port", "query", "scheme", "username"],
+)
+"""Of what `urllib.parse` returns, which is not imported for that."""
 _SPOKEN = frozenset({
     "__cause__", "__class__", "__context__", "__doc__", "__module__", "__name__", "__qualname__",
     "__suppress_context__", "__traceback__", "__wrapped__",
@@ -262,6 +264,7 @@ _CALLED = frozenset(
 ATTRIBUTES = (
     frozenset(name for value in _VALUES for name in dir(value) if not name.startswith("_"))
     | {"_asdict", "_replace", "add_note", "aclose", "asend", "athrow", "exceptions", "removeprefix", "removesuffix"}
+    | _SPLIT_ADDRESS
     | _SPOKEN
     | (_CALLED - {"__init_subclass__", "__subclasshook__"})
 ) - REACHING - SETTERS - TEMPLATES - FILE_METHODS  # fmt: skip

@@ -36,7 +36,7 @@ from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport, plain_calls
-from gistpoint.sandbox.confirmation.submission import Place, SubmissionProcess, parsed
+from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess, parsed
 from gistpoint.sandbox.confirmation.watching import watched_marks
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
@@ -59,7 +59,7 @@ class _Case:
 
     task: Task
     answer: Answer
-    place: Place
+    place: RunPlace
     given: SourceTree
     original: SourceTree
     hidden: tuple[str, ...]
@@ -136,7 +136,7 @@ class SandboxConfirmer:
         given = SourceTree.open(task.tree_path)
         original = repaired_tree(given, answer.targets)
         environment = self._environments.get(task.environment, self._backend, cancel=run.cancel)
-        place = Place(self._backend, environment, task.environment, self._limits)
+        place = RunPlace(self._backend, environment, task.environment, self._limits)
         hidden = test_paths(original, task.suite.test_files)
         seconds = answer.baseline_for(self._backend.name).seconds
         return _Case(task, answer, place, given, original, hidden, seconds)

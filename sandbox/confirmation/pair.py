@@ -20,7 +20,7 @@ from gistpoint.core.outcomes import Outcome, RunStatus, TestResult
 from gistpoint.core.running import RunContext
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Command, Ended, Invocation, Stop
-from gistpoint.sandbox.confirmation.submission import Place, SubmissionProcess, parsed
+from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess, parsed
 from gistpoint.sandbox.layout import MountPaths, lay_out, run_folder
 from gistpoint.sandbox.sealing import RunSecret, packed
 from gistpoint.sandbox.testruns import invoke_pytest, pytest_control, tools_of
@@ -36,6 +36,7 @@ _FILES = {
     _PLUGIN: "trusted_calls.py",
     "gistpoint_results.py": "results_plugin.py",
     "gistpoint_plain.py": "plain_data.py",
+    "gistpoint_sides.py": "plain_sides.py",
 }
 
 
@@ -116,7 +117,7 @@ class PairOrder:
 class Pair:
     """Runs the tests of one tree while another process answers their stubs."""
 
-    def __init__(self, place: Place, order: PairOrder) -> None:
+    def __init__(self, place: RunPlace, order: PairOrder) -> None:
         self._place = place
         self._order = order
         self._secret = RunSecret.new()

@@ -39,11 +39,16 @@ _RESULTS = 1 << 29
 _TICK_S = 0.05
 _ENDING_S = 30.0
 _SERVER = "submission_server.py"
-FILES = {_SERVER: _SERVER, "gistpoint_plain.py": "plain_data.py", "gistpoint_functions.py": "raw_functions.py"}
+FILES = {
+    _SERVER: _SERVER,
+    "gistpoint_plain.py": "plain_data.py",
+    "gistpoint_sides.py": "plain_sides.py",
+    "gistpoint_functions.py": "raw_functions.py",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunPlace:
     """Where processes run: a backend, an environment there, its pins and limits."""
 
     backend: Backend
@@ -56,7 +61,7 @@ class SubmissionProcess:
     """Answers requests with the functions of one tree. Not thread-safe."""
 
     def __init__(
-        self, place: Place, tree: SourceTree, functions: Sequence[FunctionName], *, hash_seed: int = 0
+        self, place: RunPlace, tree: SourceTree, functions: Sequence[FunctionName], *, hash_seed: int = 0
     ) -> None:
         self._place = place
         self._tree = tree

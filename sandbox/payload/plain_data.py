@@ -12,25 +12,59 @@ from __future__ import annotations
 
 import base64
 import collections
-import datetime
 import decimal
 import enum
-import fractions
 import functools
-import importlib
-import io
 import json
 import logging
-import operator
-import os
-import pathlib
 import re
-import sys
-import threading
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload.plain_sides import (
+        BY_PARTS,
+        CALLABLE_PARTS,
+        CONSTANTS,
+        DESCRIPTORS,
+        LOCKS,
+        NODE_KINDS,
+        PARTS,
+        PLAIN_BASES,
+        UNCHANGING,
+        VIEWS,
+        CannotTravelError,
+        Shared,
+        attributes_of,
+        base_of,
+        class_member,
+        mro_of,
+        set_attributes,
+        type_name,
+    )
+else:
+    from gistpoint_sides import (
+        BY_PARTS,
+        CALLABLE_PARTS,
+        CONSTANTS,
+        DESCRIPTORS,
+        LOCKS,
+        NODE_KINDS,
+        PARTS,
+        PLAIN_BASES,
+        UNCHANGING,
+        VIEWS,
+        CannotTravelError,
+        Shared,
+        attributes_of,
+        base_of,
+        class_member,
+        mro_of,
+        set_attributes,
+        type_name,
+    )
 
 MOST_NODES = 20_000
 MOST_CHARACTERS = 700_000
@@ -40,344 +74,6 @@ _SMALL = 1 << 62
 
 Value = Any
 """A value as JSON: a scalar or a tagged list."""
-
-
-class CannotTravelError(BaseException):
-    """What a message would have to hold, or holds, is not plain data. No `except Exception` of a test catches it."""
-
-
-class Unseen(BaseException):
-    """An answer holds a class or a name that the true function was never seen to answer with."""
-
-
-_LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
-_CONSTANTS: dict[str, object] = {"NotImplemented": NotImplemented, "Ellipsis": Ellipsis}
-_BY_PARTS: tuple[type, ...] = (
-    datetime.date,
-    datetime.datetime,
-    datetime.time,
-    datetime.timedelta,
-    datetime.timezone,
-    decimal.Decimal,
-    fractions.Fraction,
-    pathlib.PosixPath,
-    pathlib.PurePosixPath,
-    pathlib.PureWindowsPath,
-    operator.itemgetter,
-    operator.attrgetter,
-    operator.methodcaller,
-)
-"""Types of the standard library that are made again from the arguments that they reduce to."""
-_PARTS = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _BY_PARTS}
-CALLABLE_PARTS = frozenset(("operator.itemgetter", "operator.attrgetter", "operator.methodcaller", "partial"))
-_VIEWS = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
-
-_PLAIN_BASES: tuple[Any, ...] = (
-    dict,
-    list,
-    set,
-    frozenset,
-    tuple,
-    str,
-    int,
-    float,
-    complex,
-    bytes,
-    bytearray,
-    collections.deque,
-)
-_UNCHANGING = (frozenset, tuple, str, int, float, complex, bytes)
-_NODE_KINDS: dict[type, str] = {
-    list: "list",
-    dict: "dict",
-    set: "set",
-    bytearray: "bytearray",
-    collections.deque: "deque",
-    collections.OrderedDict: "ordered",
-    collections.defaultdict: "default",
-    collections.Counter: "counter",
-    types.SimpleNamespace: "namespace",
-    io.StringIO: "text file",
-    io.BytesIO: "byte file",
-    **dict.fromkeys(_LOCKS, "lock"),
-}
-
-
-def type_name(kind: type) -> str:
-    """Return `module:qualname` of a class."""
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def mro_of(kind: type) -> tuple[type, ...]:
-    """Return the classes that a class consists of, whatever its metaclass says."""
-    found: tuple[type, ...] = type.__dict__["__mro__"].__get__(kind)
-    return found
-
-
-def slots_of(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the names and descriptors of the slots of a class."""
-    for part in mro_of(kind):
-        for name, found in type.__dict__["__dict__"].__get__(part).items():
-            if type(found) is types.MemberDescriptorType and "__slots__" in vars(part):
-                yield name, found
-
-
-def class_member(kind: type, name: str) -> object:
-    """Return what a class has under a name, without running a descriptor; None if it has nothing."""
-    for part in mro_of(kind):
-        held = type.__dict__["__dict__"].__get__(part)
-        if name in held:
-            found: object = held[name]
-            return found
-    return None
-
-
-def attributes_of(value: object) -> dict[str, object]:
-    """Return the attributes that an object holds itself, those in slots among them."""
-    try:
-        own = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        own = None
-    held = dict(own) if type(own) is dict else {}
-    for name, slot in slots_of(type(value)):
-        try:
-            held[name] = slot.__get__(value)
-        except AttributeError:
-            continue
-    return held
-
-
-def set_attributes(value: object, wanted: dict[str, object]) -> None:
-    """Make these the attributes that an object holds itself."""
-    slots = dict(slots_of(type(value)))
-    for name, slot in slots.items():
-        if name in wanted:
-            slot.__set__(value, wanted[name])
-        else:
-            try:
-                slot.__delete__(value)
-            except AttributeError:
-                continue
-    try:
-        own = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return
-    own.clear()
-    own.update({name: part for name, part in wanted.items() if name not in slots})
-
-
-def base_of(kind: type) -> Any:
-    """Return the built-in type that a class extends: `object` if none does; None if its objects can't be rebuilt."""
-    for base in _PLAIN_BASES:
-        if issubclass(kind, base):
-            return base if _makes(kind, base) else None
-    if issubclass(kind, BaseException):
-        return BaseException
-    return object if _makes(kind, object) else None
-
-
-_MADE: dict[tuple[Any, Any], bool] = {}
-
-
-def _makes(kind: Any, base: Any) -> bool:
-    """Whether the constructor of `base` may make an empty object of `kind`: a type written in C refuses that."""
-    if (kind, base) not in _MADE:
-        try:
-            base.__new__(kind)
-        except TypeError:
-            _MADE[kind, base] = False
-        else:
-            _MADE[kind, base] = True
-    return _MADE[kind, base]
-
-
-def resolved(name: str) -> object:
-    """Return what `module:qualname` names. Raises `CannotTravelError` if there is nothing of that name."""
-    module, _, path = name.partition(":")
-    try:
-        found: object = importlib.import_module(module)
-        for part in path.split(".") if path else ():
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise CannotTravelError(f"{name} is not there: {error}") from None
-    return found
-
-
-def name_of(value: Any) -> str:
-    """Return `module:qualname` of a class, function, module, logger or enum member; empty if no name leads to it."""
-    kind = type(value)
-    if kind is types.ModuleType:
-        return f"{value.__name__}:" if sys.modules.get(value.__name__) is value else ""
-    if isinstance(value, enum.Enum):
-        return _confirmed_name(value, kind.__module__, f"{kind.__qualname__}.{getattr(value, '_name_', '')}")
-    holder = getattr(value, "__objclass__", None) if kind in _DESCRIPTORS else None
-    module = getattr(holder or value, "__module__", None)
-    if isinstance(value, type) or kind in _NAMED or kind in _DESCRIPTORS:
-        owner = getattr(value, "__self__", None)
-        if kind is types.BuiltinFunctionType and type(owner) is types.ModuleType:
-            module = vars(owner).get("__name__")
-        return _confirmed_name(value, module, getattr(value, "__qualname__", ""))
-    return ""
-
-
-_NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-_DESCRIPTORS = (
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.GetSetDescriptorType,
-    types.MemberDescriptorType,
-    types.ClassMethodDescriptorType,
-)
-
-
-def _confirmed_name(value: object, module: object, path: str) -> str:
-    found: Any = sys.modules.get(module) if type(module) is str else None
-    if found is None or not path or "<" in path:
-        return ""
-    for part in path.split("."):
-        found = getattr(found, part, None)
-    same = found is value or (type(value) is types.MethodType and type(found) is types.MethodType and found == value)
-    return f"{module}:{path}" if same else ""
-
-
-class Singletons:
-    """What modules and classes of a tree hold under a name: both sides have such an object, each its own."""
-
-    def __init__(self, root: str) -> None:
-        self.root = os.path.realpath(root) + os.sep
-        self.names: dict[int, str] = {}
-        self.held: list[object] = []
-        """Keeps them alive, so that no other object gets their ids."""
-        self.modules = 0
-
-    def name(self, value: object) -> str:
-        """Return the name of an object; empty if it has none."""
-        if len(sys.modules) != self.modules:
-            self.look()
-        return self.names.get(id(value), "")
-
-    def look(self) -> None:
-        """Look through the modules that are there now."""
-        self.modules = len(sys.modules)
-        self.names, self.held = {}, []
-        for name, module in sorted(sys.modules.items()):
-            if type(module) is types.ModuleType and self.is_of_tree(module):
-                self.add(f"{name}:", dict(vars(module)), name)
-
-    def is_of_tree(self, module: types.ModuleType) -> bool:
-        """Whether a module's file is in the tree."""
-        file = getattr(module, "__file__", None)
-        return type(file) is str and os.path.realpath(file).startswith(self.root)
-
-    def add(self, prefix: str, held: dict[str, object], module: str) -> None:
-        for name, value in held.items():
-            if isinstance(value, type):
-                if value.__module__ == module and value.__qualname__ == f"{prefix.partition(':')[2]}{name}":
-                    self.add(f"{prefix}{name}.", dict(type.__dict__["__dict__"].__get__(value)), module)
-            elif not name.startswith("__") and type(value) not in _WITHOUT_IDENTITY:
-                self.names.setdefault(id(value), prefix + name)
-                self.held.append(value)
-
-
-_WITHOUT_IDENTITY = frozenset(
-    (
-        *(type(None), bool, int, str, float, complex, bytes, tuple, frozenset, range, property, classmethod),
-        *(staticmethod, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType),
-        *(types.MemberDescriptorType, types.GetSetDescriptorType, re.Pattern, logging.Logger),
-    )
-)
-
-
-class Side:
-    """What one of the two processes decides: names, what stays where it is, and what may be taken."""
-
-    def __init__(self, step: int, root: str) -> None:
-        """`step` is 1 or -1: the numbers that this side gives count up or down from it. `root` is the tree's folder."""
-        self.step = step
-        self.singletons = Singletons(root)
-        self.kept: dict[int, object] = {}
-        """What stays on its side, or stands for what stays on the other, by number."""
-        self.kept_numbers: dict[int, int] = {}
-        self._next_kept = step * 1_000_000_000
-
-    def name(self, value: object) -> str:
-        """Return the name under which the other side has the same thing; empty if it has not."""
-        return self.singletons.name(value) or name_of(value)
-
-    def named(self, name: str) -> object:
-        """Return what a name from the other side stands for."""
-        return resolved(name)
-
-    def kind_named(self, name: str, base: str) -> type | None:
-        """Return the class of an object from the other side; None to take the built-in one that it extends."""
-        found = resolved(name)
-        if not isinstance(found, type):
-            raise CannotTravelError(f"{name} is no class")
-        return found
-
-    def visible(self, kind: type) -> bool:
-        """Whether the other side has this class."""
-        return bool(self.name(kind))
-
-    def travels(self, kind: type, base: type) -> bool:
-        """Whether objects of a class that extends a built-in type can be made again on the other side."""
-        return self.visible(kind)
-
-    def staying(self, value: object) -> list[Any]:
-        """Return the node of something that stays here."""
-        raise NotImplementedError
-
-    def standing_for(self, number: int, node: list[Any]) -> object:
-        """Return what stands here for something that stays on the other side."""
-        raise NotImplementedError
-
-    def may_write(self, value: object, key: str, *, new: bool) -> bool:
-        """Whether a message may change what was given: an attribute, named by `key`, or a container of that kind."""
-        return True
-
-    def check_attribute(self, kind: type, name: str, part: object) -> None:
-        """Raise `Unseen` if an object of this class may not hold such an attribute."""
-
-    def answered(self, name: str) -> None:
-        """Note that a message holds a class or name; raise `Unseen` if it may not."""
-
-    def keep(self, value: object, number: int = 0) -> int:
-        """Keep something by a number of its own, the same each time."""
-        if id(value) in self.kept_numbers:
-            return self.kept_numbers[id(value)]
-        if not number:
-            number = self._next_kept
-            self._next_kept += self.step
-        self.kept[number] = value
-        self.kept_numbers[id(value)] = number
-        return number
-
-
-class Shared:
-    """The objects that both sides know by number while a call lasts."""
-
-    def __init__(self, side: Side) -> None:
-        self.side = side
-        self.objects: dict[int, Any] = {}
-        self.numbers: dict[int, int] = {}
-        self.last: dict[int, str] = {}
-        """The node of each number as both sides know it, as a text."""
-        self._next = side.step
-
-    def number(self, value: object) -> int:
-        """Return the number of an object, which may be a new one."""
-        found = self.numbers.get(id(value))
-        if found is None:
-            found = self._next
-            self._next += self.side.step
-            self.add(found, value)
-        return found
-
-    def add(self, number: int, value: object) -> None:
-        """Know an object by a number."""
-        self.objects[number] = value
-        self.numbers[id(value)] = number
-
 
 # Taking values apart
 
@@ -471,9 +167,9 @@ class Encoder:
     def travels(self, value: object) -> bool:
         """Whether an object can be made again on the other side."""
         kind = type(value)
-        if kind in _NODE_KINDS:
+        if kind in NODE_KINDS:
             return True
-        if isinstance(value, (type, types.FunctionType, types.ModuleType, *_DESCRIPTORS)):
+        if isinstance(value, (type, types.FunctionType, types.ModuleType, *DESCRIPTORS)):
             return False
         base = base_of(kind)
         return base is not None and self.side.travels(kind, base)
@@ -481,7 +177,7 @@ class Encoder:
     def node(self, value: Any) -> list[Any]:
         """Return the node of an object that travels."""
         kind = type(value)
-        name = _NODE_KINDS.get(kind)
+        name = NODE_KINDS.get(kind)
         if name is not None:
             return [name, *self.contents(name, value)]
         base = base_of(kind)
@@ -568,7 +264,7 @@ def _partial(encoder: Encoder, value: functools.partial[Any], depth: int) -> Val
 
 def _view(encoder: Encoder, value: Any, depth: int) -> Value:
     held: dict[Any, Any] = dict(value.mapping) if hasattr(value, "mapping") else dict.fromkeys(value)
-    return ["v", _VIEWS[type(value)], encoder.reference(held) if depth else None]
+    return ["v", VIEWS[type(value)], encoder.reference(held) if depth else None]
 
 
 _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
@@ -587,8 +283,8 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
     logging.Logger: lambda encoder, value, depth: ["l", value.name],
     types.MappingProxyType: lambda encoder, value, depth: ["mp", encoder.reference(dict(value))],
     weakref.ref: lambda encoder, value, depth: ["w", encoder.value(value(), depth)],
-    **dict.fromkeys(_BY_PARTS, Encoder.by_parts),
-    **dict.fromkeys(_VIEWS, _view),
+    **dict.fromkeys(BY_PARTS, Encoder.by_parts),
+    **dict.fromkeys(VIEWS, _view),
 }
 
 
@@ -650,8 +346,8 @@ class Decoder:
         if name == "default":
             return collections.defaultdict(self.value(node[2]))
         if name == "lock":
-            return next(make for kind, make in _LOCKS.items() if kind.__name__ == node[1])()
-        for kind, known in _NODE_KINDS.items():
+            return next(make for kind, make in LOCKS.items() if kind.__name__ == node[1])()
+        for kind, known in NODE_KINDS.items():
             if known == name:
                 return kind()
         raise CannotTravelError(f"there is no kind of object {name!r}")
@@ -659,12 +355,12 @@ class Decoder:
     def shell_of_class(self, node: list[Any]) -> Any:
         _, name, _, base_name, held = node
         kind = self.side.kind_named(name, base_name)
-        base = next((base for base in _PLAIN_BASES if base.__name__ == base_name), object)
+        base = next((base for base in PLAIN_BASES if base.__name__ == base_name), object)
         if kind is None:
             kind = base
         elif base_of(kind) is not base:
             raise CannotTravelError(f"{name} does not extend {base.__name__}")
-        if base in _UNCHANGING:
+        if base in UNCHANGING:
             return base.__new__(kind, self.value(held))
         return base.__new__(kind)
 
@@ -690,7 +386,7 @@ class Decoder:
             raise CannotTravelError("an object became one of another class")
         if node[0] == "object":
             self.fill_attributes(target, node[2], changed)
-            if node[3] and type(target).__mro__ and not isinstance(target, _UNCHANGING):
+            if node[3] and type(target).__mro__ and not isinstance(target, UNCHANGING):
                 self.fill_base(target, node, changed)
         elif node[0] == "exception":
             self.fill_attributes(target, node[3], changed)
@@ -702,7 +398,7 @@ class Decoder:
         kind = type(target)
         if node[0] in ("object", "exception"):
             return bool(node[1] == type_name(kind))
-        return bool(_NODE_KINDS.get(kind) == node[0])
+        return bool(NODE_KINDS.get(kind) == node[0])
 
     def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
         parts = {name: self.value(part) for name, part in wanted.items()}
@@ -774,7 +470,7 @@ class Decoder:
     def by_parts(self, name: str, arguments: Value) -> object:
         if name in CALLABLE_PARTS:
             self.side.answered(name)
-        return _PARTS[name](*self.value(arguments))
+        return PARTS[name](*self.value(arguments))
 
     def partial(self, function: Value, arguments: Value, keywords: Value) -> object:
         self.side.answered("partial")
@@ -789,7 +485,7 @@ def _same(before: object, after: object) -> bool:
     return kind is type(after) and kind in _COMPARED and before == after
 
 
-_COMPARED = frozenset((int, float, str, bytes, bool, complex, decimal.Decimal, *_BY_PARTS))
+_COMPARED = frozenset((int, float, str, bytes, bool, complex, decimal.Decimal, *BY_PARTS))
 
 
 def _refill_dict(base: Any, target: Any, pairs: list[tuple[Any, Any]]) -> None:
@@ -854,7 +550,7 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     "z": lambda decoder, parts: frozenset(decoder.parts(parts)),
     "r": lambda decoder, *parts: range(*map(int, parts)),
     "s": lambda decoder, *parts: slice(*decoder.parts(list(parts))),
-    "k": lambda decoder, name: _CONSTANTS[name],
+    "k": lambda decoder, name: CONSTANTS[name],
     "n": Decoder.named,
     "e": Decoder.member,
     "m": Decoder.method,

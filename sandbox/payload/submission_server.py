@@ -26,15 +26,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload import plain_data as plain
+    from gistpoint.sandbox.payload import plain_sides as sides
     from gistpoint.sandbox.payload.raw_functions import the_function
 else:
 
     def _beside(name: str) -> types.ModuleType:
-        spec = importlib.util.spec_from_file_location("_" + name, os.path.join(os.path.dirname(__file__), name))
+        spec = importlib.util.spec_from_file_location(
+            "_" + name.partition(".")[0], os.path.join(os.path.dirname(__file__), name)
+        )
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
 
+    sides = _beside("gistpoint_sides.py")
+    sys.modules["gistpoint_sides"] = sides
     plain = _beside("gistpoint_plain.py")
     the_function = _beside("gistpoint_functions.py").the_function
 
@@ -51,10 +56,10 @@ class _NoPytest(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-class SubmissionSide(plain.Side):  # type: ignore[misc, unused-ignore]
+class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
     """The process that holds the submission."""
 
-    def __init__(self, server: Server, root: str) -> None:
+    def __init__(self, server: SubmissionServer, root: str) -> None:
         super().__init__(-1, root)
         self.server = server
 
@@ -78,7 +83,7 @@ class _Elsewhere:
     """Stands for an object that can't leave the tests' process; it can only be passed back."""
 
 
-class Server:
+class SubmissionServer:
     """Serves the requests of one run."""
 
     def __init__(self, order: dict[str, Any], root: str, requests: io.BufferedReader, results: int) -> None:
@@ -87,8 +92,8 @@ class Server:
         self.side = SubmissionSide(self, root)
         self.requests = requests
         self.results = results
-        self.shared: dict[int, plain.Shared] = {}
-        self.current: list[plain.Shared] = []
+        self.shared: dict[int, sides.Shared] = {}
+        self.current: list[sides.Shared] = []
         self.out, self.err = io.StringIO(), io.StringIO()
         self.warned: list[list[str]] = []
         self.logged: list[list[Any]] = []
@@ -112,11 +117,11 @@ class Server:
             self.shared.clear()
             self.send({"re": "done"})
             return
-        shared = self.shared.setdefault(request["call"], plain.Shared(self.side))
+        shared = self.shared.setdefault(request["call"], sides.Shared(self.side))
         self.current.append(shared)
         try:
             answer = self.answered(request, shared)
-        except plain.CannotTravelError as error:
+        except sides.CannotTravelError as error:
             answer = {"re": "unplain", "reason": "not_plain_data", "words": str(error)}
         finally:
             self.current.pop()
@@ -126,11 +131,11 @@ class Server:
 
     def load(self, request: dict[str, Any]) -> None:
         """Import the module of a function, so that its first call takes no longer than the others."""
-        with contextlib.suppress(plain.CannotTravelError):
+        with contextlib.suppress(sides.CannotTravelError):
             self.function_of(request)
         self.send({"re": "done"})
 
-    def answered(self, request: dict[str, Any], shared: plain.Shared) -> dict[str, Any]:
+    def answered(self, request: dict[str, Any], shared: sides.Shared) -> dict[str, Any]:
         roots = plain.Decoder(shared, request).values()
         kind = "value"
         try:
@@ -138,7 +143,7 @@ class Server:
         except StopIteration as ended:
             of_iterator = request["do"] in ("next", "throw")
             kind, value = ("stop", ended.value) if of_iterator else ("raised", ended)
-        except plain.CannotTravelError:
+        except sides.CannotTravelError:
             raise
         except BaseException as error:
             kind, value = "raised", error
@@ -150,7 +155,7 @@ class Server:
             return _called(self.function_of(request), request["shape"], roots)
         held: Any = self.side.kept.get(request["of"])
         if held is None:
-            raise plain.CannotTravelError("something was called that is not there")
+            raise sides.CannotTravelError("something was called that is not there")
         if request["do"] == "apply":
             return held(*roots[0], **dict(roots[1]))
         if request["do"] == "throw":
@@ -166,7 +171,7 @@ class Server:
             try:
                 self.found[number] = the_function(importlib.import_module(request["module"]), qualname, path)
             except (LookupError, AttributeError, ImportError) as error:
-                raise plain.CannotTravelError(f"{qualname} can't be called by itself: {error}") from None
+                raise sides.CannotTravelError(f"{qualname} can't be called by itself: {error}") from None
         return self.found[number]
 
     # What this process asks for
@@ -231,7 +236,7 @@ class Server:
 
     def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         """Take a warning."""
-        self.warned.append([plain.type_name(category), str(message)])
+        self.warned.append([sides.type_name(category), str(message)])
 
     def log(self, record: logging.LogRecord) -> None:
         """Take a log record."""
@@ -275,7 +280,7 @@ def main() -> None:
         place for place in sys.path if os.path.realpath(place) != os.path.dirname(os.path.realpath(__file__))
     ]
     sys.meta_path.insert(0, _NoPytest())
-    server = Server(order, root, requests, results)
+    server = SubmissionServer(order, root, requests, results)
     server.listen()
     server.send({"re": "ready"})
     server.serve()

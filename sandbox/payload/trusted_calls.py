@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING or "." in __name__:
-    from gistpoint.sandbox.payload.plain_data import (
+    from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
+    from gistpoint.sandbox.payload.plain_sides import (
         CannotTravelError,
-        Decoder,
-        Encoder,
         Shared,
-        Side,
+        ProcessSide,
         Unseen,
         class_member,
         mro_of,
@@ -44,19 +43,18 @@ if TYPE_CHECKING or "." in __name__:
         taken_order,
     )
 else:
-    from gistpoint_plain import (
+    from gistpoint_plain import Decoder, Encoder
+    from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
+    from gistpoint_sides import (
         CannotTravelError,
-        Decoder,
-        Encoder,
         Shared,
-        Side,
+        ProcessSide,
         Unseen,
         class_member,
         mro_of,
         resolved,
         type_name,
     )
-    from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
 
 _VARARGS, _KEYWORDS = 4, 8
 _TOOLS = frozenset(("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis", "mock", "__main__", "conftest"))
@@ -88,12 +86,12 @@ class Learned:
         return key in self.writes
 
 
-class TestSide(Side):
+class TestSide(ProcessSide):
     """The process that holds the tests; it takes from the other nothing but plain data."""
 
     __test__ = False
 
-    def __init__(self, calls: Calls, root: str, hidden: list[str]) -> None:
+    def __init__(self, calls: StubCalls, root: str, hidden: list[str]) -> None:
         super().__init__(1, root)
         self.calls = calls
         self.hidden = frozenset(os.path.join(os.path.realpath(root), path) for path in hidden)
@@ -167,7 +165,7 @@ def _is_iterator(value: object) -> bool:
     return has_next and not isinstance(value, io.IOBase)
 
 
-class Calls:
+class StubCalls:
     """The calls of stubs in one run."""
 
     def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], answers: io.BufferedReader) -> None:
@@ -398,7 +396,7 @@ def _texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
 class StubbedRun(Results):
     """An ordinary run, whose tests may ask while they run."""
 
-    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], calls: Calls) -> None:
+    def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None], calls: StubCalls) -> None:
         super().__init__(order, root, put)
         self.calls = calls
 
@@ -435,7 +433,7 @@ def begin() -> Registering:
     put = opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order.pop("key"))
     put("begin")
     root = os.environ.pop("GISTPOINT_ROOT")
-    calls = Calls(order, root, put, answers)
+    calls = StubCalls(order, root, put, answers)
     stub = types.ModuleType(order["stub"])
     vars(stub).update(call=calls.call, generate=calls.generate)
     sys.modules[order["stub"]] = stub
