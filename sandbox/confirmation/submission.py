@@ -35,7 +35,7 @@ CALL_LIMIT_S = 2.0
 _BEGIN_S = 30.0
 """For the start of the process, in which nothing is imported yet."""
 _LIFE_S = 86_400.0
-_RESULTS = 1 << 29
+_RESULTS = 1 << 31
 _TICK_S = 0.05
 _ENDING_S = 30.0
 _SERVER = "submission_server.py"

@@ -1,0 +1,80 @@
+"""Wrong repairs that pass their suites, and how many are found: `wrong_repairs.py TASKS [MOST]`.
+
+The repairs are single corruptions of the true functions of the tasks whose suites pass with them. Some are no fault
+at all; a person has to say which. Found is what is contradicted, or has a smallest input on which it differs. Prints a
+line for each with its change, and the counts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections import Counter
+from pathlib import Path
+
+from confirming import tasks_in
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.splice import with_definition
+from gistpoint.core.confirmation.model import Confirmed
+from gistpoint.core.corruption.corruptions import enumerate_corruptions
+from gistpoint.core.corruption.subject import vocabulary_of
+from gistpoint.core.errors import UserError
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.locations import Locations
+from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.confirmation import SandboxConfirmer
+from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.equivalence import SandboxEquivalenceTester
+from gistpoint.sandbox.ladder import choose
+from gistpoint.sandbox.testruns import SuiteRunner
+
+_TRIED = 12
+"""Corruptions of a function whose suites are run."""
+
+
+def changed_lines(before: str, after: str) -> str:
+    """Return the lines that differ, on one line."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    return " / ".join(line for line in lines if line[:2] not in ("--", "++", "@@"))[:160]
+
+
+def main() -> int:
+    """Find wrong repairs that pass, and confirm them."""
+    most = int(sys.argv[2]) if len(sys.argv) > 2 else 60
+    backend, environments = choose(None, consented=True), EnvironmentStore(Locations.of_user().cache)
+    confirmer = SandboxConfirmer(backend, environments, beyond=SandboxEquivalenceTester(backend, environments))
+    runner = SuiteRunner(backend, environments)
+    counts: Counter[str] = Counter()
+    for task in tasks_in(Path(sys.argv[1])):
+        answer = read_answer(task)
+        controls = confirmer.control(task, answer)
+        if not controls.confirmable:
+            continue
+        original = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
+        judge, target = RepairJudge(task, answer, runner), answer.targets[0]
+        index = index_source(target.path, original.read(target.path))
+        found = enumerate_corruptions(index, index.get(target.qualname), vocabulary_of([index]), composed=False)
+        for corruption in found.kept[-_TRIED:]:
+            try:
+                tree = with_definition(original, target.path, target.qualname, corruption.target.corrupted)
+            except UserError:
+                continue
+            if not judge.judge(tree).solved:
+                counts["fails its suite"] += 1
+                continue
+            came = confirmer.confirm(task, answer, controls, tree)
+            is_found = came.result is Confirmed.CONTRADICTED or came.beyond is not None
+            counts["found" if is_found else f"not found, {came.words}"] += 1
+            change = changed_lines(target.original, corruption.target.corrupted)
+            print(f"{target.name}: {came.words}, {came.varied} varied; {change}; {came.beyond}", flush=True)
+        print(dict(counts), flush=True)
+        if counts.total() - counts["fails its suite"] >= most:
+            break
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
