@@ -26,8 +26,8 @@ if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
     from gistpoint.sandbox.payload.plain_sides import (
         CannotTravelError,
-        Shared,
         ProcessSide,
+        Shared,
         Unseen,
         class_member,
         mro_of,
@@ -47,8 +47,8 @@ else:
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
     from gistpoint_sides import (
         CannotTravelError,
-        Shared,
         ProcessSide,
+        Shared,
         Unseen,
         class_member,
         mro_of,
