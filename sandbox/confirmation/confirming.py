@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -29,7 +29,9 @@ from gistpoint.core.confirmation.showing import (
 )
 from gistpoint.core.errors import EnvironmentBuildError, InfrastructureError, TaskError
 from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import Runner, RunRequest, WatchedSpan
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.suspicion.submission import submitted_spans
 from gistpoint.core.tasks.equivalence import Equivalence, EquivalenceTester
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.trees import repaired_tree
@@ -37,7 +39,6 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport, plain_calls
 from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProcess, parsed
-from gistpoint.sandbox.confirmation.watching import watched_marks
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
@@ -50,6 +51,7 @@ _ASKED_AGAIN = 1_000
 _COMPARED_TESTS = 3
 """Failing tests in which the true function's answers are looked for."""
 _ASKED_OTHERWISE = "answers differ when they are asked for again"
+_NOT_AGAIN = "does not pass again while it is watched"
 _NOT_ANSWERED = "does not answer in a process of its own, where the true function does"
 
 
@@ -124,7 +126,7 @@ class SandboxConfirmer:
             case = self._case(task, answer, run)
             found = _checked(case, controls, submitted, run)
             if found.result is Confirmed.UNCONFIRMED:
-                found = _with(found, marks=(*found.marks, *watched_marks(self._suites, task, answer, submitted, run)))
+                found = _with(found, marks=(*found.marks, *_watched_marks(self._suites, task, answer, submitted, run)))
             if found.result is not Confirmed.CONTRADICTED:
                 found = self._with_beyond(case, submitted, controls, found, run)
         except (EnvironmentBuildError, InfrastructureError, TaskError, CodeError, OSError) as error:
@@ -421,3 +423,38 @@ def _shown(functions: Sequence[FunctionName], test: str, expected: Exchange, fou
     return AnsweredCall(
         str(function), call, answer_text(expected.answer, first), answer_text(found.answer, second), test
     )
+
+
+# Where a pass is not confirmed (decision 116)
+
+
+def _watched_marks(
+    suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
+) -> tuple[str, ...]:
+    """Return what the submission was seen to do in one more run of the suite, and the true functions were not."""
+    given = SourceTree.open(task.tree_path)
+    baseline = answer.baseline_for(suites.backend.name)
+    request = RunRequest(
+        tree=submitted,
+        environment=task.environment,
+        timeout_s=task.suite.timeout_s,
+        deselect=task.suite.deselected,
+        expected=baseline.collected,
+        hash_seed=1,
+        watched=_spans(given, submitted),
+    )
+    report = suites.run(request, run=run)
+    run.check()
+    if report.status is RunStatus.FINISHED and not report.watched:
+        return ()
+    original = repaired_tree(given, answer.targets)
+    true = suites.run(replace(request, tree=original, watched=_spans(given, original)), run=run)
+    run.check()
+    if true.status is not RunStatus.FINISHED:
+        return ()  # the suite itself can't be watched
+    seen = tuple(mark for mark in report.watched if mark not in true.watched)
+    return seen if report.status is RunStatus.FINISHED else (*seen, _NOT_AGAIN)
+
+
+def _spans(given: SourceTree, tree: SourceTree) -> tuple[WatchedSpan, ...]:
+    return tuple(WatchedSpan(*span) for span in submitted_spans(given, tree))

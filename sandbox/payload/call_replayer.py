@@ -27,7 +27,24 @@ import signal
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+
+def _beside(name: str) -> types.ModuleType:
+    """Return another file of ours, loaded under a name that no module of a repository has."""
+    place = os.path.join(os.path.dirname(__file__), name)
+    spec = importlib.util.spec_from_file_location("_" + name.partition(".")[0], place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload.raw_functions import the_function
+else:
+    the_function = _beside("gistpoint_functions.py").the_function
 
 _DEPTH = 8
 _ITEMS = 2_000
@@ -258,26 +275,16 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     return found
 
 
-def _beside(name: str) -> types.ModuleType:
-    """Return another file of ours, loaded under a name that no module of a repository has."""
-    spec = importlib.util.spec_from_file_location("_" + name, os.path.join(os.path.dirname(__file__), name))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def main() -> int:
     """Read the order, call, report."""
-    channel, functions = _beside("gistpoint_results.py"), _beside("gistpoint_functions.py")
+    channel = _beside("gistpoint_results.py")
     order = channel.taken_order()
     channel.close_input()
     put = channel.opened_channel(int(os.environ.pop("GISTPOINT_RESULTS")), order["key"])
     sys.argv = ["replay"]
     try:
         module = importlib.import_module(order["module"])
-        function = functions.the_function(module, order["qualname"], order["path"])
+        function = the_function(module, order["qualname"], order["path"])
     except BaseException as error:
         put("problem", words=f"{type(error).__name__}: {error}"[:500])
         put("finish")
