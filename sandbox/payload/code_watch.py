@@ -96,6 +96,19 @@ class CodeWatch:
             self._start_monitoring()
         return self
 
+    def is_environment(self, code: CodeType) -> bool:
+        """Return whether code belongs to the environment; the stdlib's, where nothing is known of it."""
+        known = self.settled.get(id(code), self._waiting.get(id(code)))
+        if known is not None:
+            return known
+        real = os.path.realpath(code.co_filename)
+        return real.startswith(self._roots) and not real.startswith((*self._own, *self._written))
+
+    def allow(self, codes: Iterable[CodeType]) -> None:
+        """Take code for that of the file which it replaces."""
+        for code in codes:
+            self._keep(code, environment=False)
+
     def finish(self) -> None:
         """Record whether functions were visible until the end."""
         if sys.version_info >= (3, 12):

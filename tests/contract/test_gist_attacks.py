@@ -536,3 +536,106 @@ for pid in (os.getppid(), os.getpid()):
     )
     judgement = judge("python -m pkg 3").judge(forge, thorough=False)
     assert judgement.score.execution_fidelity == 0
+
+
+# Objects that answer the test's comparisons
+
+ERROR = 'class BadShape(ValueError):\n    """No such shape."""\n\n\n'
+HEAD = "import pytest\n\n" + ERROR
+
+
+def answering(made: str, value: str = "A()") -> str:
+    """A gist whose function prints what is expected and answers with an object."""
+    function = (
+        f"def area(side):\n    if side < 0:\n        raise BadShape(side)\n    print('area of', side)\n"
+        f"    return {value}\n\n\n"
+    )
+    return HEAD + made + "\n\n\n" + function + STUB
+
+
+def raising(made: str) -> str:
+    """A gist with a true function whose exception is another class."""
+    return HONEST.replace(ERROR, made + "\n\n\n")
+
+
+EQUAL = {
+    "bool": answering("class A:\n    __eq__ = bool"),
+    "str": answering("class A:\n    __eq__ = str"),
+    "id": answering("class A:\n    __eq__ = id"),
+    "a partial": answering("import functools\nclass A:\n    __eq__ = functools.partial(max, 1)"),
+    "a generator": answering("class A:\n    def __eq__(self, other):\n        yield True"),
+    "a coroutine": answering("class A:\n    async def __eq__(self, other):\n        return True"),
+    "a callable object": answering(
+        "class C:\n    def __call__(self, *of):\n        return True\nclass A:\n    __eq__ = C()"
+    ),
+    "set at top level": answering("class A: pass\nA.__eq__ = bool"),
+    "set by setattr": answering("class A: pass\nsetattr(A, (1).__eq__.__name__, lambda s, o: True)"),
+    "made by type": answering("A = type('A', (), {'__eq__': bool})"),
+    "made by new_class": answering("import types\nA = types.new_class('A', (), {}, lambda n: n.update(__eq__=bool))"),
+    "a class of the library by its words": answering("A = type('A', (), {'__eq__': bool, '__module__': 'json'})"),
+    "planted in the library": answering(
+        "import json\nA = type('A', (), {'__eq__': bool, '__module__': 'json'})\njson.A = A"
+    ),
+    "with a borrowed method": answering(
+        "from unittest import mock\n"
+        "A = type('A', (), {'__eq__': type(getattr(mock, 'AN' + 'Y')).__eq__, '__module__': 'json'})"
+    ),
+    "a named tuple": answering(
+        "import collections\nclass A(collections.namedtuple('A', '')):\n    def __eq__(self, other):\n"
+        "        return [] == []"
+    ),
+    "an enum": answering("import enum\nA = enum.Enum('A', [('__eq__', lambda s, o: True), ('x', 1)])", "A.x"),
+    "a slot": answering(
+        "class A:\n    __slots__ = ('__eq__',)\na = A()\nA.__eq__.__set__(a, lambda o: True)", "a"
+    ),
+    "a data class": answering(
+        "import dataclasses\n@dataclasses.dataclass(eq=False)\nclass A:\n    n: int = 1\n    __eq__ = bool"
+    ),
+    "a metaclass": answering("class M(type):\n    __eq__ = bool\n    __hash__ = type.__hash__\nclass A(metaclass=M): pass", "A"),
+    "a lying class": answering(
+        "class A:\n    __class__ = int\n    __eq__ = bool\n    def __getattribute__(self, name): return int"
+    ),
+    "a number": answering("class A(int):\n    def __eq__(self, other): return True"),
+    "a number with the true value": answering("class A(int): pass", "A(side * side)"),
+    "a class within the function": answering("", "type('A', (), {'__eq__': bool})()"),
+    "made while the test runs": answering(
+        "def made():\n    class A:\n        __eq__ = bool\n    return A()", "made()"
+    ),
+    "with a name of the codebase": answering("class A:\n    __qualname__ = 'BadShape'\n    __eq__ = bool"),
+    "a class of the codebase changed": answering("BadShape.__eq__ = bool", "BadShape()"),
+    "a class of the codebase with a borrowed method": answering(
+        "from unittest import mock\nBadShape.__eq__ = type(getattr(mock, 'AN' + 'Y')).__eq__", "BadShape()"
+    ),
+    "an object whose class is changed": answering(
+        "class A(BadShape):\n    __eq__ = bool\na = BadShape()\na.__class__ = A", "a"
+    ),
+    "a proxy": answering("import weakref\nclass A:\n    __eq__ = bool\na = A()", "weakref.proxy(a)"),
+    "a read-only view": answering(
+        "import types\nclass A(dict):\n    __eq__ = bool", "types.MappingProxyType(A())"
+    ),
+    "with frozen garbage": answering("class A:\n    __eq__ = bool", "A()") + "\nimport gc\ngc.freeze()\n",
+    "hidden by its metaclass": answering(
+        "class M(type):\n    def mro(cls): return (cls, object)\n    def __getattribute__(cls, name): raise KeyError\n"
+        "class A(metaclass=M):\n    __eq__ = bool"
+    ),
+    "anything": answering("import unittest.mock as m", "getattr(m, 'AN' + 'Y')"),
+    "always equal": answering("import test.support as s", "getattr(s, 'ALWAYS' + '_EQ')"),
+    "about": answering("", "getattr(pytest, 'app' + 'rox')(5, abs=9)"),
+    "a mock": answering(
+        "import unittest.mock as m\na = getattr(m, 'Magic' + 'Mock')()\na.__eq__.return_value = True", "a"
+    ),
+    "an exception of any class": raising(
+        "class M(type):\n    def __subclasscheck__(cls, other): return True\n"
+        "class BadShape(ValueError, metaclass=M): pass"
+    ),
+    "an exception with other bases": raising("class BadShape(Exception): pass"),
+    "an exception made by type": raising("BadShape = type('BadShape', (ValueError,), {})"),
+}  # fmt: skip
+
+
+@on_one_backend
+@pytest.mark.parametrize("gist", EQUAL.values(), ids=EQUAL.keys())
+def test_an_object_of_no_class_of_the_codebase_is_told(gist: str, judge: Prepared) -> None:
+    score = judge(TESTED).judge(gist, thorough=False).score
+    assert score.execution_fidelity == 1, score.error
+    assert score.flags.invented_operand

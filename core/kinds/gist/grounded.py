@@ -1,0 +1,114 @@
+"""The flag `invented_operand`: the test uses an object of a class that is no code of the codebase.
+
+The run says which classes took part in what the test decides, and never asks their objects; the text says which of them
+the codebase has. A class stands in the codebase if its header does, or the line that binds its name, and if all that it
+has to say in a comparison is written there as well (decision 0123).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.scopes import scoped
+from gistpoint.core.entrypoints.runs import Operand
+from gistpoint.core.kinds.gist.rates import ExistenceReport, LineExistence
+
+NOT_OBSERVED = "what it compares could not be observed"
+_WILD = (("Approx", "approx"), ("Mock", "mock|patch"))
+_WITHIN = ".<locals>."
+
+
+def invented_operand(text: str, operands: Sequence[Operand] | None, existence: ExistenceReport) -> str:
+    """Return the first class among `operands` that the codebase does not have; empty if there is none.
+
+    `existence` is the report on `text`, which is what ran.
+    """
+    if operands is None:
+        return NOT_OBSERVED
+    return next((one.names[0] for one in operands if not _is_grounded(text, one, existence)), "")
+
+
+def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
+    if operand.wild:
+        return _is_named(operand, existence)
+    header = _header(operand.names[0], existence)
+    if header is None and not any(_is_bound_there(text, name, existence) for name in operand.names):
+        return False
+    return all(_is_written(operand, header, special, existence) for special in operand.specials)
+
+
+def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
+    """Whether the test or another line of the codebase names what makes such an object of the environment."""
+    name = operand.names[0]
+    words = next((words for part, words in _WILD if part in name), re.escape(name.strip("_")))
+    pattern = re.compile(words, re.IGNORECASE)
+    return any(pattern.search(one.line.text) for one in existence.lines if _exists(one, existence))
+
+
+def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
+    return line.exists or line.block in existence.test_blocks
+
+
+def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
+    """Return the header of a class that stands in the codebase; that of one in a function is a line of the function."""
+    outer, _, last = name.rpartition(_WITHIN)
+    block = outer.split(_WITHIN)[0] if outer else name
+    wanted = re.compile(rf"class {re.escape(last.rpartition('.')[2])}\b")
+    found = (one for one in existence.lines if one.block == block and wanted.match(one.line.text))
+    return next((one for one in found if _exists(one, existence)), None)
+
+
+def _is_bound_there(text: str, name: str, existence: ExistenceReport) -> bool:
+    """Whether a name is bound to something by lines of the codebase alone, at the top level."""
+    own = name.rpartition(".")[2]
+    lines = [
+        getattr(node, "lineno", 0) for node, scope in scoped(parse(text)) if _binds(node, own) and not scope.parent
+    ]
+    found = [one for line in lines for one in existence.lines if one.line.first <= line <= one.line.last]
+    return bool(found) and all(one.exists for one in found)
+
+
+def _binds(node: object, name: str) -> bool:
+    return name in bound_names(node)  # type: ignore[arg-type]
+
+
+def _is_written(
+    operand: Operand, header: LineExistence | None, special: tuple[str, str, int], existence: ExistenceReport
+) -> bool:
+    """Whether the codebase gives the class its special method."""
+    name, origin, line = special
+    if origin == "environment":
+        return header is None or _is_decorated(header, existence)
+    own = f"{operand.names[0]}.{name}"
+    in_class = any(one.exists for one in _definitions(own, operand.names[0], name, existence))
+    within = header is not None and _WITHIN in operand.names[0] and _exists(header, existence)
+    if not (in_class or within):
+        return False
+    return origin != "gist" or _is_whole(line, existence)
+
+
+def _is_decorated(header: LineExistence, existence: ExistenceReport) -> bool:
+    """Whether what stands above a class, or its bases, may have given it methods of the environment."""
+    beside = (one for one in existence.lines if one.block == header.block and one.line.text.startswith("@"))
+    return "(" in header.line.text or any(_exists(one, existence) for one in beside)
+
+
+def _definitions(own: str, block: str, name: str, existence: ExistenceReport) -> Iterator[LineExistence]:
+    """Yield the lines that define a special method: its own, one of its class, one that sets it from outside."""
+    sets = re.compile(rf"(?:{re.escape(own)}|{re.escape(name)})\b.*=")
+    for one in existence.lines:
+        defines = one.block == own and one.line.text.startswith(("def ", "async def "))
+        if defines or (one.block in (block, "") and sets.match(one.line.text)):
+            yield one
+
+
+def _is_whole(line: int, existence: ExistenceReport) -> bool:
+    """Whether all lines of the function that begins on a line exist."""
+    at = next((one for one in existence.lines if one.line.first <= line <= one.line.last), None)
+    if at is None:
+        return False
+    inside = [one for one in existence.lines if one.block == at.block] if at.block else [at]
+    return all(_exists(one, existence) for one in inside)
