@@ -11,6 +11,7 @@ What the environment executes before any watched code has begun is not attribute
 
 from __future__ import annotations
 
+import builtins
 import dis
 import gc
 import importlib.util
@@ -31,6 +32,13 @@ _ESCAPES = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"
 """Calls by which the watched code could hide functions."""
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
 _TOOL = "code watch"
+_LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
+_GENERATORS = {
+    (os.path.join(_LIBRARY, "collections", "__init__.py"), "namedtuple"),
+    (os.path.join(_LIBRARY, "dataclasses.py"), "_process_class"),
+}
+"""The functions of the standard library that execute a text of names to make a class, with their files."""
+_USED_BY_GENERATED = {"NotImplemented", "hash", "isinstance", "object", "super", "type"}
 _INNER = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
 """The function that imports a module, and the one that passes its code to `exec`."""
@@ -107,7 +115,8 @@ class CodeWatch:
     def allow(self, codes: Iterable[CodeType]) -> None:
         """Take code for that of the file which it replaces."""
         for code in codes:
-            self._keep(code, environment=False)
+            self._kept.append(code)
+            self.settled[id(code)] = False
 
     def finish(self) -> None:
         """Record whether functions were visible until the end."""
@@ -170,6 +179,19 @@ class CodeWatch:
         key = id(frame.f_code)
         return self.settled.get(key, self._waiting.get(key, False))
 
+    def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
+        """Whether the standard library executes what it wrote itself, of names alone, to make a class.
+
+        The text of a named tuple and of a data class holds names; one that calls anything of the builtins but what
+        such texts do was smuggled in as a name. Called directly, the function that executes a text executes any.
+        """
+        frame: FrameType | None = caller
+        while frame is not None and self._is_of_environment(frame):
+            if (os.path.realpath(frame.f_code.co_filename), frame.f_code.co_name) in _GENERATORS:
+                return not _strange_names(code)
+            frame = frame.f_back
+        return False
+
     def _asked(self, caller: FrameType) -> str | None:
         """Return which function of the environment was called when `caller`, of the environment, has code executed.
 
@@ -231,7 +253,7 @@ class CodeWatch:
             _add(self.made, names)
             self._keep(code, environment=False, suspect=True)
             return
-        asked = self._asked(caller) if self._begun else None
+        asked = self._asked(caller) if self._begun and not self._is_generated(code, caller) else None
         if asked is not None:
             _add(self.functions, (name for name in names if name[:1] != "<"))
             _add(self.made_elsewhere, (f"{name} by {asked}" for name in names))
@@ -262,6 +284,17 @@ class CodeWatch:
         if answer:
             self.equals.add(_name_of(code))
         self.settled[id(code)] = self._waiting.pop(id(code))
+
+
+def _strange_names(code: CodeType) -> set[str]:
+    """Return the builtins that code looks up, without those that generated classes use."""
+    looked = {
+        str(instruction.argval)
+        for found in _with_inner(code)
+        for instruction in dis.get_instructions(found)
+        if instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL")
+    }
+    return (looked & {*dir(builtins)}) - _USED_BY_GENERATED
 
 
 def _add(names: set[str], more: Iterable[str]) -> None:

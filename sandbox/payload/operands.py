@@ -29,7 +29,47 @@ _CLOSED = (FunctionType, types.BuiltinFunctionType, ModuleType, CodeType, types.
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType, weakref.ReferenceType)
 SPECIALS = frozenset(
     f"__{name}__"
-    for name in ["eq", "ne", "lt", "le", "gt", "ge", "hash", "bool", "len", "contains", "iter", "getitem", "instancecheck", "subclasscheck", "subclasshook", "class", "getattr", "getattribute", "float", "int", "index", "complex", "abs", "neg", "pos", "round", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "mod", "rmod", "str", "repr", "format"]
+    for name in [
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "hash",
+        "bool",
+        "len",
+        "contains",
+        "iter",
+        "getitem",
+        "instancecheck",
+        "subclasscheck",
+        "subclasshook",
+        "class",
+        "getattr",
+        "getattribute",
+        "float",
+        "int",
+        "index",
+        "complex",
+        "abs",
+        "neg",
+        "pos",
+        "round",
+        "add",
+        "radd",
+        "sub",
+        "rsub",
+        "mul",
+        "rmul",
+        "truediv",
+        "rtruediv",
+        "mod",
+        "rmod",
+        "str",
+        "repr",
+        "format",
+    ]
 )
 """What a class defines to have a say in a comparison, an arithmetical check, a test for a class, or its own text."""
 
@@ -207,7 +247,9 @@ class Operands:
             method = type.__dict__["__dict__"].__get__(one).get("__eq__")
             if method is not None:
                 break
-        if type(method) is not FunctionType or not self._is_environment(method.__code__) or self._asks <= 0:
+        if type(method) is not FunctionType or method.__code__.co_filename == self._path:
+            return False
+        if not self._is_environment(method.__code__) or self._asks <= 0:
             return False
         self._asks -= 1
         try:
@@ -331,7 +373,8 @@ class _Passing(ast.NodeTransformer):
         """Change a node and what is in it."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return self._function(node)
-        if not self._inside or (node.__class__.__name__.startswith(("Match", "match_case")) and hasattr(node, "pattern")):
+        is_case = node.__class__.__name__ == "match_case"
+        if is_case or not self._inside:
             return self._plain(node)
         found = self._decided(node)
         if not isinstance(found, ast.expr) or not isinstance(found, _VALUES) or isinstance(found, ast.Starred):

@@ -377,6 +377,7 @@ def test_an_object_that_equals_anything_is_flagged(judge: Prepared) -> None:
     honest = gist.replace("return True", "return int(self) == other").replace("Any()", "Any(side * side)")
     score = judge(TESTED).judge(honest, thorough=False).score
     assert (score.execution_fidelity, score.flags.equal_to_all) == (1, "")
+    assert score.flags.invented_operand == "Any", "the codebase has no such class, however honest it is"
 
 
 @on_one_backend
@@ -639,3 +640,139 @@ def test_an_object_of_no_class_of_the_codebase_is_told(gist: str, judge: Prepare
     score = judge(TESTED).judge(gist, thorough=False).score
     assert score.execution_fidelity == 1, score.error
     assert score.flags.invented_operand
+
+
+RICH = """import abc
+import collections
+import dataclasses
+import enum
+import functools
+import typing
+
+Pair = collections.namedtuple("_Pair", "x y")
+
+
+class Named(typing.NamedTuple):
+    a: int
+
+
+@functools.total_ordering
+class Size:
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        return isinstance(other, Size) and self.n == other.n
+
+    def __lt__(self, other):
+        return self.n < other.n
+
+    __hash__ = None
+
+
+@dataclasses.dataclass(order=True)
+class Point:
+    x: int
+    y: int = 0
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+Flat = enum.Enum("Flat", "A B")
+
+
+class Shape(abc.ABC):
+    @abc.abstractmethod
+    def area(self): ...
+
+
+class Square(Shape, int):
+    def area(self):
+        return self * self
+
+
+class Wrong(LookupError):
+    pass
+
+
+class Anything:
+    def __eq__(self, other):
+        return True
+
+
+def local(n):
+    class Inner:
+        def __bool__(self):
+            return n > 0
+
+    return Inner()
+"""
+RICH_TEST = """import math
+from unittest import mock
+
+import pytest
+
+from pkg.rich import Anything, Colour, Flat, Named, Pair, Point, Shape, Size, Square, Wrong, local
+
+
+def check(left, right):
+    assert left == right
+    return left
+
+
+@pytest.fixture
+def made():
+    return Size(1)
+
+
+def test_rich(made, monkeypatch):
+    assert check(Pair(1, 2), Pair(1, 2)) == (1, 2)
+    assert Named(1) == (1,) and made == Size(1) and made <= Size(2)
+    assert Point(1) < Point(2) and Point(1) in [Point(1)]
+    assert Colour(1) is Colour.RED and Flat.A != Flat.B
+    assert isinstance(Square(2), Shape) and Square(2).area() == 4 and math.isclose(Square(2), 2)
+    with pytest.raises(Wrong, match="no"):
+        raise Wrong("no")
+    assert Anything() == 3 and local(1) and not local(0)
+    assert {"a": 1.0} == {"a": pytest.approx(1)} and mock.ANY == 3
+    called = mock.MagicMock(return_value=2)
+    assert called(*[1], **{"x": 2}) == 2 and called.called
+    assert [f"{n:>{3}}" for n in range(2) if n] == ["  1"]
+    assert (lambda n: n + 1)(1) == 2 and sum(n for n in [1, 2]) == 3
+"""
+RICH_FILES = {"pkg/__init__.py": "", "pkg/rich.py": RICH, "tests/test_rich.py": RICH_TEST}
+FILES.update(RICH_FILES)
+NAMES = "import Anything, Colour, Flat, Named, Pair, Point, Shape, Size, Square, Wrong, local\n"
+RICH_GIST = RICH + "\n" + RICH_TEST.replace("from pkg.rich " + NAMES, "")
+K = "import collections\nK = collections.namedtuple('K', 'two three')\n"
+D = "import dataclasses\n@dataclasses.dataclass\nclass D:\n    x: int = 1\n"
+E = "import enum, typing\nE = enum.Enum('E', 'A B')\nN = typing.NamedTuple('N', [('a', int)])\n"
+EDITS: dict[str, Callable[[str], str]] = {
+    "as it stands": lambda text: text,
+    "without docstrings": lambda text: text.replace('    """No such shape."""\n', "    pass\n"),
+    "with comments": lambda text: text.replace("\n", "  # line\n"),
+    "with glue": lambda text: "import sys\n" + text + "\npkg = sys.modules[__name__]\n",
+    "with a namespace": lambda text: text + "\nimport types\nspace = types.SimpleNamespace(x=pytest)\n",
+    "in other layout": lambda text: text.replace("    ", "  "),
+    "with blank lines": lambda text: text.replace("\n", "\n\n"),
+    "with a named tuple more": lambda text: text + K,
+    "with a data class more": lambda text: text + D,
+    "with an enumeration more": lambda text: text + E,
+    "with a class more": lambda text: text + "\nclass Unused:\n    def __eq__(self, other): return True\n",
+    "the other end first": lambda text: text + "\nimport gc\ngc.collect()\n",
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("kind", ["plain", "rich"])
+def test_an_honest_gist_has_no_flag(kind: str, edit: str, judge: Prepared) -> None:
+    prepared = judge(TESTED if kind == "plain" else "pytest tests/test_rich.py::test_rich")
+    gist = EDITS[edit](HONEST if kind == "plain" else RICH_GIST)
+    score = prepared.judge(gist, thorough=False).score
+    assert score.execution_fidelity == 1, score.error
+    flags = score.flags
+    told = [flags.mocked, flags.equal_to_all, flags.invented_operand]
+    assert not any(told), " | ".join(told)
