@@ -196,7 +196,11 @@ class Operands:
             return None
         module, name = _names(kind)
         inner = type.__dict__["__dict__"].__get__(kind)
-        own = [[one, *self._origin(kind, name, inner[one])] for one in sorted(SPECIALS & {*inner})]
+        own = [
+            [one, *self._origin(kind, name, inner[one])]
+            for one in sorted(SPECIALS & {*inner})
+            if inner[one] is not None
+        ]
         if self._is_library(module) and all(how == "environment" for _, how, _ in own):
             return None
         return {"names": [name[:_NAME], *self._bound(kind)], "specials": own}
