@@ -11,7 +11,6 @@ What the environment executes before any watched code has begun is not attribute
 
 from __future__ import annotations
 
-import builtins
 import dis
 import gc
 import importlib.util
@@ -33,11 +32,10 @@ _ESCAPES = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
 _TOOL = "code watch"
 _LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
-_GENERATORS = {
-    (os.path.join(_LIBRARY, "collections", "__init__.py"), "namedtuple"),
-    (os.path.join(_LIBRARY, "dataclasses.py"), "_process_class"),
-}
-"""The functions of the standard library that execute a text of names to make a class, with their files."""
+_NAMEDTUPLE = os.path.join(_LIBRARY, "collections", "__init__.py"), "namedtuple"
+_DATACLASS = os.path.join(_LIBRARY, "dataclasses.py"), "_process_class"
+_TEXTS = {os.path.join(_LIBRARY, "collections", "__init__.py"): ("code", "s"), _DATACLASS[0]: ("txt",)}
+"""The variables in which the files of the standard library that write code keep it."""
 _USED_BY_GENERATED = {"NotImplemented", "hash", "isinstance", "object", "super", "type"}
 _INNER = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
@@ -182,13 +180,16 @@ class CodeWatch:
     def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
         """Whether the standard library executes what it wrote itself, of names alone, to make a class.
 
-        The text of a named tuple and of a data class holds names; one that calls anything of the builtins but what
-        such texts do was smuggled in as a name. Called directly, the function that executes a text executes any.
+        `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can be one.
         """
+        if not _is_text_of(code, caller):
+            return False
         frame: FrameType | None = caller
         while frame is not None and self._is_of_environment(frame):
-            if (os.path.realpath(frame.f_code.co_filename), frame.f_code.co_name) in _GENERATORS:
-                return not _strange_names(code)
+            if _function_of(frame) == _NAMEDTUPLE:
+                return frame is caller
+            if _function_of(frame) == _DATACLASS:
+                return _are_names(frame.f_locals.get("fields")) and not _strange_names(code)
             frame = frame.f_back
         return False
 
@@ -286,15 +287,37 @@ class CodeWatch:
         self.settled[id(code)] = self._waiting.pop(id(code))
 
 
+def _function_of(frame: FrameType) -> tuple[str, str]:
+    return os.path.realpath(frame.f_code.co_filename), frame.f_code.co_name
+
+
+def _is_text_of(code: CodeType, frame: FrameType) -> bool:
+    """Whether code is what a function that writes code has written, and not what it was given."""
+    for name in _TEXTS.get(_function_of(frame)[0], ()):
+        text = frame.f_locals.get(name)
+        if type(text) is str and any(_code_of(text, code.co_filename, mode) == code for mode in ("eval", "exec")):
+            return True
+    return False
+
+
+def _are_names(fields: object) -> bool:
+    """Whether the fields of a data class are called by names, and by nothing else that could be in its text."""
+    if type(fields) is not dict:
+        return False
+    kind = getattr(sys.modules.get("dataclasses"), "Field", None)
+    names = [*fields, *(one.name for one in fields.values() if type(one) is kind)]
+    return len(names) == 2 * len(fields) and all(type(name) is str and name.isidentifier() for name in names)
+
+
 def _strange_names(code: CodeType) -> set[str]:
-    """Return the builtins that code looks up, without those that generated classes use."""
+    """Return the names outside of it that code looks up, without those that generated classes use."""
     looked = {
         str(instruction.argval)
         for found in _with_inner(code)
         for instruction in dis.get_instructions(found)
         if instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL")
     }
-    return (looked & {*dir(builtins)}) - _USED_BY_GENERATED
+    return looked - _USED_BY_GENERATED - {"__create_fn__"}
 
 
 def _add(names: set[str], more: Iterable[str]) -> None:
@@ -324,10 +347,18 @@ def _content(code: CodeType) -> tuple[object, ...]:
 def _compiled(path: str) -> CodeType | None:
     """Return the code of a source file; None if it is not one."""
     try:
-        with open(path, "rb") as file, warnings.catch_warnings():
+        with open(path, "rb") as file:
+            return _code_of(file.read(), path)
+    except OSError:
+        return None
+
+
+def _code_of(source: str | bytes, path: str, mode: str = "exec") -> CodeType | None:
+    try:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compile(file.read(), path, "exec", dont_inherit=True)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return compile(source, path, mode, dont_inherit=True)  # type: ignore[no-any-return]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

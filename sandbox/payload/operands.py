@@ -201,7 +201,8 @@ class Operands:
             for one in sorted(SPECIALS & {*inner})
             if inner[one] is not None
         ]
-        if self._is_library(module) and all(how == "environment" for _, how, _ in own):
+        is_plain = all(how == "environment" for _, how, _ in own)
+        if self._is_library(module) and (is_plain or self._is_class_of_a_mock(kind)):
             return None
         return {"names": [name[:_NAME], *self._bound(kind)], "specials": own}
 
@@ -219,6 +220,12 @@ class Operands:
         owner, _, rest = getattr(code, "co_qualname", code.co_name).rpartition(".")
         borrowed = owner and not owner.endswith("<locals>") and owner != name and rest in SPECIALS
         return "environment" if self._is_environment(code) and not borrowed else "elsewhere", 0
+
+    def _is_class_of_a_mock(self, kind: type) -> bool:
+        """Whether a class is the one that `unittest.mock` makes for each mock; such objects are noted as wild."""
+        base = type.__dict__["__bases__"].__get__(kind)[-1]
+        known = self._known.get(id(base))
+        return known is not None and not known[1] and _is_mock(base) and _names(base) == _names(kind)
 
     def _is_library(self, name: str) -> bool:
         """Whether a name is that of a module which is neither the gist nor made by it."""
@@ -239,9 +246,7 @@ class Operands:
 
     def _note_wild(self, value: object, kind: type) -> None:
         module, name = _names(kind)
-        wild = (module.startswith("_pytest") and name.startswith("Approx")) or (
-            module in ("unittest.mock", "mock") and name.endswith("Mock")
-        )
+        wild = _is_mock(kind) or (module.startswith("_pytest") and name.startswith("Approx"))
         if wild or self._equals_anything(value, kind):
             self._rows.setdefault(f"wild {module}.{name}", {"names": [name[:_NAME]], "wild": module[:_NAME]})
 
@@ -272,6 +277,11 @@ def _names(kind: type) -> tuple[str, str]:
     if not isinstance(module, str):
         module = "builtins" if not type.__dict__["__flags__"].__get__(kind) & _HEAP_TYPE else ""
     return module, type.__dict__["__qualname__"].__get__(kind)
+
+
+def _is_mock(kind: type) -> bool:
+    module, name = _names(kind)
+    return module in ("unittest.mock", "mock") and name.endswith("Mock")
 
 
 def _classes() -> Iterator[type]:

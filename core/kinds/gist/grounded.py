@@ -8,7 +8,7 @@ has to say in a comparison is written there as well (decision 0123).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse
@@ -80,29 +80,29 @@ def _is_written(
 ) -> bool:
     """Whether the codebase gives the class its special method."""
     name, origin, line = special
-    if origin == "environment":
-        return header is None or _is_decorated(header, existence)
-    own = f"{operand.names[0]}.{name}"
-    in_class = any(one.exists for one in _definitions(own, operand.names[0], name, existence))
-    within = header is not None and _WITHIN in operand.names[0] and _exists(header, existence)
-    if not (in_class or within):
+    if origin == "gist" and not _is_whole(line, existence):
         return False
-    return origin != "gist" or _is_whole(line, existence)
+    if header is None:
+        return origin == "environment"
+    within_a_function = _WITHIN in operand.names[0]
+    if within_a_function or any(_defines(one, operand.names[0], name) for one in existence.lines if one.exists):
+        return True
+    return origin == "environment" and _may_be_given_methods(header, existence)
 
 
-def _is_decorated(header: LineExistence, existence: ExistenceReport) -> bool:
+def _may_be_given_methods(header: LineExistence, existence: ExistenceReport) -> bool:
     """Whether what stands above a class, or its bases, may have given it methods of the environment."""
     beside = (one for one in existence.lines if one.block == header.block and one.line.text.startswith("@"))
     return "(" in header.line.text or any(_exists(one, existence) for one in beside)
 
 
-def _definitions(own: str, block: str, name: str, existence: ExistenceReport) -> Iterator[LineExistence]:
-    """Yield the lines that define a special method: its own, one of its class, one that sets it from outside."""
-    sets = re.compile(rf"(?:{re.escape(own)}|{re.escape(name)})\b.*=")
-    for one in existence.lines:
-        defines = one.block == own and one.line.text.startswith(("def ", "async def "))
-        if defines or (one.block in (block, "") and sets.match(one.line.text)):
-            yield one
+def _defines(line: LineExistence, owner: str, name: str) -> bool:
+    """Whether a line defines a special method: its header, or one of its class or from outside that assigns it."""
+    text, own = line.line.text, f"{owner}.{name}"
+    if line.block == own:
+        return text.startswith(("def ", "async def "))
+    sets = rf"(?:{re.escape(own)}|{re.escape(name)})\b.*="
+    return line.block in (owner, "") and re.match(sets, text) is not None
 
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
@@ -110,5 +110,5 @@ def _is_whole(line: int, existence: ExistenceReport) -> bool:
     at = next((one for one in existence.lines if one.line.first <= line <= one.line.last), None)
     if at is None:
         return False
-    inside = [one for one in existence.lines if one.block == at.block] if at.block else [at]
-    return all(_exists(one, existence) for one in inside)
+    is_function = at.block and at.line.text.startswith(("def ", "async def ", "@"))
+    return all(_exists(one, existence) for one in existence.lines if one == at or (is_function and one.block == at.block))
