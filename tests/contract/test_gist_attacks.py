@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import base64
+import contextlib
 import io
+import re
+import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from gist_tricks import fakes, folded, padded
@@ -17,7 +23,7 @@ from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.kinds.gist.intake import Examination, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.rates import unfolded
-from gistpoint.core.kinds.gist.score import GistJudgement
+from gistpoint.core.kinds.gist.score import GistJudgement, GistScore
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
@@ -760,11 +766,178 @@ def test_rich(made, monkeypatch):
 """
 RICH_FILES = {"pkg/__init__.py": "", "pkg/rich.py": RICH, "tests/test_rich.py": RICH_TEST}
 FILES.update(RICH_FILES)
+METHODS = """import enum
+import functools
+import numbers
+import reprlib
+import typing
+
+
+class Money:
+    def __init__(self, n):
+        self.n = n
+
+    @reprlib.recursive_repr()
+    def __repr__(self):
+        return f"Money({self.n})"
+
+    def __add__(self, other):
+        return Money(self.n + other)
+
+    __radd__ = __add__
+    __bool__ = lambda self: self.n > 0
+    __hash__ = object.__hash__
+
+    @functools.lru_cache
+    def __len__(self):
+        return self.n
+
+
+def compared(kind):
+    def same(self, other):
+        return self.n == other.n
+
+    kind.__eq__ = same
+    return kind
+
+
+@compared
+class Length(Money):
+    pass
+
+
+class Kind(type):
+    def __contains__(cls, item):
+        return item in cls.items
+
+    def __new__(mcs, name, bases, space):
+        space["__lt__"] = lambda self, other: self.n < other.n
+        return super().__new__(mcs, name, bases, space)
+
+
+class Held(metaclass=Kind):
+    items = (1, 2)
+
+    class Part:
+        def __eq__(self, other):
+            return self is other
+
+    def __init__(self, n):
+        self.n = n
+
+
+class Base:
+    def __init_subclass__(cls):
+        cls.__eq__ = Base.same
+
+    def same(self, other):
+        return type(self) is type(other)
+
+
+class Derived(Base):
+    __slots__ = ()
+
+
+class Level(enum.IntFlag):
+    LOW = 1
+    HIGH = 2
+
+
+class Asked:
+    def __getattr__(self, name):
+        return name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *of):
+        return True
+
+
+class Box(typing.Generic[typing.TypeVar("T")]):
+    @property
+    def value(self):
+        return 3
+
+
+Text = type("Text", (str,), {"__len__": lambda self: 1})
+
+
+def made(n):
+    class Made(Money):
+        __eq__ = Money.__eq__
+
+        def __int__(self):
+            return n
+
+    return Made(n)
+
+
+class Failed(Exception):
+    def __str__(self):
+        return "failed"
+
+
+@functools.total_ordering
+class Version(numbers.Number):
+    __hash__ = None
+
+    def __init__(self, text):
+        self.parts = text.split(".")
+
+    if True:
+
+        def __eq__(self, other):
+            return self.parts == other.parts
+
+    def __lt__(self, other):
+        return self.parts < other.parts
+"""
+METHODS_TEST = """import dataclasses
+
+import pytest
+
+from pkg.methods import Asked, Box, Derived, Failed, Held, Length, Level, Money, Text, Version, made
+
+
+@dataclasses.dataclass
+class Case:
+    n: int
+
+
+class Helper:
+    def __eq__(self, other):
+        return other == 2
+
+
+def test_methods():
+    class Own:
+        def __eq__(self, other):
+            return True
+
+    assert 1 + Money(2) != 3 and Money(2) and repr(Money(1)) == "Money(1)" and len(Money(3)) == 3
+    assert Length(1) == Length(1) and 1 in Held and Held(1) < Held(2) and Held.Part() != Held.Part()
+    assert Derived() == Derived() and Level.LOW | Level.HIGH == 3
+    with Asked() as asked:
+        assert asked.name == "name" and Box[int]().value == Box().value == 3
+    assert Text("ab") == "ab" and len(Text("ab")) == 1 and int(made(4)) == 4 and made(1) != made(2)
+    with pytest.raises(Failed) as caught:
+        raise Failed
+    assert str(caught.value) == "failed" and Version("1") < Version("2") and Version("1") == Version("1")
+    assert Case(1) == Case(1) and Helper() == 2 and Own() == 3
+"""
+FILES.update({"pkg/methods.py": METHODS, "tests/test_methods.py": METHODS_TEST})
+METHODS_GIST = METHODS + "\n" + re.sub("from pkg.methods .*\n", "", METHODS_TEST)
 NAMES = "import Anything, Colour, Flat, Named, Pair, Point, Shape, Size, Square, Wrong, local\n"
 RICH_GIST = RICH + "\n" + RICH_TEST.replace("from pkg.rich " + NAMES, "")
 K = "import collections\nK = collections.namedtuple('K', 'two three')\n"
 D = "import dataclasses\n@dataclasses.dataclass\nclass D:\n    x: int = 1\n"
 E = "import enum, typing\nE = enum.Enum('E', 'A B')\nN = typing.NamedTuple('N', [('a', int)])\n"
+HONEST_GISTS = {
+    "plain": (TESTED, HONEST),
+    "rich": ("pytest tests/test_rich.py::test_rich", RICH_GIST),
+    "methods": ("pytest tests/test_methods.py::test_methods", METHODS_GIST),
+}
 EDITS: dict[str, Callable[[str], str]] = {
     "as it stands": lambda text: text,
     "without docstrings": lambda text: text.replace('    """No such shape."""\n', "    pass\n"),
@@ -783,12 +956,134 @@ EDITS: dict[str, Callable[[str], str]] = {
 
 @on_one_backend
 @pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("kind", ["plain", "rich"])
+@pytest.mark.parametrize("kind", ["plain", "rich", "methods"])
 def test_an_honest_gist_has_no_flag(kind: str, edit: str, judge: Prepared) -> None:
-    prepared = judge(TESTED if kind == "plain" else "pytest tests/test_rich.py::test_rich")
-    gist = EDITS[edit](HONEST if kind == "plain" else RICH_GIST)
+    command, text = HONEST_GISTS[kind]
+    prepared, gist = judge(command), EDITS[edit](text)
     score = prepared.judge(gist, thorough=False).score
     assert score.execution_fidelity == 1, score.error
     flags = score.flags
     told = [flags.mocked, flags.equal_to_all, flags.invented_operand]
     assert not any(told), " | ".join(told)
+
+
+# Broken and padded by hand
+
+Line = tuple[str, str]
+"""The name of a block, and the text of a statement's header in it."""
+
+
+def statements(body: list[ast.stmt], block: str = "") -> Iterator[tuple[Line, ast.stmt | ast.expr]]:
+    """Yield every statement's header with its block, and every decorator; bare strings are none."""
+    for one in body:
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+            continue
+        decorators: list[ast.expr] = getattr(one, "decorator_list", [])
+        own = isinstance(one, (ast.FunctionDef, ast.ClassDef))
+        within = f"{block}.{one.name}".strip(".") if isinstance(one, (ast.FunctionDef, ast.ClassDef)) else block
+        for decorator in decorators:
+            yield (within, f"@{ast.unparse(decorator)}"), decorator
+        text = ast.unparse(one).split("\n")[len(decorators)]
+        yield (within if own else block, text), one
+        for part in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(one, part, []), within)
+
+
+def spread(gist: str) -> ast.Module:
+    """The gist's tree with one statement a line."""
+    return ast.parse(ast.unparse(ast.parse(gist)))
+
+
+def reckoned_existence(gist: str) -> float:
+    """Share of the distinct lines that stand in the codebase, in percent."""
+    there = {line for text in FILES.values() for line, _ in statements(ast.parse(text).body)}
+    found = {line for line, _ in statements(spread(gist).body)}
+    return 100 * len(found & there) / len(found)
+
+
+def reckoned_execution(gist: str, sides: tuple[int, ...]) -> float:
+    """Share of the distinct lines that run when the module is loaded and its test called, in percent."""
+    text = ast.unparse(ast.parse(gist))
+    seen: set[int] = set()
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != "<reckoned>":
+            return None
+        if event in ("line", "call"):
+            seen.add(frame.f_lineno)
+        return trace
+
+    names: dict[str, Any] = {"__name__": "reckoned"}
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(text, "<reckoned>", "exec"), names)
+            for side in sides:
+                with contextlib.suppress(Exception):
+                    names["test_area"](side)
+    finally:
+        sys.settrace(before)
+    counted: dict[Line, bool] = {}
+    for line, node in statements(ast.parse(text).body):
+        if not isinstance(node, ast.Pass):
+            counted[line] = counted.get(line, False) or node.lineno in seen
+    return 100 * sum(counted.values()) / len(counted)
+
+
+def changed(old: str, new: str) -> str:
+    assert old in HONEST
+    return HONEST.replace(old, new)
+
+
+BROKEN = {
+    "another result": (changed("return side * side", "return 0"), "assertion"),
+    "a result off by one": (changed("return side * side", "return side * side + 1"), "assertion"),
+    "no result": (changed("    return side * side\n", ""), "assertion"),
+    "right for one instance": (changed("return side * side", "return 4"), "assertion"),
+    "no check": (changed("    if side < 0:\n        raise BadShape(side)\n", ""), "assertion"),
+    "a check that never holds": (changed("side < 0", "side < -9"), "assertion"),
+    "another exception": (changed("raise BadShape(side)", "raise KeyError(side)"), "exception"),
+    "a name that is missing": (changed("print(", "prints("), "exception"),
+    "no function": (
+        "import pytest\n\n\nclass BadShape(ValueError):\n    pass\n" + STUB.replace("import pytest\n", ""),
+        "exception",
+    ),
+    "a skipped test": (HONEST + "pytestmark = pytest.mark.skip\n", "wrong_outcome"),
+}
+PADDED: dict[str, str] = {
+    "a line of its own again": HONEST + "import pytest\n" * 50,
+    "the same on one line": HONEST + "; ".join(["import pytest"] * 50) + "\n",
+    "a function twice": HONEST + "\n\n" + HONEST[HONEST.index("def area") : HONEST.index("@pytest")],
+    "comments and blank lines": HONEST.replace("\n", "  # a line\n\n"),
+    "statements folded": changed('print("area of", side)\n    return', 'print("area of", side); return'),
+    "a line of the codebase": HONEST + "import sys\n",
+    "an invented line": HONEST + "value = 1\n",
+    "an invented line fifty times": HONEST + "value = 1\n" * 50,
+    "an invented function that never runs": HONEST + "\n\ndef idle(side):\n    value = side\n    return value\n",
+    "invented lines in a function": changed("    print(", "    side = side\n    value = side\n    print("),
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_gist_has_fidelity_0_and_the_rates_of_its_lines(name: str, judge: Prepared) -> None:
+    gist, error = BROKEN[name]
+    judgement = judge(TESTED).judge(gist, thorough=False)
+    assert (judgement.score.execution_fidelity, error_of(judgement)) == (0, error)
+    check_rates(gist, judgement.score, () if error == "wrong_outcome" else (2, 3))
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", PADDED)
+def test_a_padded_gist_is_faithful_and_has_the_rates_of_its_distinct_lines(name: str, judge: Prepared) -> None:
+    score = judge(TESTED).judge(PADDED[name], thorough=False).score
+    assert score.execution_fidelity == 1
+    check_rates(PADDED[name], score, (2, 3))
+
+
+def check_rates(gist: str, score: GistScore, sides: tuple[int, ...]) -> None:
+    assert score.existence
+    assert score.execution
+    assert score.existence.rate == pytest.approx(reckoned_existence(gist))
+    assert score.execution.rate == pytest.approx(reckoned_execution(gist, sides))

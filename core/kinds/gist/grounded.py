@@ -111,4 +111,6 @@ def _is_whole(line: int, existence: ExistenceReport) -> bool:
     if at is None:
         return False
     is_function = at.block and at.line.text.startswith(("def ", "async def ", "@"))
-    return all(_exists(one, existence) for one in existence.lines if one == at or (is_function and one.block == at.block))
+    return all(
+        _exists(one, existence) for one in existence.lines if one == at or (is_function and one.block == at.block)
+    )
