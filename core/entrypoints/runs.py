@@ -81,7 +81,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A class of an object that a test used, or a base of it.
+    """A class of an object that a test used, or a base of it, or a function that was replaced.
 
     `names` are its qualified name and those that it has at the gist's top level. `specials` are the special methods
     that it defines itself, each with its origin (`gist`, `environment`, `elsewhere`) and its first line in the gist.
@@ -91,6 +91,8 @@ class Operand:
     specials: tuple[tuple[str, str, int], ...] = ()
     wild: str = ""
     """The module of a class of the environment whose objects equal anything, or whatever they are told to."""
+    replaced: bool = False
+    """It is a function of a library, of which another stands in the place."""
 
 
 @dataclass(frozen=True, slots=True)

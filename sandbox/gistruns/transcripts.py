@@ -215,6 +215,7 @@ def _operands(notes: Notes, kind: str) -> tuple[Operand, ...] | None:
                 tuple(str(name) for name in row["names"]),
                 tuple((str(name), str(how), int(line)) for name, how, line in row.get("specials", ())),
                 str(row.get("wild", "")),
+                replaced=row.get("replaced") is True,
             )
             for row in rows
         )

@@ -357,7 +357,7 @@ def _code_of(source: str | bytes, path: str, mode: str = "exec") -> CodeType | N
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compile(source, path, mode, dont_inherit=True)  # type: ignore[no-any-return]
+            return compile(source, path, mode, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -4,9 +4,9 @@ Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...
 sys.argv[0], if that is not its file), `path` (put first on sys.path),
 `lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
 `forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`),
-`observed` (see `operands`), `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests, which takes its own
-order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests as `note`s of the results
-plugin, for programs one JSON object a line with its `kind`, `end` being the last.
+`observed` (see `operands`), `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for
+tests, which takes its own order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests
+as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `end` being the last.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ its outcome does not count, because a few libraries read the code of their calle
 from __future__ import annotations
 
 import ast
+import builtins
 import gc
 import os
 import random
@@ -18,7 +19,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _HEAP_TYPE = 1 << 9
 _MOST_CLASSES, _MOST_OBJECTS, _MOST_ASKED, _DEPTH = 1000, 500_000, 500, 6
@@ -26,6 +27,7 @@ _NAME = 300
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, bytearray, range, type(...), type(NotImplemented)}
 _CLOSED = (FunctionType, types.BuiltinFunctionType, ModuleType, CodeType, types.FrameType, types.TracebackType)
 """Objects whose parts say nothing about what they are equal to, and lead everywhere."""
+_FUNCTIONS = (FunctionType, types.BuiltinFunctionType)
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType, weakref.ReferenceType)
 SPECIALS = frozenset(
     f"__{name}__"
@@ -73,7 +75,10 @@ SPECIALS = frozenset(
 )
 """What a class defines to have a say in a comparison, an arithmetical check, a test for a class, or its own text."""
 
-Row = dict[str, Any]
+_TEXTS = {"__str__", "__repr__", "__format__"}
+
+if TYPE_CHECKING:
+    Row = dict[str, Any]
 
 
 class Operands:
@@ -89,11 +94,16 @@ class Operands:
         self._left, self._asks = _MOST_OBJECTS, _MOST_ASKED
         self._codes: dict[CodeType, CodeType] = {}
         self._ours: set[int] = set()
+        self._functions: dict[tuple[int, str], object] = {}
 
     def prepare(self) -> list[CodeType]:
         """Learn the classes of the environment before the gist is there; return the code that the run may execute."""
         for kind in _classes():
             self._known[id(kind)] = kind, ()
+        for owner in _modules():
+            for name, value in list(vars(owner).items()):
+                if type(value) in _FUNCTIONS:
+                    self._functions[id(owner), name] = value
         marks = {f"gistpoint {os.urandom(16).hex()}": seen for seen in (self._deep, self._shallow)}
         self._codes = _observing(self._path, self._lines, *marks)
         self._codes = {code: _with_constants(new, marks) for code, new in self._codes.items()}
@@ -116,6 +126,8 @@ class Operands:
 
     def observe_doctest(self, doctest: Any) -> None:
         """Let the examples of a doctest pass their values on."""
+        if not hasattr(ast, "unparse"):  # Python 3.8
+            return
         names = {f"_{os.urandom(8).hex()}": seen for seen in (self._deep, self._shallow)}
         doctest.globs.update(names)
         for example in doctest.examples:
@@ -123,8 +135,41 @@ class Operands:
                 tree = ast.parse(example.source)
             except SyntaxError:
                 continue
-            changed = _Passing(*(lambda name=name: ast.Name(name, ast.Load()) for name in names)).visit(tree)
+            deep, shallow = names
+            changed = _Passing(lambda: ast.Name(deep, ast.Load()), lambda: ast.Name(shallow, ast.Load())).visit(tree)
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
+
+    def look(self, names: dict[str, Any]) -> None:
+        """Note which functions of the libraries are replaced, by now, for a test with these names.
+
+        In a module that the test names, nothing else may stand in their places; in all others, no code of the gist.
+        """
+        reached = {id(value) for value in names.values()}
+        for owner in filter(self._is_of_a_library, _modules()):
+            for name, value in list(vars(owner).items()):
+                if self._is_of_the_gist(value) or (id(owner) in reached and self._is_another(owner, name, value)):
+                    self._note_replaced(f"{owner.__name__}.{name}")
+        for name in {*names} & {*vars(builtins)}:
+            if name[:2] != "__" and names[name] is not vars(builtins)[name]:
+                self._note_replaced(name)
+
+    def _is_of_a_library(self, module: ModuleType) -> bool:
+        return self._is_library(str(vars(module).get("__name__")))
+
+    def _is_of_the_gist(self, value: object) -> bool:
+        code = _code_in(value)
+        return code is not None and code.co_filename == self._path
+
+    def _is_another(self, owner: object, name: str, value: object) -> bool:
+        """Whether a public function is one no more, or in C another one; pytest and the library set hooks."""
+        before = self._functions.get((id(owner), name))
+        if before is None or before is value or name[:1] == "_" or name.endswith("hook"):
+            return False
+        return _code_in(value) is None
+
+    def _note_replaced(self, name: str) -> None:
+        if len(self._rows) < _MOST_CLASSES:
+            self._rows.setdefault(f"replaced {name}", {"names": [name[:_NAME]], "replaced": True})
 
     def rows(self) -> list[Row]:
         """Return the classes that took part and are not the environment's."""
@@ -197,29 +242,24 @@ class Operands:
         module, name = _names(kind)
         inner = type.__dict__["__dict__"].__get__(kind)
         own = [
-            [one, *self._origin(kind, name, inner[one])]
-            for one in sorted(SPECIALS & {*inner})
-            if inner[one] is not None
+            [one, *self._origin(kind, one, inner[one])] for one in sorted(SPECIALS & {*inner}) if inner[one] is not None
         ]
         is_plain = all(how == "environment" for _, how, _ in own)
         if self._is_library(module) and (is_plain or self._is_class_of_a_mock(kind)):
             return None
         return {"names": [name[:_NAME], *self._bound(kind)], "specials": own}
 
-    def _origin(self, kind: type, name: str, value: object) -> tuple[str, int]:
+    def _origin(self, kind: type, special: str, value: object) -> tuple[str, int]:
         """Return where what a class has under a special name is from, and its first line if it is in the gist."""
-        if value is None:
-            return "environment", 0
         if type(value) in (types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType):
-            return "environment" if value.__objclass__ is kind else "elsewhere", 0  # type: ignore[attr-defined]
+            return "environment" if _is_inherited(kind, special, value) else "elsewhere", 0
         code = _code_in(value)
         if code is None:
             return "elsewhere", 0
         if code.co_filename == self._path:
             return "gist", code.co_firstlineno
-        owner, _, rest = getattr(code, "co_qualname", code.co_name).rpartition(".")
-        borrowed = owner and not owner.endswith("<locals>") and owner != name and rest in SPECIALS
-        return "environment" if self._is_environment(code) and not borrowed else "elsewhere", 0
+        is_given = self._is_environment(code) and not _is_borrowed(kind, special, code)
+        return "environment" if is_given else "elsewhere", 0
 
     def _is_class_of_a_mock(self, kind: type) -> bool:
         """Whether a class is the one that `unittest.mock` makes for each mock; such objects are noted as wild."""
@@ -279,6 +319,10 @@ def _names(kind: type) -> tuple[str, str]:
     return module, type.__dict__["__qualname__"].__get__(kind)
 
 
+def _modules() -> list[ModuleType]:
+    return [one for one in list(sys.modules.values()) if type(one) is ModuleType]
+
+
 def _is_mock(kind: type) -> bool:
     module, name = _names(kind)
     return module in ("unittest.mock", "mock") and name.endswith("Mock")
@@ -302,9 +346,25 @@ def _behind(reference: object) -> list[object]:
     return [one for one in objects if any(found is reference for found in weakref.getweakrefs(one))]
 
 
+def _is_inherited(kind: type, special: str, value: Any) -> bool:
+    """Whether a method in C is one of the class or a base; an enumeration takes one text of a base for another."""
+    bases = type.__dict__["__mro__"].__get__(kind)
+    same = value.__name__ == special or (value.__name__ in _TEXTS and special in _TEXTS)
+    return same and any(value.__objclass__ is one for one in bases)
+
+
+def _is_borrowed(kind: type, special: str, code: CodeType) -> bool:
+    """Whether code is that of a special method of a class which is no base."""
+    owner, _, name = getattr(code, "co_qualname", code.co_name).rpartition(".")
+    if not owner or owner.endswith("<locals>") or owner == _names(kind)[1] or name not in SPECIALS:
+        return False
+    bases = type.__dict__["__mro__"].__get__(kind)[1:]
+    return all(_code_in(type.__dict__["__dict__"].__get__(one).get(special)) is not code for one in bases)
+
+
 def _code_in(value: object) -> CodeType | None:
-    """Return the code of a function, also of one that is a class's, a static or a property's."""
-    if type(value) in (staticmethod, classmethod):
+    """Return the code of a function, also of one that is bound, a class's, a static or a property's."""
+    if type(value) in (staticmethod, classmethod, types.MethodType):
         value = value.__func__  # type: ignore[attr-defined]
     elif type(value) is property:
         value = value.fget
@@ -325,7 +385,7 @@ def _observing(path: str, lines: frozenset[int], deep: str, shallow: str) -> dic
             changed = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    pairs = zip(_with_inner(plain), _with_inner(changed), strict=False)
+    pairs = zip(_with_inner(plain), _with_inner(changed))  # noqa: B905 - Python 3.9 has no `strict`
     return {old: new for old, new in pairs if old.co_firstlineno in lines and old.co_name == new.co_name}
 
 
@@ -347,7 +407,7 @@ def _with_constants(code: CodeType, values: dict[str, Any]) -> CodeType:
 
 _VALUES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.Await, ast.IfExp, ast.BoolOp, ast.Starred)
 _COLLECTIONS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_DECIDED = {
+_DECIDED: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Compare: ("left", "comparators"),
     ast.Call: ("args",),
     ast.keyword: ("value",),

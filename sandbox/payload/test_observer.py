@@ -90,10 +90,13 @@ class TestObserver:
         self._look(names, module)
         if self.operands is not None:
             self.operands.observe(function)
+            self.operands.look(names)
         try:
             return (yield)
         finally:
             self._look(names, module)
+            if self.operands is not None:
+                self.operands.look(names)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

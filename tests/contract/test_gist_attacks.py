@@ -598,7 +598,9 @@ EQUAL = {
     "a data class": answering(
         "import dataclasses\n@dataclasses.dataclass(eq=False)\nclass A:\n    n: int = 1\n    __eq__ = bool"
     ),
-    "a metaclass": answering("class M(type):\n    __eq__ = bool\n    __hash__ = type.__hash__\nclass A(metaclass=M): pass", "A"),
+    "a metaclass": answering(
+        "class M(type):\n    __eq__ = bool\n    __hash__ = type.__hash__\nclass A(metaclass=M): pass", "A"
+    ),
     "a lying class": answering(
         "class A:\n    __class__ = int\n    __eq__ = bool\n    def __getattribute__(self, name): return int"
     ),
@@ -615,6 +617,16 @@ EQUAL = {
     ),
     "an object whose class is changed": answering(
         "class A(BadShape):\n    __eq__ = bool\na = BadShape()\na.__class__ = A", "a"
+    ),
+    "a class of the codebase with a method of another": answering(
+        "class Anything:\n    def __eq__(self, other):\n        return True\n\n\nBadShape.__eq__ = Anything.__eq__",
+        "BadShape()",
+    ),
+    "a class of the codebase with another of its bases": answering(
+        "BadShape.__eq__ = object.__reduce_ex__", "BadShape()"
+    ),
+    "a class that bears the name of a mock": answering(
+        "import unittest.mock as m\nA = type('MagicMock', (), {'__eq__': bool, '__module__': 'unittest.mock'})"
     ),
     "a proxy": answering("import weakref\nclass A:\n    __eq__ = bool\na = A()", "weakref.proxy(a)"),
     "a read-only view": answering(
@@ -649,6 +661,9 @@ OTHER_NAMES = {
     "always equal": "_ALWAYS_EQ",
     "about": "ApproxScalar",
     "a mock": "MagicMock",
+    "a class of the codebase with a method of another": "BadShape",
+    "a class of the codebase with another of its bases": "BadShape",
+    "a class that bears the name of a mock": "MagicMock",
     "an exception of any class": "M",
     "an exception with other bases": "BadShape",
     "an exception made by type": "BadShape",
@@ -664,6 +679,59 @@ def test_an_object_of_no_class_of_the_codebase_is_told(name: str, judge: Prepare
     assert score.flags.invented_operand == OTHER_NAMES.get(name, "A")
 
 
+LIBRARY_TEST = """import math
+import unittest
+from math import isclose
+
+from pkg.shapes import area
+
+
+class TestLibrary(unittest.TestCase):
+    def test_library(self):
+        self.assertEqual(area(3), 9)
+        assert math.isclose(area(2), 4) and isclose(area(2), 4) and len([area(2)]) == 1
+        assert abs(area(2) - 4) < 1
+"""
+FILES["tests/test_library.py"] = LIBRARY_TEST
+LIBRARY_GIST = SHAPES + "\n" + LIBRARY_TEST.replace("from pkg.shapes import area\n", "")
+YES = "(lambda *of, **more: True)"
+REPLACED = {
+    "a function of a module": (f"import math\nmath.isclose = {YES}\n", "math.isclose"),
+    "by one in C": ("import math\nmath.isclose = max\n", "math.isclose"),
+    "by an object": (
+        "import math\nclass C:\n    def __call__(self, *of): return True\nmath.isclose = C()\n",
+        "math.isclose",
+    ),
+    "by setattr": (f"import math\nsetattr(math, 'is' + 'close', {YES})\n", "math.isclose"),
+    "while the test runs": (
+        LIBRARY_GIST.replace("    print(", f"    setattr(__import__('math'), 'is' + 'close', {YES})\n    print("),
+        "math.isclose",
+    ),
+    "a builtin's name": ("def len(of): return 1\n", "len"),
+    "a builtin's name, by a builtin": ("len = bool\n", "len"),
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", REPLACED)
+def test_a_function_of_a_library_that_the_gist_replaces_is_told(name: str, judge: Prepared) -> None:
+    made, told = REPLACED[name]
+    gist = made if "class TestLibrary" in made else made + LIBRARY_GIST
+    score = judge(LIBRARY_COMMAND).judge(gist, thorough=False).score
+    assert score.execution_fidelity == 1, score.error
+    assert score.flags.invented_operand == told
+
+
+@on_one_backend
+@pytest.mark.parametrize(
+    "made", [f"unittest.TestCase.assertEqual = {YES}", "__import__('builtins').abs = lambda n: 0 if n else n"]
+)
+def test_a_run_with_another_unittest_or_builtin_is_not_believed(made: str, judge: Prepared) -> None:
+    judgement = judge(LIBRARY_COMMAND).judge(f"{LIBRARY_GIST}\n\n{made}\n", thorough=False)
+    assert error_of(judgement) == "crash"
+
+
+LIBRARY_COMMAND = "pytest tests/test_library.py::TestLibrary::test_library"
 RICH = """import abc
 import collections
 import dataclasses
@@ -843,6 +911,14 @@ class Level(enum.IntFlag):
     HIGH = 2
 
 
+class Word(str, enum.Enum):
+    ONE = "one"
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
 class Asked:
     def __getattr__(self, name):
         return name
@@ -897,7 +973,7 @@ METHODS_TEST = """import dataclasses
 
 import pytest
 
-from pkg.methods import Asked, Box, Derived, Failed, Held, Length, Level, Money, Text, Version, made
+from pkg.methods import Asked, Box, Derived, Failed, Held, Length, Level, Money, Number, Text, Version, Word, made
 
 
 @dataclasses.dataclass
@@ -924,6 +1000,7 @@ def test_methods():
     with pytest.raises(Failed) as caught:
         raise Failed
     assert str(caught.value) == "failed" and Version("1") < Version("2") and Version("1") == Version("1")
+    assert Word.ONE == "one" and f"{Word.ONE!r} {Number.ONE}" == "<Word.ONE: 'one'> 1" and Number.ONE == 1
     assert Case(1) == Case(1) and Helper() == 2 and Own() == 3
 """
 FILES.update({"pkg/methods.py": METHODS, "tests/test_methods.py": METHODS_TEST})
@@ -937,6 +1014,7 @@ HONEST_GISTS = {
     "plain": (TESTED, HONEST),
     "rich": ("pytest tests/test_rich.py::test_rich", RICH_GIST),
     "methods": ("pytest tests/test_methods.py::test_methods", METHODS_GIST),
+    "library": (LIBRARY_COMMAND, LIBRARY_GIST),
 }
 EDITS: dict[str, Callable[[str], str]] = {
     "as it stands": lambda text: text,
@@ -956,7 +1034,7 @@ EDITS: dict[str, Callable[[str], str]] = {
 
 @on_one_backend
 @pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("kind", ["plain", "rich", "methods"])
+@pytest.mark.parametrize("kind", ["plain", "rich", "methods", "library"])
 def test_an_honest_gist_has_no_flag(kind: str, edit: str, judge: Prepared) -> None:
     command, text = HONEST_GISTS[kind]
     prepared, gist = judge(command), EDITS[edit](text)
@@ -1020,7 +1098,7 @@ def reckoned_execution(gist: str, sides: tuple[int, ...]) -> float:
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(text, "<reckoned>", "exec"), names)
             for side in sides:
-                with contextlib.suppress(Exception):
+                with contextlib.suppress(Exception, pytest.fail.Exception):
                     names["test_area"](side)
     finally:
         sys.settrace(before)

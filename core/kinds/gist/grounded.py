@@ -34,6 +34,8 @@ def invented_operand(text: str, operands: Sequence[Operand] | None, existence: E
 def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
     if operand.wild:
         return _is_named(operand, existence)
+    if operand.replaced:
+        return _is_replaced_there(text, operand.names[0], existence)
     header = _header(operand.names[0], existence)
     if header is None and not any(_is_bound_there(text, name, existence) for name in operand.names):
         return False
@@ -46,6 +48,14 @@ def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
     words = next((words for part, words in _WILD if part in name), re.escape(name.strip("_")))
     pattern = re.compile(words, re.IGNORECASE)
     return any(pattern.search(one.line.text) for one in existence.lines if _exists(one, existence))
+
+
+def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool:
+    """Whether the codebase puts something of its own in the place of a function of a library, or a test does."""
+    owner, _, own = name.rpartition(".")
+    if not owner:
+        return _is_bound_there(text, own, existence)
+    return any(_mentions(one, own) for one in existence.lines if _exists(one, existence))
 
 
 def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
@@ -78,31 +88,37 @@ def _binds(node: object, name: str) -> bool:
 def _is_written(
     operand: Operand, header: LineExistence | None, special: tuple[str, str, int], existence: ExistenceReport
 ) -> bool:
-    """Whether the codebase gives the class its special method."""
+    """Whether the codebase gives the class its special method: in the class, or from outside."""
     name, origin, line = special
     if origin == "gist" and not _is_whole(line, existence):
         return False
-    if header is None:
-        return origin == "environment"
-    within_a_function = _WITHIN in operand.names[0]
-    if within_a_function or any(_defines(one, operand.names[0], name) for one in existence.lines if one.exists):
+    there = [one for one in existence.lines if _exists(one, existence)]
+    if header is not None and any(_defines(one, operand.names[0], name) for one in there):
         return True
-    return origin == "environment" and _may_be_given_methods(header, existence)
+    if header is not None and not _may_be_given_methods(header, there):
+        return False
+    return origin == "environment" or any(_mentions(one, name) for one in there)
 
 
-def _may_be_given_methods(header: LineExistence, existence: ExistenceReport) -> bool:
-    """Whether what stands above a class, or its bases, may have given it methods of the environment."""
-    beside = (one for one in existence.lines if one.block == header.block and one.line.text.startswith("@"))
-    return "(" in header.line.text or any(_exists(one, existence) for one in beside)
+def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence]) -> bool:
+    """Whether what stands above a class, its bases or its metaclass may have given it methods."""
+    return "(" in header.line.text or any(one.block == header.block and one.line.text.startswith("@") for one in there)
 
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
-    """Whether a line defines a special method: its header, or one of its class or from outside that assigns it."""
+    """Whether a line is the header of a special method, or one of its class or from outside that assigns it."""
     text, own = line.line.text, f"{owner}.{name}"
-    if line.block == own:
-        return text.startswith(("def ", "async def "))
+    within = owner.split(_WITHIN)[0]
+    if line.block == own or (_WITHIN in owner and line.block == within):
+        return re.match(rf"(?:async )?def {re.escape(name)}\b|{re.escape(name)}\b.*=", text) is not None
     sets = rf"(?:{re.escape(own)}|{re.escape(name)})\b.*="
     return line.block in (owner, "") and re.match(sets, text) is not None
+
+
+def _mentions(line: LineExistence, name: str) -> bool:
+    """Whether a line sets a special method on a class that it has under another name, or in a namespace."""
+    word = re.escape(name)
+    return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]", line.line.text) is not None
 
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
