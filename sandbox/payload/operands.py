@@ -130,12 +130,12 @@ class Operands:
             return
         names = {f"_{os.urandom(8).hex()}": seen for seen in (self._deep, self._shallow)}
         doctest.globs.update(names)
+        deep, shallow = names
         for example in doctest.examples:
             try:
                 tree = ast.parse(example.source)
             except SyntaxError:
                 continue
-            deep, shallow = names
             changed = _Passing(lambda: ast.Name(deep, ast.Load()), lambda: ast.Name(shallow, ast.Load())).visit(tree)
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
@@ -335,7 +335,8 @@ def _classes() -> Iterator[type]:
     while waiting:
         kind = waiting.pop()
         yield kind
-        below = [one for one in type.__subclasses__(kind) if id(one) not in seen]
+        subclasses: list[type] = type.__subclasses__(kind)
+        below = [one for one in subclasses if id(one) not in seen]
         seen.update(map(id, below))
         waiting += below
 
