@@ -68,10 +68,31 @@ class TestGuard:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The module names that a run is watched for, and the lines of functions that no comparison should depend on."""
+    """The module names that a run is watched for, and the lines of functions that no comparison should depend on.
+
+    `observed` are the lines of the test and of the functions of the codebase's test files: the values that they use are
+    observed, in a run whose outcome does not count.
+    """
 
     modules: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
+    observed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A class of an object that a test used, or a base of it, or a function that was replaced.
+
+    `names` are its qualified name and those that it has at the gist's top level. `specials` are the special methods
+    that it defines itself, each with its origin (`gist`, `environment`, `elsewhere`) and its first line in the gist.
+    """
+
+    names: tuple[str, ...]
+    specials: tuple[tuple[str, str, int], ...] = ()
+    wild: str = ""
+    """The module of a class of the environment whose objects equal anything, or whatever they are told to."""
+    replaced: bool = False
+    """It is a function of a library, of which another stands in the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +118,10 @@ class Isolation:
     """Names of modules of the codebase that something other than the gist was bound to, each with its kind."""
     equal_to_all: tuple[str, ...] = ()
     """Qualified names of functions that answered yes to every comparison."""
+    operands: tuple[Operand, ...] | None = None
+    """Classes of the objects that the test used and that are not the environment's; None if that was not observed."""
+    classes: tuple[Operand, ...] = ()
+    """All such classes that existed at the end of an observed run."""
 
     @property
     def clean(self) -> bool:

@@ -44,6 +44,7 @@ LAUNCHED = (
     "code_watch.py",
     "fakes.py",
     "guards.py",
+    "operands.py",
     "test_observer.py",
     "tracers.py",
 )
@@ -220,6 +221,7 @@ class GistRunner:
                     "name": entrypoint.called_as,
                     "suspected": wanted.lines,
                     "modules": wanted.modules,
+                    "observed": wanted.observed,
                     "file": file,
                     "lines": file if measure_lines else "",
                     "guard": asdict(guard) if guard is not None else None,

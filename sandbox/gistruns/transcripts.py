@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gistpoint.core.entrypoints.runs import DOCTEST, CommandRun, Isolation, Raised, TestRun, TestsRun
+from gistpoint.core.entrypoints.runs import DOCTEST, CommandRun, Isolation, Operand, Raised, TestRun, TestsRun
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.sandbox.backends.base import Ended, Stop
 from gistpoint.sandbox.sealing import RunSecret
@@ -202,7 +202,28 @@ def isolation_of(notes: Notes) -> Isolation:
         processes=_strings(notes, "processes"),
         stand_ins=tuple((str(name), str(kind)) for name, kind in _whole(notes, "stand_ins") or ()),
         equal_to_all=_strings(notes, "equals"),
+        operands=_operands(notes, "operands"),
+        classes=_operands(notes, "classes") or (),
     )
+
+
+def _operands(notes: Notes, kind: str) -> tuple[Operand, ...] | None:
+    """Return the classes that were reported; None if none were asked for, or they can't be read."""
+    rows = _whole(notes, kind)
+    if not isinstance(rows, list):
+        return None
+    try:
+        return tuple(
+            Operand(
+                tuple(str(name) for name in row["names"]),
+                tuple((str(name), str(how), int(line)) for name, how, line in row.get("specials", ())),
+                str(row.get("wild", "")),
+                replaced=row.get("replaced") is True,
+            )
+            for row in rows
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _strings(notes: Notes, kind: str) -> tuple[str, ...]:

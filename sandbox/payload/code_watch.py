@@ -31,6 +31,12 @@ _ESCAPES = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"
 """Calls by which the watched code could hide functions."""
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork"}
 _TOOL = "code watch"
+_LIBRARY = os.path.dirname(os.path.realpath(os.__file__))
+_NAMEDTUPLE = os.path.join(_LIBRARY, "collections", "__init__.py"), "namedtuple"
+_DATACLASS = os.path.join(_LIBRARY, "dataclasses.py"), "_process_class"
+_TEXTS = {os.path.join(_LIBRARY, "collections", "__init__.py"): ("code", "s"), _DATACLASS[0]: ("txt",)}
+"""The variables in which the files of the standard library that write code keep it."""
+_USED_BY_GENERATED = {"NotImplemented", "hash", "isinstance", "object", "super", "type"}
 _INNER = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
 """The function that imports a module, and the one that passes its code to `exec`."""
@@ -96,6 +102,20 @@ class CodeWatch:
             self._start_monitoring()
         return self
 
+    def is_environment(self, code: CodeType) -> bool:
+        """Return whether code belongs to the environment; the stdlib's, where nothing is known of it."""
+        known = self.settled.get(id(code), self._waiting.get(id(code)))
+        if known is not None:
+            return known
+        real = os.path.realpath(code.co_filename)
+        return real.startswith(self._roots) and not real.startswith((*self._own, *self._written))
+
+    def allow(self, codes: Iterable[CodeType]) -> None:
+        """Take code for that of the file which it replaces."""
+        for code in codes:
+            self._kept.append(code)
+            self.settled[id(code)] = False
+
     def finish(self) -> None:
         """Record whether functions were visible until the end."""
         if sys.version_info >= (3, 12):
@@ -156,6 +176,22 @@ class CodeWatch:
     def _is_of_environment(self, frame: FrameType) -> bool:
         key = id(frame.f_code)
         return self.settled.get(key, self._waiting.get(key, False))
+
+    def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
+        """Whether the standard library executes what it wrote itself, of names alone, to make a class.
+
+        `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can be one.
+        """
+        if not _is_text_of(code, caller):
+            return False
+        frame: FrameType | None = caller
+        while frame is not None and self._is_of_environment(frame):
+            if _function_of(frame) == _NAMEDTUPLE:
+                return frame is caller
+            if _function_of(frame) == _DATACLASS:
+                return _are_names(frame.f_locals.get("fields")) and not _strange_names(code)
+            frame = frame.f_back
+        return False
 
     def _asked(self, caller: FrameType) -> str | None:
         """Return which function of the environment was called when `caller`, of the environment, has code executed.
@@ -218,7 +254,7 @@ class CodeWatch:
             _add(self.made, names)
             self._keep(code, environment=False, suspect=True)
             return
-        asked = self._asked(caller) if self._begun else None
+        asked = self._asked(caller) if self._begun and not self._is_generated(code, caller) else None
         if asked is not None:
             _add(self.functions, (name for name in names if name[:1] != "<"))
             _add(self.made_elsewhere, (f"{name} by {asked}" for name in names))
@@ -251,6 +287,39 @@ class CodeWatch:
         self.settled[id(code)] = self._waiting.pop(id(code))
 
 
+def _function_of(frame: FrameType) -> tuple[str, str]:
+    return os.path.realpath(frame.f_code.co_filename), frame.f_code.co_name
+
+
+def _is_text_of(code: CodeType, frame: FrameType) -> bool:
+    """Whether code is what a function that writes code has written, and not what it was given."""
+    for name in _TEXTS.get(_function_of(frame)[0], ()):
+        text = frame.f_locals.get(name)
+        if type(text) is str and any(_code_of(text, code.co_filename, mode) == code for mode in ("eval", "exec")):
+            return True
+    return False
+
+
+def _are_names(fields: object) -> bool:
+    """Whether the fields of a data class are called by names, and by nothing else that could be in its text."""
+    if type(fields) is not dict:
+        return False
+    kind = getattr(sys.modules.get("dataclasses"), "Field", None)
+    names = [*fields, *(one.name for one in fields.values() if type(one) is kind)]
+    return len(names) == 2 * len(fields) and all(type(name) is str and name.isidentifier() for name in names)
+
+
+def _strange_names(code: CodeType) -> set[str]:
+    """Return the names outside of it that code looks up, without those that generated classes use."""
+    looked = {
+        str(instruction.argval)
+        for found in _with_inner(code)
+        for instruction in dis.get_instructions(found)
+        if instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL")
+    }
+    return looked - _USED_BY_GENERATED - {"__create_fn__"}
+
+
 def _add(names: set[str], more: Iterable[str]) -> None:
     names.update(name for name in more if len(names) < _MOST)
 
@@ -278,10 +347,18 @@ def _content(code: CodeType) -> tuple[object, ...]:
 def _compiled(path: str) -> CodeType | None:
     """Return the code of a source file; None if it is not one."""
     try:
-        with open(path, "rb") as file, warnings.catch_warnings():
+        with open(path, "rb") as file:
+            return _code_of(file.read(), path)
+    except OSError:
+        return None
+
+
+def _code_of(source: str | bytes, path: str, mode: str = "exec") -> CodeType | None:
+    try:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return compile(file.read(), path, "exec", dont_inherit=True)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return compile(source, path, mode, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

@@ -4,10 +4,10 @@ Its keys: `argv` (`["pytest", ...]`, `["-m", "module", ...]` or `["file.py", ...
 sys.argv[0], if that is not its file), `path` (put first on sys.path),
 `lines` (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
 `forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see `fakes`),
-`file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for tests, which takes its own
-order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests as `note`s of the results
-plugin, for programs one JSON object a line with its `kind`, `begin` being the first and `end` the
-last.
+`observed` (see `operands`), `file` and `guard` (see `test_observer`) and `plugin` (the file of the results plugin, for
+tests, which takes its own order from standard input). The descriptor in GISTPOINT_RESULTS takes the records: for tests
+as `note`s of the results plugin, for programs one JSON object a line with its `kind`, `begin` being the first and `end`
+the last.
 """
 
 from __future__ import annotations
@@ -94,6 +94,10 @@ class Measures:
             excluded = order.get("trace_excluded", ())
             self._trace = tracers.EntrypointTracer(order["trace_root"], excluded, *seeing)
         self._stand_ins: Any = fakes.StandIns(order.get("modules", ()), order.get("owned", ()))
+        self.operands: Any = None
+        if order.get("observed"):
+            observed = _sibling("operands").Operands
+            self.operands = observed(order.get("file", ""), order["observed"], self._watch.is_environment)
 
     def guard(self) -> None:
         """Install the guards and the watch."""
@@ -102,6 +106,8 @@ class Measures:
             guards.ImportBlocker(self._order.get("owned", ()), self._order.get("forbidden", ()), event).install()
         guards.NetworkGuard(event).install()
         self._watch.install()
+        if self.operands is not None:
+            self._watch.allow(self.operands.prepare())
 
     def start_trace(self) -> None:
         """Begin to trace; imports before the tests are collected belong to the trace."""
@@ -136,6 +142,9 @@ class Measures:
         for kind in ("functions", "made", "made_elsewhere", "processes", "equals"):
             self._notes.large(kind, sorted(getattr(self._watch, kind)))
         self._notes.large("stand_ins", list(self._stand_ins.found.items()))
+        if self.operands is not None:
+            self._notes.large("operands", self.operands.rows())
+            self._notes.large("classes", self.operands.all_classes())
 
 
 def _run_tests(order: Mapping[str, Any]) -> int:
@@ -158,6 +167,7 @@ def _run_tests(order: Mapping[str, Any]) -> int:
     observed = observer(
         notes.tell, begin, finish, measures.watch_lines, measures.look, order.get("file", ""), guard, owned
     )
+    observed.operands = measures.operands
     sys.path[:0] = order.get("path", [])
     measures.guard()
     measures.start_trace()

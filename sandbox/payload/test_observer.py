@@ -47,6 +47,8 @@ class TestObserver:
         self._origin: dict[str, Any] = {}
         self._whole: list[tuple[Any, str, object, object]] = []
         self._tampered = False
+        self.operands: Any = None
+        """What observes the values that the tests use, if they are observed."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
@@ -58,6 +60,8 @@ class TestObserver:
     def pytest_collection_finish(self) -> None:
         """Pause measuring during pytest's own work between the tests."""
         self._measure(False)
+        if self.operands is not None:
+            self.operands.start()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -77,15 +81,22 @@ class TestObserver:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Check the names that the test sees, before and after it."""
         module = getattr(item, "module", None)
+        if self.operands is not None and getattr(item, "dtest", None) is not None:
+            self.operands.observe_doctest(item.dtest)  # type: ignore[attr-defined]
         if getattr(module, "__file__", None) != self._path:
             return (yield)
         function = self._test_in(getattr(item, "function", None) or getattr(item, "obj", None), _qualname(item))
         names = getattr(function, "__globals__", None) or vars(module)
         self._look(names, module)
+        if self.operands is not None:
+            self.operands.observe(function)
+            self.operands.look(names)
         try:
             return (yield)
         finally:
             self._look(names, module)
+            if self.operands is not None:
+                self.operands.look(names)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -16,6 +16,7 @@ from itertools import chain
 from gistpoint.core.code.bindings import bound_names
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.scopes import scoped
+from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.runs import Isolation, Watched
 from gistpoint.core.kinds.gist.lines import (
     LogicalLine,
@@ -44,6 +45,8 @@ class Flags:
     """In a few words, what the gist uses in place of the codebase; empty if nothing."""
     equal_to_all: str = ""
     """The thing in the gist that equals whatever it is compared with; empty if there is none."""
+    invented_operand: str = ""
+    """The class, of no block of the codebase, of an object that the test uses; empty if there is none."""
     main_guard_added: bool = False
     test_moved_under_guard: bool = False
     test_changed: bool = False
@@ -119,7 +122,13 @@ def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
     """Return the things to watch for in a run; `existence` is the report on the text that is run."""
     invented = (one.line for one in existence.lines if not one.exists and one.block not in existence.test_blocks)
     lines = chain.from_iterable(range(line.first, line.last + 1) for line in invented)
-    return Watched(tuple(sorted(modules)), tuple(sorted(set(lines))))
+    tests = (
+        one.line
+        for one in existence.lines
+        if one.block in existence.test_blocks or (one.original is not None and is_test_path(one.original.path))
+    )
+    observed = chain.from_iterable(range(line.first, line.last + 1) for line in tests)
+    return Watched(tuple(sorted(modules)), tuple(sorted(set(lines))), tuple(sorted(set(observed))))
 
 
 # The flag `mocked`

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint
 from gistpoint.core.entrypoints.programs import program_text
-from gistpoint.core.entrypoints.runs import EntrypointRunner, GistTrial, Isolation, Watched
+from gistpoint.core.entrypoints.runs import EntrypointRunner, GistTrial, Isolation, Operand, Watched
 from gistpoint.core.errors import AttemptError, CancelledError, HarnessFailedError, InfrastructureError
 from gistpoint.core.kinds.beginning import check_beginning
 from gistpoint.core.kinds.gist.answer import GistAnswer
@@ -53,7 +53,7 @@ from gistpoint.core.tools.declaration import BoundCall, Tool, ToolContext, ToolO
 from gistpoint.core.trees import SourceTree
 
 MUTANTS = 5
-_RUNS = 3
+_RUNS = 4
 
 
 class GistHarness(TaskBench):
@@ -317,6 +317,7 @@ class GistJudge(GistJudging):
             seen=trials.seen,
             habits=self.answer.habits,
             used=self._used(),
+            operands=trials.operands() if test is not None and self.fidelity(trial).value else (),
         )
         return GistJudgement(score_gist(gist, made, originals, owned, test), spliced, trial, flips)
 
@@ -376,8 +377,12 @@ class GistJudge(GistJudging):
 
     def watched(self, text: str) -> Watched:
         """Return the things to watch for in a run of a text."""
-        existence = existence_of(text, self._originals(), self.answer.test.qualname if self.answer.test else "")
-        return Watched() if existence is None else watched({*self.answer.owned, *self._used()}, existence)
+        test = self.answer.test
+        existence = existence_of(text, self._originals(), test.qualname if test else "")
+        if existence is None:
+            return Watched()
+        blocks = blocks_of_tests(text, test) if test else frozenset[str]()
+        return watched({*self.answer.owned, *self._used()}, replace(existence, test_blocks=blocks))
 
 
 @dataclass(slots=True)
@@ -401,7 +406,7 @@ class _Trials:
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
         """Return the run that counts, and whether two runs had different outcomes."""
         measured = self.measured
-        watched = self.judge.watched(measured)
+        watched = replace(self.judge.watched(measured), observed=())
         first = self._run("run", measured, watched, measure=True)
         self.executed = first.executed
         held = self.judge.fidelity(first).value == 1
@@ -419,6 +424,19 @@ class _Trials:
             return second, True
         third = self._run("run a third time", self.text, watched)
         return third, self.judge.fidelity(third).value == 0
+
+    def operands(self) -> tuple[Operand, ...] | None:
+        """Return the classes of what a faithful text's test uses, of a run of its own; None if that gave no answer.
+
+        If the run is not as faithful as those before it, all classes that there were may have been used.
+        """
+        trial = self._run(
+            "watch what is compared", self.text, Watched(observed=(0, *self.judge.watched(self.text).observed))
+        )
+        seen = trial.run.isolation
+        if trial.run.status is not RunStatus.FINISHED or seen.operands is None:
+            return None
+        return seen.operands if self.judge.fidelity(trial).value else (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
         """Return whether the command passes even if functions return nonsense; None if none can be changed."""

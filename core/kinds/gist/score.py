@@ -9,11 +9,19 @@ from typing import Any
 from msgspec import UNSET
 
 from gistpoint.core.attempts.events import SubmissionRun, SubmissionScored
-from gistpoint.core.entrypoints.runs import CommandRun, GistTrial, Isolation, TestsRun
+from gistpoint.core.entrypoints.runs import CommandRun, GistTrial, Isolation, Operand, TestsRun
 from gistpoint.core.kinds.beginning import charged_words, given_back_words, is_given_back
 from gistpoint.core.kinds.gist.failures import ErrorCategory, GistError, gist_error, owned_imports
 from gistpoint.core.kinds.gist.fidelity import Difference, Fidelity, compare
-from gistpoint.core.kinds.gist.flags import Flags, Habits, equal_to_all, main_guard_added, mocked, moved_under_guard
+from gistpoint.core.kinds.gist.flags import (
+    Flags,
+    Habits,
+    equal_to_all,
+    main_guard_added,
+    mocked,
+    moved_under_guard,
+)
+from gistpoint.core.kinds.gist.grounded import invented_operand
 from gistpoint.core.kinds.gist.original_test import (
     GistTest,
     SplicedGist,
@@ -76,6 +84,8 @@ class GistRun:
     seen: Sequence[Isolation] = ()
     habits: Habits = field(default_factory=Habits)
     used: Collection[str] = ()
+    operands: Sequence[Operand] | None = ()
+    """The classes of what the test uses; None if that could not be observed."""
 
 
 def score_gist(
@@ -122,6 +132,7 @@ def _flags_of(
         flags = Flags(
             mocked=mocked(made.text, seen, made.habits, made.used, owned, existence, execution),
             equal_to_all=equal_to_all(seen, existence),
+            invented_operand=invented_operand(made.text, made.operands, existence),
             vacuous=made.vacuous,
         )
     if test is None or overlap is None:
@@ -404,6 +415,10 @@ def _flag_texts(flags: Flags) -> list[str]:
     found = [text for name, text in _FLAGS.items() if getattr(flags, name)]
     if flags.equal_to_all:
         found.insert(0, f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
+    if flags.invented_operand:
+        found.insert(
+            0, f"the test uses an object of a class that the codebase does not have ({flags.invented_operand})"
+        )
     if flags.mocked:
         found.insert(0, f"it makes a fake of the codebase ({flags.mocked})")
     return found

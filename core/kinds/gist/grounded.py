@@ -1,0 +1,132 @@
+"""The flag `invented_operand`: the test uses an object of a class that is no code of the codebase.
+
+The run says which classes took part in what the test decides, and never asks their objects; the text says which of them
+the codebase has. A class stands in the codebase if its header does, or the line that binds its name, and if all that it
+has to say in a comparison is written there as well (decision 0123).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gistpoint.core.code.bindings import bound_names
+from gistpoint.core.code.parsing import parse
+from gistpoint.core.code.scopes import scoped
+from gistpoint.core.entrypoints.runs import Operand
+from gistpoint.core.kinds.gist.rates import ExistenceReport, LineExistence
+
+NOT_OBSERVED = "what it compares could not be observed"
+_WILD = (("Approx", "approx"), ("Mock", "mock|patch"))
+_WITHIN = ".<locals>."
+
+
+def invented_operand(text: str, operands: Sequence[Operand] | None, existence: ExistenceReport) -> str:
+    """Return the first class among `operands` that the codebase does not have; empty if there is none.
+
+    `existence` is the report on `text`, which is what ran.
+    """
+    if operands is None:
+        return NOT_OBSERVED
+    return next((one.names[0] for one in operands if not _is_grounded(text, one, existence)), "")
+
+
+def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
+    if operand.wild:
+        return _is_named(operand, existence)
+    if operand.replaced:
+        return _is_replaced_there(text, operand.names[0], existence)
+    header = _header(operand.names[0], existence)
+    if header is None and not any(_is_bound_there(text, name, existence) for name in operand.names):
+        return False
+    return all(_is_written(operand, header, special, existence) for special in operand.specials)
+
+
+def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
+    """Whether the test or another line of the codebase names what makes such an object of the environment."""
+    name = operand.names[0]
+    words = next((words for part, words in _WILD if part in name), re.escape(name.strip("_")))
+    pattern = re.compile(words, re.IGNORECASE)
+    return any(pattern.search(one.line.text) for one in existence.lines if _exists(one, existence))
+
+
+def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool:
+    """Whether the codebase puts something of its own in the place of a function of a library, or a test does."""
+    owner, _, own = name.rpartition(".")
+    if not owner:
+        return _is_bound_there(text, own, existence)
+    return any(_mentions(one, own) for one in existence.lines if _exists(one, existence))
+
+
+def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
+    return line.exists or line.block in existence.test_blocks
+
+
+def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
+    """Return the header of a class that stands in the codebase; that of one in a function is a line of the function."""
+    outer, _, last = name.rpartition(_WITHIN)
+    block = outer.split(_WITHIN)[0] if outer else name
+    wanted = re.compile(rf"class {re.escape(last.rpartition('.')[2])}\b")
+    found = (one for one in existence.lines if one.block == block and wanted.match(one.line.text))
+    return next((one for one in found if _exists(one, existence)), None)
+
+
+def _is_bound_there(text: str, name: str, existence: ExistenceReport) -> bool:
+    """Whether a name is bound to something by lines of the codebase alone, at the top level."""
+    own = name.rpartition(".")[2]
+    lines = [
+        getattr(node, "lineno", 0) for node, scope in scoped(parse(text)) if _binds(node, own) and not scope.parent
+    ]
+    found = [one for line in lines for one in existence.lines if one.line.first <= line <= one.line.last]
+    return bool(found) and all(one.exists for one in found)
+
+
+def _binds(node: object, name: str) -> bool:
+    return name in bound_names(node)  # type: ignore[arg-type]
+
+
+def _is_written(
+    operand: Operand, header: LineExistence | None, special: tuple[str, str, int], existence: ExistenceReport
+) -> bool:
+    """Whether the codebase gives the class its special method: in the class, or from outside."""
+    name, origin, line = special
+    if origin == "gist" and not _is_whole(line, existence):
+        return False
+    there = [one for one in existence.lines if _exists(one, existence)]
+    if header is not None and any(_defines(one, operand.names[0], name) for one in there):
+        return True
+    if header is not None and not _may_be_given_methods(header, there):
+        return False
+    return origin == "environment" or any(_mentions(one, name) for one in there)
+
+
+def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence]) -> bool:
+    """Whether what stands above a class, its bases or its metaclass may have given it methods."""
+    return "(" in header.line.text or any(one.block == header.block and one.line.text.startswith("@") for one in there)
+
+
+def _defines(line: LineExistence, owner: str, name: str) -> bool:
+    """Whether a line is the header of a special method, or one of its class or from outside that assigns it."""
+    text, own = line.line.text, f"{owner}.{name}"
+    within = owner.split(_WITHIN)[0]
+    if line.block == own or (_WITHIN in owner and line.block == within):
+        return re.match(rf"(?:async )?def {re.escape(name)}\b|{re.escape(name)}\b.*=", text) is not None
+    sets = rf"(?:{re.escape(own)}|{re.escape(name)})\b.*="
+    return line.block in (owner, "") and re.match(sets, text) is not None
+
+
+def _mentions(line: LineExistence, name: str) -> bool:
+    """Whether a line sets a special method on a class that it has under another name, or in a namespace."""
+    word = re.escape(name)
+    return re.search(rf"\.{word} =|['\"]([\w.]+\.)?{word}['\"]", line.line.text) is not None
+
+
+def _is_whole(line: int, existence: ExistenceReport) -> bool:
+    """Whether all lines of the function that begins on a line exist."""
+    at = next((one for one in existence.lines if one.line.first <= line <= one.line.last), None)
+    if at is None:
+        return False
+    is_function = at.block and at.line.text.startswith(("def ", "async def ", "@"))
+    return all(
+        _exists(one, existence) for one in existence.lines if one == at or (is_function and one.block == at.block)
+    )
