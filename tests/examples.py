@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Collection
+from typing import Any, TypeVar
 
 from hypothesis import settings
 
+Case = TypeVar("Case")
 EXAMPLES = {"quick": 15, "gate": 100, "explore": 2000}
 """Of a property that asks for no number of its own: for the quick loop, for the gate, and for finding new cases."""
 CHOSEN = os.environ.get("GISTPOINT_EXAMPLES", "quick")
@@ -28,3 +30,11 @@ def share(number: int) -> int:
 def examples(number: int) -> Any:
     """Let the gate try `number` examples of a property, and the other profiles as many times fewer or more."""
     return settings(max_examples=share(number))
+
+
+def sampled(cases: Collection[Case], most: int) -> list[Case]:
+    """Return at most `most` of the cases that each start a sandbox, evenly spread; all of them with `explore`."""
+    ordered = [*cases]
+    if CHOSEN == "explore" or len(ordered) <= most:
+        return ordered
+    return [ordered[place * len(ordered) // most] for place in range(most)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
+import queue
+import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -32,7 +33,6 @@ _MOST_STARTS = 5
 _KEPT_BYTES = 32 << 20
 _RESULTS = 1 << 40
 """Bytes that the tests' process may report: every call of theirs travels over its pipe, with all that it holds."""
-_TICK_S = 0.05
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
@@ -116,6 +116,33 @@ class PairOrder:
     """By the function's place: what the true function's answers were seen to hold; empty to learn it."""
 
 
+class _TestInput:
+    """The standard input of the tests' process, written by a thread: whoever reads its records never waits for it."""
+
+    def __init__(self) -> None:
+        self.reading, self._writing = os.pipe()
+        self._blocks: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="test-input", daemon=True)
+        self._thread.start()
+
+    def put(self, data: bytes) -> None:
+        """Have some bytes written."""
+        self._blocks.put(data)
+
+    def close(self) -> None:
+        """Write no more; what nobody reads is dropped."""
+        self._blocks.put(None)
+        os.close(self.reading)  # a writer that waits for a reader gives up
+        self._thread.join()
+
+    def _write(self) -> None:
+        with contextlib.suppress(BrokenPipeError), os.fdopen(self._writing, "wb", buffering=0) as pipe:
+            while (data := self._blocks.get()) is not None:
+                view = memoryview(data)
+                while view:
+                    view = view[pipe.write(view) :]
+
+
 class Pair:
     """Runs the tests of one tree while another process answers their stubs."""
 
@@ -131,9 +158,7 @@ class Pair:
         self._submission: SubmissionProcess | None = None
         self._gone: dict[str, Any] = {}
         """The answer of a process that is there no more."""
-        self._reading, self._writing = os.pipe()
-        os.set_blocking(self._writing, False)
-        self._ended = False
+        self._input = _TestInput()
 
     def run(self, run: RunContext) -> PairReport:
         """Run to the end. Raises `CancelledError`; `NotConfirmableError` if a function can't be stubbed."""
@@ -145,12 +170,9 @@ class Pair:
                 lay_out(tree, base / "tree")
                 ended = self._run(base, run)
         finally:
-            self._ended = True
             if self._submission is not None:
                 self._submission.close()
-            for descriptor in (self._reading, self._writing):
-                with contextlib.suppress(OSError):
-                    os.close(descriptor)
+            self._input.close()
         if ended.stop is Stop.CANCELLED:
             raise CancelledError("Stopped at your request.")
         return PairReport(
@@ -177,7 +199,7 @@ class Pair:
     def _run(self, base: Path, run: RunContext) -> Ended:
         place, pins = self._place, self._place.pins
         program = pytest_control(base / "control", pins, _FILES)
-        self._send(packed(self._test_order()))
+        self._input.put(packed(self._test_order()))
 
         def invocation(places: MountPaths) -> Invocation:
             return invoke_pytest(places, pins, program, _PLUGIN)
@@ -189,7 +211,7 @@ class Pair:
             timeout_s=self._order.timeout_s,
             folders={"control": base / "control"},
             limits=replace(place.limits, results=_RESULTS),
-            requests=self._reading,
+            requests=self._input.reading,
             shows=tools_of(pins, place.environment),
         )
         return place.backend.run(command, on_line=self._take, cancel=run.cancel)
@@ -220,7 +242,7 @@ class Pair:
         asked = self._asked.setdefault(self._transcript.in_flight, Asked())
         match note["kind"]:
             case "ask":
-                self._send(json.dumps(self._answered(note["data"], asked)).encode() + b"\n")
+                self._input.put(json.dumps(self._answered(note["data"], asked)).encode() + b"\n")
             case "forget":
                 if self._submission is not None:
                     self._submission.answer(b'{"do": "forget"}')
@@ -259,12 +281,6 @@ class Pair:
         else:
             self._gone = {"re": "gone", "reason": "sandbox", "words": _last_words(ended)}
         return self._gone
-
-    def _send(self, data: bytes) -> None:
-        while data and not self._ended:
-            if select.select([], [self._writing], [], _TICK_S)[1]:
-                with contextlib.suppress(BlockingIOError):
-                    data = data[os.write(self._writing, data) :]
 
 
 def _last_words(ended: Ended) -> str:

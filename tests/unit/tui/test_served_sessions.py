@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from examples import sampled
 from fakes import FakeClock
 from textual.events import Key, Paste
 from textual.message import Message
@@ -162,7 +163,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("program", "client"), PAIRS)
+@pytest.mark.parametrize(("program", "client"), sampled(PAIRS, 6))
 async def test_a_new_window_and_the_servers_end_wait_for_nobody(
     program: str, client: Callable[..., Any], tmp_path: Path, scripts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
