@@ -18,7 +18,7 @@ from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, StateFile, glance_of
-from gistpoint.core.kinds.folder import folder_of_content, read_task, write_task
+from gistpoint.core.kinds.folder import folders_of_content, read_task, write_task
 from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.tasks.brief import template_sha256
@@ -82,7 +82,7 @@ def write_proven(
             ids_sha256=ids_sha256,
             image=environment.image,
         )
-        if known := folder_of_content(into, content):
+        if known := next(folders_of_content(into, content), None):
             return read_task(known)
         named = _named(source, content, secret or new_secret()) if searched(mode) else _Named(content, source)
         task = Task(

@@ -7,7 +7,7 @@ open the second.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -110,16 +110,15 @@ def content_sha256(task: Task) -> str:
     return str(values.get("content_sha256", "")) if isinstance(values, Mapping) else ""
 
 
-def folder_of_content(root: Path, wanted: str) -> Path | None:
-    """Return the folder below `root` of the first task whose content has this hash; None if there is none."""
+def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
+    """Yield the folders below `root` of the tasks whose content has this hash."""
     if (root / wanted / TASK_FILE).is_file():
-        return root / wanted
+        yield root / wanted
     for file in sorted(root.glob(f"[!.]*/{ANSWER_FILE}")):
         folder = file.parent.parent
         with suppress(OSError, TaskError):  # another process may remove it
             if wanted.encode() in file.read_bytes() and content_sha256(read_task(folder, verify=False)) == wanted:
-                return folder
-    return None
+                yield folder
 
 
 def is_salted(task: Task) -> bool:

@@ -209,7 +209,7 @@ class Seal:
 
     salt: Sha256
     content_sha256: Sha256
-    """The hash of the content, which is the id of a task without a salt: equal corruptions of a tree have equal ones."""
+    """The hash of the content, by which the same corruption is found again; it is the id of a task without a salt."""
     source_revision: str
     """The revision of the source. The public part hides that of a folder, which is a hash of the original."""
 
