@@ -19,7 +19,6 @@ from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, StateFile, glance_of
 from gistpoint.core.kinds.folder import folders_of_content, read_task, write_task
-from gistpoint.core.kinds.repair.measures import searched
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.tasks.brief import template_sha256
 from gistpoint.core.tasks.budgets import DEFAULT_BUDGETS, SEVERAL_CORRUPTIONS_BUDGETS, Budgets
@@ -84,7 +83,8 @@ def write_proven(
         )
         if known := next(folders_of_content(into, content), None):
             return read_task(known)
-        named = _named(source, content, secret or new_secret()) if searched(mode) else _Named(content, source)
+        salted = mode == Mode.DISCOVERY
+        named = _named(source, content, secret or new_secret()) if salted else _Named(content, source)
         task = Task(
             id=named.id,
             mode=mode,
