@@ -13,7 +13,7 @@ from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_task, demo_tasks
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
-from gistpoint.core.kinds.folder import compare, read_task
+from gistpoint.core.kinds.folder import compare, content_sha256, folders_of_content, read_task
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
@@ -116,9 +116,19 @@ class TaskStore:
     def add(self, archive: Path) -> Task:
         """Unpack an archive into the first folder and return its task; one of the same id that is here stays.
 
-        Raises `TaskError` for an archive that can't be used, and where the task that is here has other conditions.
+        One of the same content under another id is told. Raises `TaskError` for an archive that can't be used, and
+        where the task that is here has other conditions.
         """
-        return unpack_task(archive, self.roots[0], known=self.roots[1:], note=self.note)
+        task = unpack_task(archive, self.roots[0], known=self.roots[1:], note=self.note)
+        if other := self._of_same_content(task):
+            self.note(f"{archive.name}: {task.short_id} is the same as {other[:12]}, which is here under another id.")
+        return task
+
+    def _of_same_content(self, task: Task) -> str:
+        """Return the id of another task here that has the content of this one; empty if there is none."""
+        content = content_sha256(task)
+        found = (folder.name for root in self.roots for folder in folders_of_content(root, content) if content)
+        return next((name for name in found if name != task.id), "")
 
     def _opened(self, folder: Path) -> Task:
         """Return the task of any folder, or the one that is here under its id."""
@@ -146,8 +156,24 @@ class TaskSet:
     problems: tuple[str, ...] = ()
 
 
-def read_set(names: Iterable[str], store: TaskStore) -> TaskSet:
+def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
+    """Return the tasks whose content an earlier one has, by their id, each with the earlier one.
+
+    A corruption has another id in each campaign that finds it; what stands in the answers tells that it is the same.
+    """
+    first: dict[str, Task] = {}
+    found: dict[str, Task] = {}
+    for task in tasks:
+        earlier = first.setdefault(content_sha256(task) or task.id, task)
+        if earlier.id != task.id:
+            found[task.id] = earlier
+    return found
+
+
+def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) -> TaskSet:
     """Return the tasks that the names select; without a name, all tasks of the store.
+
+    With `distinct`, of tasks with the same content only the first, and a sentence for each other one.
 
     A name is a task (id, prefix of an id, folder or `.tar.zst`), a folder of task folders, or a text file with one of
     these per line; in the file `#` begins a comment, and paths are relative to the file. Raises `TaskError` for a name
@@ -161,6 +187,9 @@ def read_set(names: Iterable[str], store: TaskStore) -> TaskSet:
         found += [_read(entry) for entry in store.tasks()]
     tasks = {task.id: task for task in found if isinstance(task, Task)}
     problems = tuple(problem for problem in found if isinstance(problem, str))
+    for id, earlier in repeated(tasks.values()).items() if distinct else ():
+        problems += (f"{id[:12]} is the same as {earlier.short_id} under another id, and is left out.",)
+        del tasks[id]
     shown = " ".join(Path(name).name or name for name in wanted)
     return TaskSet(shown or "all tasks", tuple(tasks.values()), problems)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.names import FunctionRef
-from gistpoint.core.demo.tasks import LIBRARY, PACKAGE, DemoTask, demo_tasks
+from gistpoint.core.demo.tasks import LIBRARY, PACKAGE, SECRET, DemoTask, demo_tasks
 from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.generation.intake import Intake, prove, take_in, with_test_map
@@ -117,5 +117,6 @@ def _build(demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, run: R
         scratch / "tasks",
         rules=Rules(tell_count=demo.tell_count),
         demo=True,
+        secret=SECRET,
         provenance={"corruption": "recipe", "name": demo.name},
     )

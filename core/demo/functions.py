@@ -22,7 +22,7 @@ from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.corruption.corruptions import enumerate_corruptions
 from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
 from gistpoint.core.demo.building import PINS, VERSION, library_tree
-from gistpoint.core.demo.tasks import LIBRARY, unpack_demo
+from gistpoint.core.demo.tasks import LIBRARY, SECRET, unpack_demo
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.intake import CorruptionProof, Intake, NoGood, NoTaskError
 from gistpoint.core.generation.making import write_proven
@@ -147,6 +147,7 @@ class DemoLibrary:
             BACKEND,
             into,
             demo=True,
+            secret=SECRET,
             metrics=self.metrics(target.name),
             provenance={"corruption": NOT_PROVEN},
         )

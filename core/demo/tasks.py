@@ -17,6 +17,8 @@ from gistpoint.core.tasks.model import Mode, Task, shown_mode
 
 PACKAGE = "gistpoint.core.demo"
 LIBRARY = "sporvei"
+SECRET = b"the answers of the demo come with gistpoint"
+"""From which the salts of the demo's ids are made; there is nothing to hide, and its tasks are the same everywhere."""
 RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 

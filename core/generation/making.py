@@ -18,13 +18,21 @@ from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, StateFile, glance_of
-from gistpoint.core.kinds.folder import read_task, write_task
+from gistpoint.core.kinds.folder import folders_of_content, read_task, write_task
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.tasks.brief import template_sha256
 from gistpoint.core.tasks.budgets import DEFAULT_BUDGETS, SEVERAL_CORRUPTIONS_BUDGETS, Budgets
 from gistpoint.core.tasks.documents import TASK_FILE
-from gistpoint.core.tasks.identity import hash_of_ids, task_id
-from gistpoint.core.tasks.model import Answer, Brief, Mode, Rules, Suite, Target, Task, ToolLimits
+from gistpoint.core.tasks.identity import (
+    commitment,
+    hash_of_ids,
+    new_secret,
+    public_source,
+    salted_id,
+    seal,
+    task_id,
+)
+from gistpoint.core.tasks.model import Answer, Brief, Mode, Rules, Seal, Source, Suite, Target, Task, ToolLimits
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree, write_tar
 
@@ -45,11 +53,13 @@ def write_proven(
     demo: bool = False,
     metrics: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    secret: bytes | None = None,
     announce: Callable[[str], None] = lambda id: None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; an existing one is kept.
+    """Write the task below `into`, in a folder named by its id, and return it; one of the same content is kept.
 
-    `announce` is called with the id of a new one just before it is there.
+    In discovery the id has a salt, made from `secret`, by default a new one. `announce` is called with the id of a new
+    task just before it is there.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -60,7 +70,7 @@ def write_proven(
         tree_sha256 = write_tar(proof.tree, folder / "workspace" / "tree.tar")
         environment, source = intake.repository.environment, intake.repository.source
         ids_sha256 = hash_of_ids(intake.passed)
-        identity = task_id(
+        content = task_id(
             mode=mode,
             source_name=source.name,
             source_revision=source.revision,
@@ -69,11 +79,16 @@ def write_proven(
             lock=environment.lock,
             build_steps=environment.build_steps,
             ids_sha256=ids_sha256,
+            image=environment.image,
         )
+        if known := next(folders_of_content(into, content), None):
+            return read_task(known)
+        salted = mode == Mode.DISCOVERY
+        named = _named(source, content, secret or new_secret()) if salted else _Named(content, source)
         task = Task(
-            id=identity,
+            id=named.id,
             mode=mode,
-            source=replace(source, location=""),
+            source=replace(named.source, location=""),
             tree_sha256=tree_sha256,
             brief=_brief(intake, proof, mode, rules, limits),
             suite=Suite(
@@ -90,18 +105,36 @@ def write_proven(
             rules=rules,
             demo=demo,
             several=several,
+            salt_sha256=commitment(named.seal.salt) if named.seal else "",
             folder=folder,
         )
         entered = intake.test_map.entered if intake.test_map else {}
         baselines = (proof.baseline(intake, backend),)
-        write_task(task, Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered))
-        place = into / identity
+        sealed = named.seal
+        write_task(
+            task, Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered, seal=sealed)
+        )
+        place = into / task.id
         if not (place / TASK_FILE).is_file():
-            announce(identity)
+            announce(task.id)
             folder.rename(place)
         return read_task(place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The id of a task, its source as the public part names it, and what a salted id was made of."""
+
+    id: str
+    source: Source
+    seal: Seal | None = None
+
+
+def _named(source: Source, content: str, secret: bytes) -> _Named:
+    sealed, public = seal(secret, content, source), public_source(secret, source)
+    return _Named(salted_id(sealed, public), public, sealed)
 
 
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
@@ -168,6 +201,7 @@ def write_kept(
     kept: ProvenCorruption,
     into: Path,
     *,
+    secret: bytes | None = None,
     announce: Callable[[str], None] = lambda id: None,
 ) -> Task:
     """Write the task of a proven corruption below `into`; an existing one is kept. See `write_proven`."""
@@ -180,6 +214,7 @@ def write_kept(
         rules=Rules(tell_count=settings.groups.tell_count, min_failing=settings.min_failing),
         metrics=_metrics(library, kept),
         provenance=_provenance(library, settings, kept),
+        secret=secret,
         announce=announce,
     )
 
@@ -261,7 +296,14 @@ class WrittenSet:
 
     def _write(self, verdict: CandidateVerdict, replaces: str) -> KeptTask:
         assert verdict.kept is not None
-        task = write_kept(self.library, self.settings, verdict.kept, self.folder, announce=self.state.add_task)
+        task = write_kept(
+            self.library,
+            self.settings,
+            verdict.kept,
+            self.folder,
+            secret=self.state.secret,
+            announce=self.state.add_task,
+        )
         functions = tuple(target.name for target in verdict.kept.targets)
         failing = len(verdict.kept.failing) + len(verdict.kept.missing)
         instead = f", instead of {replaces[:12]}" if replaces else ""

@@ -16,6 +16,7 @@ import msgspec
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, take
+from gistpoint.core.tasks.identity import SECRET_BYTES, new_secret
 from gistpoint.core.tasks.model import Failure, Target
 
 
@@ -201,6 +202,8 @@ class StateFile:
         self.controls: dict[str, dict[str, Any]] = {}
         self.provisional: set[str] = set()
         """Ids of the tasks that this campaign wrote and may remove again."""
+        self.secret = b""
+        """From which the salts of its tasks' ids are made: the same in every run of the campaign, and in no task."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = take(path)
         if lock is None:
@@ -214,6 +217,9 @@ class StateFile:
             self._read(lines)
             if not lines:
                 self._append({"format": FORMAT, "version": VERSION, **about})
+            if not self.secret:  # a new campaign, or one from before ids had salts
+                self.secret = new_secret()
+                self._append({"type": "secret", "secret": self.secret.hex()})
         except BaseException:
             self._log.close()
             raise
@@ -262,6 +268,8 @@ class StateFile:
                 value = json.loads(line)
                 if number == 1:
                     self._check_head(value)
+                elif value["type"] == "secret":
+                    self.secret = _read_secret(value["secret"])
                 elif value["type"] == "verdict":
                     verdict = CandidateVerdict.from_json(value)
                     self.verdicts[verdict.key] = verdict
@@ -282,3 +290,10 @@ class StateFile:
     def _check_head(self, value: Mapping[str, Any]) -> None:
         if value["format"] != FORMAT or value["version"] != VERSION:
             raise ValueError(f"it is {value['format']} version {value['version']}, not {FORMAT} version {VERSION}")
+
+
+def _read_secret(text: str) -> bytes:
+    secret = bytes.fromhex(text)
+    if len(secret) != SECRET_BYTES:
+        raise ValueError(f"the secret has {len(secret)} bytes, not {SECRET_BYTES}")
+    return secret

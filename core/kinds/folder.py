@@ -7,7 +7,8 @@ open the second.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,13 +34,15 @@ from gistpoint.core.tasks.documents import (
 )
 from gistpoint.core.tasks.entered import write_entered
 from gistpoint.core.tasks.fields import Fields, Sha256
-from gistpoint.core.tasks.identity import task_id
+from gistpoint.core.tasks.identity import commitment, salted_id, task_id
 from gistpoint.core.tasks.model import (
     CANARY,
     FORMAT,
+    SALTED,
     Answer,
     Brief,
     Rules,
+    Seal,
     Source,
     Suite,
     Task,
@@ -51,8 +54,8 @@ from gistpoint.core.trees import SourceTree, sha256_of
 def read_task(folder: Path, *, verify: bool = True) -> Task:
     """Read the public part of the task in `folder`.
 
-    With `verify`, check the hash of the tree, and the id if the answer is beside it. Raises `TaskError` with
-    one sentence that names the file and the key.
+    With `verify`, check the hash of the tree, and the id if the answer is beside it: an id with a salt can't be checked
+    without it. Raises `TaskError` with one sentence that names the file and the key.
     """
     fields = read_document(folder / TASK_FILE)
     task = _task(fields, folder)
@@ -85,7 +88,42 @@ def read_answer(task: Task) -> Answer:
     """Read the answer of a task. Raises `TaskError` if it is absent or broken."""
     fields = read_document(task.folder / ANSWER_FILE)
     fields.get("canary", str)
-    return kind_of(task).read_answer(task, fields)
+    answer = kind_of(task).read_answer(task, fields)
+    return replace(answer, seal=fields.table(_SEAL).record(Seal)) if _SEAL in fields.values else answer
+
+
+_SEAL = "seal"
+"""The table of an answer that holds what a salted id was made of."""
+
+
+def content_sha256(task: Task) -> str:
+    """Return the hash by which tasks of the same content are found, whatever their ids; empty if it can't be known.
+
+    It is the id of a task without a salt. Of one with a salt it stands in the answer.
+    """
+    if not is_salted(task):
+        return task.id
+    try:
+        values = read_document(task.folder / ANSWER_FILE).values.get(_SEAL)
+    except TaskError:
+        return ""
+    return str(values.get("content_sha256", "")) if isinstance(values, Mapping) else ""
+
+
+def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
+    """Yield the folders below `root` of the tasks whose content has this hash."""
+    if (root / wanted / TASK_FILE).is_file():
+        yield root / wanted
+    for file in sorted(root.glob(f"[!.]*/{ANSWER_FILE}")):
+        folder = file.parent.parent
+        with suppress(OSError, TaskError):  # another process may remove it
+            if wanted.encode() in file.read_bytes() and content_sha256(read_task(folder, verify=False)) == wanted:
+                yield folder
+
+
+def is_salted(task: Task) -> bool:
+    """Whether the id of a task is salted, as its version says."""
+    return kind_of(task).version(task) == SALTED
 
 
 def target_names(task: Task) -> tuple[str, ...]:
@@ -102,11 +140,13 @@ def target_names(task: Task) -> tuple[str, ...]:
 
 
 def verify_identity(task: Task, answer: Answer) -> None:
-    """Raise `TaskError` unless the id is the hash of the task's content."""
-    expected = task_id(
+    """Raise `TaskError` unless the id is the hash of the task's content, with its salt if it has one."""
+    salted = is_salted(task)
+    sealed = _seal_of(task, answer) if salted else None
+    content = task_id(
         mode=task.mode,
         source_name=task.source.name,
-        source_revision=task.source.revision,
+        source_revision=sealed.source_revision if sealed else task.source.revision,
         tree_sha256=task.tree_sha256,
         targets=answer.targets,
         lock=task.environment.lock,
@@ -114,14 +154,30 @@ def verify_identity(task: Task, answer: Answer) -> None:
         ids_sha256=task.suite.ids_sha256,
         of_kind=kind_of(task).identity(task),
         image=task.environment.image,
-        version=kind_of(task).version(task),
+        version=None if salted else kind_of(task).version(task),
     )
+    if sealed and sealed.content_sha256 != content:
+        raise TaskError(
+            f"{ANSWER_FILE}: the key 'seal.content_sha256' does not match the task's content.",
+            hint="The task was changed after it was made: get it again.",
+        )
+    expected = salted_id(sealed, task.source) if sealed else content
     if expected != task.id:
         raise TaskError(
             f"{TASK_FILE}: the key 'id' does not match the task's content, whose id is {expected[:12]}.",
             hint="The task was changed after it was made: get it again, or make one as you want it with `task new`.",
         )
     kind_of(task).verify(task, answer)
+
+
+def _seal_of(task: Task, answer: Answer) -> Seal:
+    """Return what the id was made of. Raises `TaskError` if it is missing, or not what the public part promises."""
+    hint = "The task was changed or copied incompletely: get it again."
+    if answer.seal is None:
+        raise TaskError(f"{ANSWER_FILE}: the key 'seal' is missing, so the id can't be checked.", hint=hint)
+    if commitment(answer.seal.salt) != task.salt_sha256:
+        raise TaskError(f"{TASK_FILE}: the key 'salt_sha256' does not match the salt in {ANSWER_FILE}.", hint=hint)
+    return answer.seal
 
 
 def write_task(task: Task, answer: Answer) -> None:
@@ -136,6 +192,7 @@ def write_task(task: Task, answer: Answer) -> None:
         "targets": [asdict(target) for target in answer.targets],
         "metrics": dict(answer.metrics),
         "provenance": dict(answer.provenance),
+        **({_SEAL: asdict(answer.seal)} if answer.seal else {}),
         **kind_of(task).answer_document(answer),
     }
     (task.folder / ANSWER_FILE).write_text(json_text(document), encoding="utf-8")
@@ -184,6 +241,7 @@ class _TaskFile:
     brief: Brief
     demo: bool = False
     several: bool = False
+    salt_sha256: Sha256 | None = None
 
 
 _OPTIONAL = frozenset({"demo", "several", "brief.test", "source.location", "budgets.time_limit_s"})
@@ -219,6 +277,7 @@ def _task(fields: Fields, folder: Path) -> Task:
         of_kind=kind.read(fields),
         demo=file.demo,
         several=file.several,
+        salt_sha256=file.salt_sha256 or "",
         folder=folder,
     )
     version, written = fields.get("version", int), kind.version(task)
@@ -277,7 +336,7 @@ def _public(task: Task) -> dict[str, Any]:
     source = {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision}
     own = kind_of(task).document(task)
     tables = {key: value for key, value in own.items() if isinstance(value, Mapping)}
-    optional = {"demo": task.demo, "several": task.several}
+    optional = {"salt_sha256": task.salt_sha256, "demo": task.demo, "several": task.several}
     return {
         "format": FORMAT,
         "version": kind_of(task).version(task),

@@ -233,7 +233,7 @@ class TaskKind(ABC, Generic[J]):
         return {}
 
     def version(self, task: Task) -> int:
-        """Return the version that a task is written in, which its id counts."""
+        """Return the version that a task is written in, which its id counts; of salted ids `SALTED`."""
         from gistpoint.core.tasks.model import version_of
 
         return version_of(task.environment.image)

@@ -23,8 +23,9 @@ ANSWER_VERSION = 1
 FORMATS = {FORMAT: VERSION, ANSWER: ANSWER_VERSION, _BASELINE: ANSWER_VERSION}
 """The newest version of each format."""
 
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: dict}
-"""From version N to N + 1; each has a golden file in the tests' data. Version 2 only adds `environment.image`."""
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: dict, 2: dict}
+"""From version N to N + 1; each has a golden file in the tests' data. Version 2 only adds `environment.image`, and
+version 3 `salt_sha256`."""
 
 
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:

@@ -1,16 +1,24 @@
-"""A task's id, made only from its content: the same corruption of the same tree is the same task everywhere.
+"""A task's id, made only from its content: the same corruption of the same tree has the same content everywhere.
 
-It never depends on times, texts, metrics, budgets or baselines, or on a hash of an original function.
+It never depends on times, texts, metrics, budgets or baselines, or on a hash of an original function. The hash of the
+content is the id, except where that would confirm a guess at the corrupted function: there a salt, which only the
+answer has, is hashed with it (decision 124).
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.pins import ImagePins
-from gistpoint.core.tasks.model import Target, version_of
+from gistpoint.core.tasks.model import SALTED, Seal, Source, Target, version_of
+
+SECRET_BYTES = 32
 
 
 def task_id(
@@ -29,7 +37,8 @@ def task_id(
 ) -> str:
     """Return the sha256, in hexadecimal, of the task's content; `of_kind` is the part that its kind adds.
 
-    The digest of an image takes the place of the lock. `version` is that of the task, by default as `version_of` says.
+    It is the id of a task without a salt, and the `content_sha256` of one with a salt. The digest of an image takes the
+    place of the lock. `version` is that of the task without its salt, by default as `version_of` says.
     """
     content: dict[str, Any] = {
         "version": version_of(image) if version is None else version,
@@ -48,3 +57,48 @@ def task_id(
 def hash_of_ids(ids: Iterable[str]) -> str:
     """Return one hash for a set of test ids."""
     return sha256_of_json(sorted(ids))
+
+
+# Salted ids. A secret belongs to a campaign, or to the one task that is made by itself; no task holds it
+
+
+def new_secret() -> bytes:
+    """Return a random secret, from which salts are made."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+def seal(secret: bytes, content_sha256: str, source: Source) -> Seal:
+    """Return what the answer of a task keeps: the same secret gives the same content the same salt."""
+    return Seal(_keyed(secret, "salt", content_sha256), content_sha256, source.revision)
+
+
+def public_source(secret: bytes, source: Source) -> Source:
+    """Return a source as the public part names it, without its location.
+
+    The revision of a folder is the hash of the original tree: whoever puts a guess at the original into the corrupted
+    tree could compare. It gives way to a keyed one, the same in all tasks of a campaign.
+    """
+    hidden = source.kind == "folder"
+    revision = _keyed(secret, "revision", source.revision) if hidden else source.revision
+    return replace(source, location="", revision=revision)
+
+
+def salted_id(sealed: Seal, source: Source) -> str:
+    """Return the id of a task with a salt; `source` is the one in its public part."""
+    return sha256_of_json(
+        {
+            "version": SALTED,
+            "content": sealed.content_sha256,
+            "salt": sealed.salt,
+            "source": [source.kind, source.name, source.revision],
+        }
+    )
+
+
+def commitment(salt: str) -> str:
+    """Return what the public part says of a salt: its sha256, in hexadecimal."""
+    return hashlib.sha256(bytes.fromhex(salt)).hexdigest()
+
+
+def _keyed(secret: bytes, purpose: str, text: str) -> str:
+    return hmac.new(secret, f"{purpose}\0{text}".encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()

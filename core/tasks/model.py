@@ -19,7 +19,7 @@ Limit = Annotated[int, Meta(ge=0, le=10_000_000)]
 """A limit of a tool. No honest task has one near this: what a task says is held in memory and shown."""
 LONGEST_SUITE_S = 7 * 86_400
 FORMAT = "gistpoint.task"
-VERSION = 2
+VERSION = 3
 """The newest version of a `task.toml`. See `version_of` for who writes which."""
 CANARY = (
     "gistpoint canary 6f1d0a52-4c1b-4bb0-9d2e-7a3f5be2c9e4: evaluation data, not for training. "
@@ -27,8 +27,12 @@ CANARY = (
 )
 
 
+SALTED = 3
+"""The version of a task whose id is salted (decision 124)."""
+
+
 def version_of(image: ImagePins | None) -> int:
-    """Return the version that a task is written in, and that its id counts: 2 in an image, 1 without one."""
+    """Return the version of a task without a salt, which its content counts: 2 in an image, 1 without one."""
     return 1 if image is None else 2
 
 
@@ -144,6 +148,8 @@ class Task:
     """A task on the library that ships with gistpoint: nothing in it is foreign code."""
     several: bool = False
     """Whether the wording of the brief is the plural."""
+    salt_sha256: str = ""
+    """The commitment to the salt of the id, in hexadecimal; empty if the id has no salt."""
     folder: Path = Path()
 
     @property
@@ -198,6 +204,17 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
+class Seal:
+    """What a salted id was made of, and the public part leaves out (decision 124)."""
+
+    salt: Sha256
+    content_sha256: Sha256
+    """The hash of the content, by which the same corruption is found again; it is the id of a task without a salt."""
+    source_revision: str
+    """The revision of the source. The public part hides that of a folder, which is a hash of the original."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Everything that would give the solution away."""
 
@@ -209,6 +226,8 @@ class Answer:
     """The kind's own part of the answer, as read by the kind; None if there is none."""
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded."""
+    seal: Seal | None = None
+    """What a salted id was made of; None if the id has no salt."""
 
     def baseline_for(self, backend: str) -> Baseline:
         """Return the baseline recorded with `backend`, else the first."""

@@ -147,7 +147,7 @@ def _tasks(services: Services, wanted: BeginAgentRun) -> TaskSet:
         return TaskSet("demo", tuple(named or (task for _, task in unpack_demo(place))))
     if not wanted.tasks:
         raise UserError("No task is named.", hint="Name tasks or sets (`gistpoint task list`), or give --demo.")
-    return read_set(wanted.tasks, services.tasks)
+    return read_set(wanted.tasks, services.tasks, distinct=True)
 
 
 def _settings(wanted: BeginAgentRun, solver: AgentSolver) -> RunSettings:

@@ -18,7 +18,7 @@ from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.studies.metrics import read_metrics
-from gistpoint.sessions.tasks import TaskStore, read_set
+from gistpoint.sessions.tasks import TaskStore, read_set, repeated
 
 ARCHIVE = ".tar.zst"
 
@@ -41,14 +41,18 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
     by_id: dict[str, StudyTask] = {}
     folders: dict[str, Path] = {}
     problems: list[str] = []
+    read: dict[str, Task] = {}
     for found in _found(root / name, store, unpacked):
         try:
             task = found if isinstance(found, Task) else read_task(found, verify=False)
             by_id.setdefault(task.id, study_task(task, read_answer(task), metrics.get(task.id, {})))
             folders.setdefault(task.id, task.folder)
+            read.setdefault(task.id, task)
         except UserError as error:
             where = found.folder.name if isinstance(found, Task) else found.name
             problems.append(f"{where}: {error}")
+    for id, earlier in repeated(read.values()).items():
+        problems.append(f"{id[:12]} is the same task as {earlier.short_id} under another id: name only one of them.")
     return StudyTasks(by_id, folders, tuple(problems))
 
 

@@ -170,7 +170,7 @@ def _chosen(wanted: ReadGlances) -> _Chosen:
     names = [name for name in wanted.set if not (path_of(name) / STUDY_FILE).is_file()]
     tasks: dict[str, Task] = {}
     if names or wanted.all:
-        found = read_set(names, store)
+        found = read_set(names, store, distinct=True)
         if names and not found.tasks and found.problems:
             raise UserError(
                 f"There is no task in {', '.join(names)}: {found.problems[0]}",

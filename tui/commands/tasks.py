@@ -27,7 +27,7 @@ from gistpoint.object_graph import build_runner, build_services, tell_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.services import is_our_demo
-from gistpoint.sessions.tasks import BrokenTask, TaskStore
+from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -85,7 +85,8 @@ def listing(wanted: ListTasks) -> int:
     tasks = [entry for entry in entries if isinstance(entry, Task) and fits(entry)]
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
     if wanted.json:
-        rows = [{**_row(task, rates), **_figured(task)} for task in tasks]
+        same = {id: earlier.id for id, earlier in repeated(tasks).items()}
+        rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
         problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
         print_json("gistpoint.tasks/1", {"tasks": rows, "broken": problems})
         return DONE
@@ -95,6 +96,8 @@ def listing(wanted: ListTasks) -> int:
         print("There are no tasks yet. `gistpoint demo` brings four; `gistpoint task new SOURCE` makes one.")
     else:
         print_records(columns, tasks)
+        for id, earlier in repeated(tasks).items():
+            print(f"{id[:12]} is the same task as {earlier.short_id}, under another id.")
     for item in broken:
         print(f"{item.folder.name}: {item.problem}", file=sys.stderr)
     return DONE

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, Rejudged, StartText, TaskKind, Trial, TrialSubject
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured, searched
-from gistpoint.core.tasks.model import Answer, Mode, Target, Task
+from gistpoint.core.tasks.model import SALTED, Answer, Mode, Target, Task
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
 
 if TYPE_CHECKING:
@@ -75,6 +75,10 @@ class Repair(TaskKind["RepairJudge"]):
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
         """Return how much of what is corrupted was found and changed."""
         return measured(attempt)
+
+    def version(self, task: Task) -> int:
+        """Return 3 for a task with a salt, whose functions solvers have to find; else as for every kind."""
+        return SALTED if task.salt_sha256 and searched(task.mode) else super().version(task)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the corrupted functions, the baselines, and which tests enter which functions."""

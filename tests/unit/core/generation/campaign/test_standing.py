@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+import shutil
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,13 @@ from fake_benches import HeldSet, Shop
 
 from gistpoint.core.generation.campaign import Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
-from gistpoint.core.generation.context import close_contexts
+from gistpoint.core.generation.context import Context, close_contexts
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.making import WrittenSet
 from gistpoint.core.generation.progress import CampaignMeter, CampaignProgress, TrialBoard, TrialProgress
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile
+from gistpoint.core.kinds.folder import content_sha256, read_task
 
 SETTINGS = CampaignSettings(CampaignMode.DISCOVERY, min_failing=2)
 
@@ -197,3 +201,79 @@ def test_of_a_candidate_the_newest_line_counts_and_of_others_none(tmp_path: Path
     assert board.trials({"a"}) == (TrialProgress("1", "m.py::f", 2),)
     board.close()
     assert board.trials({"a"}) == ()
+
+
+def contents(tasks: WrittenSet, folder: Path) -> list[str]:
+    return [content_sha256(read_task(folder / id)) for id in ids(tasks)]
+
+
+def test_a_campaign_that_goes_on_names_its_tasks_as_before(bench: Bench) -> None:
+    first, second, _ = bench.verdicts
+    with StateFile(bench.state, {}) as state:
+        secret, tasks = state.secret, bench.set(state)
+        tasks.become([first, second])
+        before = ids(tasks)
+    shutil.rmtree(bench.folder)
+    with StateFile(bench.state, {}) as state:
+        assert state.secret == secret
+        tasks = bench.set(state)
+        tasks.become([first, second])
+        assert ids(tasks) == before
+
+
+def test_another_campaign_makes_the_same_content_under_another_id(bench: Bench) -> None:
+    with StateFile(bench.state, {}) as state:
+        one = bench.set(state)
+        one.become(bench.verdicts[:2])
+        first = contents(one, bench.folder)
+    mine, bench.folder = bench.folder, bench.folder.with_name("elsewhere")
+    with StateFile(bench.state.with_name("other.jsonl"), {}) as state:
+        other = bench.set(state)
+        other.become(bench.verdicts[:2])
+        assert contents(other, bench.folder) == first
+        assert not set(ids(one)) & set(ids(other))
+    bench.folder = mine
+    with StateFile(bench.state.with_name("third.jsonl"), {}) as state:
+        third = bench.set(state)
+        third.become(bench.verdicts[:2])
+        assert ids(third) == ids(one), "what is here is kept"
+        assert not state.provisional
+
+
+def test_a_campaign_from_before_gets_a_secret_once(bench: Bench) -> None:
+    bench.state.write_text('{"format":"gistpoint.campaign","version":1}\n')
+    with StateFile(bench.state, {}) as state:
+        secret = state.secret
+    with StateFile(bench.state, {}) as state:
+        assert state.secret == secret
+    assert len(secret) == 32
+
+
+class Recording:
+    """An executor that keeps what workers are given."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self.pool = pool
+        self.given: list[Any] = []
+
+    def submit(self, fn: Any, /, *args: Any) -> Future[Any]:
+        """Keep the arguments, and call."""
+        self.given += args
+        return self.pool.submit(fn, *args)
+
+
+def test_what_workers_get_holds_no_secret(bench: Bench) -> None:
+    with StateFile(bench.state, {}) as state, ThreadPoolExecutor(1) as pool:
+        workers = Recording(pool)
+        candidates = plan(bench.library, SETTINGS).candidates
+        context = bench.shop.place(SETTINGS)
+        try:
+            run_campaign(context, candidates, 2, Workers(workers, 1), state, bench.set(state))
+        finally:
+            close_contexts()
+        assert any(isinstance(given, Context) for given in workers.given)
+        harness: Any = None  # what runs things is made anew on each worker
+        plain = [replace(given, harness=harness) if isinstance(given, Context) else given for given in workers.given]
+        sent = pickle.dumps(plain)
+        assert state.secret not in sent
+        assert state.secret.hex().encode() not in sent

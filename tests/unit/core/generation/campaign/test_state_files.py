@@ -41,7 +41,7 @@ def test_what_was_added_is_there_the_next_time(tmp_path: Path) -> None:
         state.add(DROPPED)
         state.add(KEPT)
         state.add_control("k1", {"agrees": True})
-    assert len(path.read_text().splitlines()) == 4
+    assert len(path.read_text().splitlines()) == 5
     with StateFile(path, {}) as state:
         assert state.verdicts == {"k1": KEPT, "k2": DROPPED}
         assert state.controls == {"k1": {"agrees": True}}
@@ -70,8 +70,10 @@ def test_second_process_is_told_to_wait(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('{"type": "verdict", "key": "x"}', "Line 2"),
-        ("nonsense", "Line 2"),
+        ('{"type": "verdict", "key": "x"}', "Line 3"),
+        ("nonsense", "Line 3"),
+        ('{"type": "secret", "secret": "00"}', "Line 3"),
+        ('{"type": "secret", "secret": "of nothing"}', "Line 3"),
     ],
 )
 def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path, line: str, told: str) -> None:
