@@ -44,6 +44,8 @@ from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 _LEAST_S = 60.0
 """What a confirmation may take, however short the suite is: two processes have to begin."""
+_CONTROL_S = 300.0
+"""What a control may take, which is made once, with all tests that enter the function."""
 _SHARE = 0.5
 """Of the suite's own time."""
 _ASKED_AGAIN = 1_000
@@ -297,7 +299,7 @@ def _ran(
     learned: Sequence[Mapping[str, Sequence[str]]],
     run: RunContext,
 ) -> PairReport:
-    timeout = max(_LEAST_S, suite_timeout(case.seconds))
+    timeout = max(_LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
     order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned)
     return Pair(case.place, order).run(run)
 
