@@ -177,8 +177,9 @@ def _is_answer(found: Mapping[str, Any]) -> bool:
 
 
 def _is_node(node: object) -> bool:
-    is_named = isinstance(node, list) and len(node) > 1 and isinstance(node[0], str)
-    return is_named and (node[0] != "dict" or isinstance(node[1], list))
+    if not isinstance(node, list) or len(node) < 2 or not isinstance(node[0], str):
+        return False
+    return node[0] != "dict" or isinstance(node[1], list)
 
 
 def _is_shallow(found: object) -> bool:

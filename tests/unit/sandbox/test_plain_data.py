@@ -89,7 +89,7 @@ class Pair(tuple):  # type: ignore[type-arg]
     pass
 
 
-Point = collections.namedtuple("Point", "x y")  # noqa: PYI024 - one that is made without a class statement
+Point = collections.namedtuple("Point", "x y")
 
 
 @dataclasses.dataclass(frozen=True)
