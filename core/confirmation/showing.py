@@ -116,7 +116,10 @@ def answer_text(reply: Message, shower: Shower) -> str:
     if reply.get("re") not in ("value", "raised", "stop"):
         return bounded(str(reply.get("words") or reply.get("re")))
     shower.take(reply)
-    text = shower.text(reply["roots"][0])
+    try:
+        text = shower.text(reply["roots"][0])
+    except (LookupError, TypeError, ValueError, AttributeError):
+        text = "<no data>"  # a submission can write anything in place of an answer
     return bounded({"raised": f"raises {text}", "stop": "ends"}.get(reply["re"], text))
 
 

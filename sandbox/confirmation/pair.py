@@ -53,7 +53,26 @@ class Exchange:
     def is_plain(self) -> bool:
         """Whether the request can be put to another process by itself: all that it needs travels with it."""
         alone = self.request["do"] == "call" and self.answer["re"] in ("value", "raised")
-        return alone and not self.request.get("stays") and not self.answer.get("stays")
+        return alone and not self.request.get("stays") and not _refers_elsewhere(self.answer)
+
+
+_FIRST_KEPT = 1_000_000_000
+"""The numbers of what stays on its side begin here (`plain_data.Side`)."""
+
+
+def _refers_elsewhere(answer: Mapping[str, Any]) -> bool:
+    """Whether an answer refers to something that stays on its side; what it says of that itself isn't believed."""
+    queue: list[Any] = [answer["roots"], *answer.get("heap", {}).values()]
+    while queue:
+        part = queue.pop()
+        if isinstance(part, list):
+            is_number = len(part) == 2 and part[0] == "#" and isinstance(part[1], int)
+            if is_number and abs(part[1]) >= _FIRST_KEPT:
+                return True
+            queue += part
+        elif isinstance(part, dict):
+            queue += part.values()
+    return False
 
 
 @dataclass(slots=True)

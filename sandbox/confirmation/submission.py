@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gistpoint.core.confirmation.differences import FunctionName
+from gistpoint.core.confirmation.model import Unconfirmable
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import CancelToken
 from gistpoint.core.trees import SourceTree
@@ -155,10 +157,48 @@ class SubmissionProcess:
         return Invocation(tuple(building(places, pins, arguments)), environment)
 
 
-def parsed(line: bytes | None) -> dict[str, object] | None:
+_DEEPEST = 500
+"""Lists within lists: an answer of honest data has at most 60 times a few."""
+
+
+def parsed(line: bytes | None) -> dict[str, Any] | None:
     """Return an answer as an object; None if the line is none: the submission can write anything."""
     try:
         found = json.loads(line or b"null")
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("re"), str) else None
+    return found if isinstance(found, dict) and _is_answer(found) else None
+
+
+def _is_answer(found: Mapping[str, Any]) -> bool:
+    """Whether an answer has the form that all who read it rely on."""
+    roots, heap = found.get("roots", []), found.get("heap", {})
+    is_message = isinstance(found.get("re"), str) and isinstance(roots, list) and isinstance(heap, dict)
+    has_value = bool(roots) or found.get("re") not in ("value", "raised", "stop")
+    if not is_message or not has_value or not all(map(_is_node, heap.values())):
+        return False
+    words, reason = found.get("words", ""), found.get("reason", Unconfirmable.SANDBOX.value)
+    return _is_shallow(found) and isinstance(words, str) and isinstance(reason, str) and reason in _REASONS
+
+
+def _is_node(node: object) -> bool:
+    if not isinstance(node, list) or len(node) < 2 or not isinstance(node[0], str):
+        return False
+    return node[0] != "dict" or isinstance(node[1], list)
+
+
+def _is_shallow(found: object) -> bool:
+    level: list[Any] = [found]
+    for _ in range(_DEEPEST):
+        level = [
+            part
+            for value in level
+            if isinstance(value, (list, dict))
+            for part in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return True
+    return False
+
+
+_REASONS = frozenset(reason.value for reason in Unconfirmable)

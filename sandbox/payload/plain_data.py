@@ -184,7 +184,7 @@ class Encoder:
         attributes = {key: self.value(part, 1) for key, part in attributes_of(value).items()}
         if base is BaseException:
             cause = self.value(value.__cause__, 1)
-            return ["exception", type_name(kind), self.value(value.args, 1), attributes, cause]
+            return ["exception", type_name(kind), self.value(_arguments(value), 1), attributes, cause]
         held = None
         if base is not None and base is not object:
             held = self.base_contents(base, value)
@@ -237,6 +237,15 @@ class Encoder:
         kind = type(value)
         arguments = value.__reduce__()[1]
         return ["x", f"{kind.__module__}.{kind.__qualname__}", self.value(tuple(arguments), depth)]
+
+
+def _names_file(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.filename is not None
+
+
+def _arguments(error: Any) -> tuple[Any, ...]:
+    """Return what an exception was made from: one of the system keeps the name of a file elsewhere."""
+    return (*error.args, error.filename) if _names_file(error) and len(error.args) == 2 else error.args
 
 
 def _scalar(base: Any, value: Any) -> object:
@@ -376,7 +385,8 @@ class Decoder:
             builtin.__init__(made, *given)
         except TypeError:
             made = builtin.__new__(kind)
-        made.args = given
+        if not _names_file(made):
+            made.args = given
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
@@ -390,9 +400,14 @@ class Decoder:
                 self.fill_base(target, node, changed)
         elif node[0] == "exception":
             self.fill_attributes(target, node[3], changed)
-            target.__cause__ = self.value(node[4])
+            self.fill_cause(target, self.value(node[4]), changed)
         elif not changed or self.side.may_write(target, node[0], new=False):
             _FILLERS.get(node[0], _fill_nothing)(self, target, node)
+
+    def fill_cause(self, target: Any, cause: Any, changed: bool) -> None:
+        key = f"{type_name(type(target))}.__cause__"
+        if target.__cause__ is not cause and (not changed or self.side.may_write(target, key, new=False)):
+            target.__cause__ = cause
 
     def matches(self, node: list[Any], target: object) -> bool:
         kind = type(target)
@@ -416,7 +431,7 @@ class Decoder:
         """Return the attributes that an object is to have, of those that a message wants to change."""
         found = {}
         for name in dict.fromkeys((*held, *parts)):
-            same = name in held and name in parts and _same(held[name], parts[name])
+            same = name in held and name in parts and same_plain(held[name], parts[name])
             if same or self.side.may_write(target, f"{type_name(kind)}.{name}", new=name not in held):
                 if name in parts:
                     found[name] = held[name] if same else parts[name]
@@ -447,6 +462,8 @@ class Decoder:
 
     def value(self, value: Value) -> Any:
         """Return the value that JSON stands for."""
+        if type(value) is dict:
+            raise CannotTravelError("an object of JSON is no value")
         if type(value) is not list:
             return value
         decoder = _DECODERS.get(value[0])
@@ -460,12 +477,19 @@ class Decoder:
 
     def member(self, name: str, value: Value) -> object:
         kind: Any = self.side.kind_named(name, "")
+        if not issubclass(kind, enum.Enum):
+            raise CannotTravelError(f"{name} is no enumeration")  # no constructor of the tree runs
         return kind(self.value(value))
 
     def method(self, receiver: Value, name: str) -> object:
         found = self.value(receiver)
         self.side.answered(f"{type_name(type(found))}.{name}")
         return getattr(found, name)
+
+    def view(self, name: str, held: Value) -> object:
+        if name not in _VIEWS.values():
+            raise CannotTravelError(f"there is no view {name!r}")
+        return getattr(dict, name)(self.value(held))
 
     def by_parts(self, name: str, arguments: Value) -> object:
         if name in CALLABLE_PARTS:
@@ -477,7 +501,7 @@ class Decoder:
         return functools.partial(self.value(function), *self.value(arguments), **dict(self.value(keywords)))
 
 
-def _same(before: object, after: object) -> bool:
+def same_plain(before: object, after: object) -> bool:
     """Whether a plain value is the one that was there: only values without an identity are compared."""
     kind = type(before)
     if before is after:
@@ -559,6 +583,6 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     "re": lambda decoder, text, flags: re.compile(decoder.value(text), flags),
     "l": lambda decoder, name: logging.getLogger(name),
     "mp": lambda decoder, number: types.MappingProxyType(decoder.value(number)),
-    "v": lambda decoder, name, held: getattr(dict, name)(decoder.value(held)),
+    "v": Decoder.view,
     "w": lambda decoder, held: weakref.ref(decoder.value(held)),
 }

@@ -32,6 +32,7 @@ if TYPE_CHECKING or "." in __name__:
         class_member,
         mro_of,
         resolved,
+        same_plain,
         type_name,
     )
     from gistpoint.sandbox.payload.results_plugin import (
@@ -53,6 +54,7 @@ else:
         class_member,
         mro_of,
         resolved,
+        same_plain,
         type_name,
     )
 
@@ -131,10 +133,20 @@ class TestSide(ProcessSide):
             return None
         raise Unseen(f"the answer holds an object of {name}")
 
+    def warning_named(self, name: str) -> type[Warning] | None:
+        """Return the category of a warning; None if it belongs to the tools. Nothing is imported for a strange name."""
+        if name.partition(".")[0].partition(":")[0] in _TOOLS:
+            return None
+        if not name.startswith("builtins:") and not self.learned.holds(name):
+            raise Unseen(f"it warns with {name}")
+        found = resolved(name)
+        return found if isinstance(found, type) and issubclass(found, Warning) else None
+
     def check_attribute(self, kind: type, name: str, part: object) -> None:
         found = class_member(kind, name)
-        hides_method = found is not None and (callable(found) or hasattr(type(found), "__get__"))
-        if hides_method and type(found) is not types.MemberDescriptorType:
+        is_slot = type(found) is types.MemberDescriptorType
+        of_class = any(name in type.__dict__["__dict__"].__get__(base) for base in mro_of(kind))
+        if of_class and not is_slot and not same_plain(found, part):
             self.answered(f"{type_name(kind)}.{name} hidden")
 
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
@@ -222,8 +234,7 @@ class StubCalls:
             self.shared.append(shared)
             try:
                 self.send(request, roots, shared)
-                reply = self.reply(shared)
-                return self.taken(reply, shared)
+                return self.taken(self.reply(shared), shared)
             except CannotTravelError as error:
                 raise self.problem("not_plain_data", str(error)) from None
             except Unseen as error:
@@ -243,7 +254,7 @@ class StubCalls:
     def reply(self, shared: Shared) -> dict[str, Any]:
         """Return the answer, after having made the calls that the other process asks for before it answers."""
         while True:
-            reply: dict[str, Any] = json.loads(self.answers.readline() or b'{"re": "gone"}')
+            reply = _reply(self.answers.readline() or b'{"re": "gone"}')
             self.repeat(reply)
             if reply["re"] != "callback":
                 return reply
@@ -252,7 +263,7 @@ class StubCalls:
     def taken(self, reply: dict[str, Any], shared: Shared) -> Any:
         kind = reply["re"]
         if kind in ("value", "raised", "stop"):
-            value = Decoder(shared, reply).values()[0]
+            (value,) = decoded(shared, reply, 1)
             self.remember(value)
             if kind == "raised":
                 raise _as_exception(value)
@@ -262,7 +273,7 @@ class StubCalls:
     def called_back(self, reply: dict[str, Any], shared: Shared) -> None:
         """Call a function of the tests, or advance an iterator, and send what comes of it."""
         stays = self.side.kept.get(reply["of"])
-        arguments, keywords = Decoder(shared, reply).values()
+        arguments, keywords = decoded(shared, reply, 2)
         if stays is None or isinstance(stays, _Elsewhere):
             raise CannotTravelError("something was called that is not there")
         request, root = {"do": "return"}, None
@@ -313,8 +324,8 @@ class StubCalls:
         sys.stdout.write(reply.get("out", ""))
         sys.stderr.write(reply.get("err", ""))
         for category, text in reply.get("warnings", ()):
-            found = resolved(category)
-            if isinstance(found, type) and issubclass(found, Warning) and not self.side.hides(found.__module__):
+            found = self.side.warning_named(category)
+            if found is not None:
                 file, line = _place_of_caller()
                 warnings.warn_explicit(text, found, file, line)
         for name, level, text in reply.get("logs", ()):
@@ -352,6 +363,42 @@ class _Stop:
 
     def __init__(self, value: object) -> None:
         self.value = value
+
+
+_OF_REPLY: dict[str, type] = {"re": str, "roots": list, "heap": dict, "out": str, "err": str}
+_BESIDE: dict[str, tuple[type, ...]] = {"warnings": (str, str), "logs": (str, int, str)}
+
+
+def _reply(line: bytes) -> dict[str, Any]:
+    """Return an answer of the other process, which can write anything. Raises `CannotTravelError` if it is none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if type(found) is not dict or "re" not in found:
+        raise CannotTravelError("the answer is no message")
+    for name, kind in _OF_REPLY.items():
+        if name in found and type(found[name]) is not kind:
+            raise CannotTravelError(f"{name} of the answer is no {kind.__name__}")
+    for name, kinds in _BESIDE.items():
+        rows = found.get(name, [])
+        if type(rows) is not list or any(type(row) is not list or tuple(map(type, row)) != kinds for row in rows):
+            raise CannotTravelError(f"{name} of the answer are none")
+    return found
+
+
+def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
+    """Return the values of a message of the other process.
+
+    Raises `CannotTravelError` for whatever is no message, so that no error of our own is taken for an answer.
+    """
+    try:
+        values = Decoder(shared, message).values()
+    except Exception as error:
+        raise CannotTravelError(f"the answer can't be read: {type(error).__name__}") from None
+    if len(values) != count:
+        raise CannotTravelError("the answer has another number of values")
+    return values
 
 
 def _as_exception(value: object) -> BaseException:

@@ -1,0 +1,587 @@
+"""Plain data between two sides in one process: what travels arrives as it was, and what is forged is refused."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import io
+import json
+import logging
+import math
+import operator
+import pathlib
+import re
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gistpoint.sandbox.payload import plain_data
+from gistpoint.sandbox.payload.plain_data import CannotTravelError, Decoder, Encoder, Shared, Side, Unseen, type_name
+from gistpoint.sandbox.payload.submission_server import SubmissionSide
+from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, decoded
+
+HERE = str(pathlib.Path(__file__).parent)
+
+
+class Colour(enum.Enum):
+    RED = 1
+    GREEN = 2
+
+
+class Loud(enum.IntFlag):
+    LOW = 1
+    HIGH = 2
+
+
+class Thing:
+    unit = "mm"
+    limit = None
+
+    def __init__(self, value: object) -> None:
+        raise AssertionError("no constructor may run")
+
+    def method(self) -> object:
+        return self.value  # type: ignore[attr-defined]
+
+    @property
+    def shown(self) -> str:
+        return "shown"
+
+
+class Slotted:
+    __slots__ = ("left", "right")
+
+
+class Both(Slotted):
+    __slots__ = ("__dict__",)
+
+
+class Words(list):  # type: ignore[type-arg]
+    pass
+
+
+class Table(dict):  # type: ignore[type-arg]
+    def __setitem__(self, key: object, value: object) -> None:
+        raise AssertionError("no method may run")
+
+
+class Meters(float):
+    pass
+
+
+class Name(str):
+    __slots__ = ()
+
+
+class Pair(tuple):  # type: ignore[type-arg]
+    pass
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    value: object
+    more: int = 3
+
+
+class TroubleError(ValueError):
+    def __init__(self, code: int, *, hint: str) -> None:
+        super().__init__(f"trouble {code}")
+        self.code, self.hint = code, hint
+
+
+class Counting:
+    made = 0
+
+    def __init__(self, *_: object) -> None:
+        type(self).made += 1
+
+
+SENTINEL = object()
+
+
+def plain_function(value: object = None) -> object:
+    return value
+
+
+class FakeCalls:
+    """What the two sides need of those who make calls and answer them."""
+
+    def __init__(self, learned: Learned) -> None:
+        self.learned, self.asked = [learned], [0]
+
+    def function(self, number: int, *_: object) -> Callable[..., object]:
+        return lambda: number
+
+    def iterator(self, number: int) -> object:
+        return iter((number,))
+
+
+class Wire:
+    """The two sides of one call, with JSON between them."""
+
+    def __init__(self, learned: Learned | None = None) -> None:
+        self.learned = learned or Learned(learning=True, answers=[], writes=[])
+        calls: Any = FakeCalls(self.learned)
+        self.tests = Shared(TestSide(calls, HERE, []))
+        self.submission = Shared(SubmissionSide(calls, HERE))
+
+    def ask(self, *values: object) -> list[Any]:
+        """Return what arrives at the submission."""
+        return Decoder(self.submission, travelled(self.tests, values)).values()
+
+    def answer(self, *values: object) -> list[Any]:
+        """Return what arrives at the tests."""
+        return decoded(self.tests, travelled(self.submission, values), len(values))
+
+
+def travelled(shared: Shared, values: Sequence[object]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(Encoder(shared).message(values)))
+    return found
+
+
+def learnt(*names: str, writes: Sequence[str] = ()) -> Learned:
+    """Return what the true function's answers were seen to hold."""
+    return Learned(learning=False, answers=list(names), writes=list(writes))
+
+
+def shape(value: Any, seen: dict[int, int] | None = None) -> object:
+    """Return what can be compared of a value: types, contents, and which containers are the same one."""
+    seen = {} if seen is None else seen
+    kind = type(value)
+    if kind is float:
+        return "nan" if math.isnan(value) else value.hex()
+    if kind in (tuple, frozenset):
+        parts = [shape(part, seen) for part in value]
+        return (kind.__name__, sorted(parts, key=repr) if kind is frozenset else parts)
+    if kind in (list, dict, set, bytearray, collections.deque):
+        if id(value) in seen:
+            return ("again", seen[id(value)])
+        seen[id(value)] = len(seen)
+        if kind is dict:
+            return ("dict", [(shape(key, seen), shape(part, seen)) for key, part in value.items()])
+        parts = [shape(part, seen) for part in value]
+        return (kind.__name__, sorted(parts, key=repr) if kind is set else parts)
+    return (kind.__name__, value)
+
+
+HASHED = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(1 << 60, 1 << 70)
+    | st.text(max_size=5)
+    | st.binary(max_size=5)
+    | st.floats(allow_nan=False)
+    | st.sampled_from(Colour)
+    | st.dates()
+    | st.datetimes()
+    | st.timedeltas()
+    | st.decimals(allow_nan=False, places=2)
+    | st.fractions(),
+    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3),
+    max_leaves=6,
+)
+PLAIN = st.recursive(
+    HASHED | st.floats() | st.binary(max_size=4).map(bytearray),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(HASHED, inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.sets(HASHED, max_size=3)
+        | st.lists(inner, max_size=3).map(collections.deque)
+    ),
+    max_leaves=12,
+)
+
+
+@given(PLAIN)
+def test_plain_values_arrive_as_they_were_on_either_side(value: object) -> None:
+    wire = Wire()
+    (there,) = wire.ask(value)
+    assert shape(there) == shape(value)
+    assert shape(wire.answer(there)[0]) == shape(value)
+
+
+@given(st.integers(1, 6), st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15))
+def test_shared_and_circular_references_stay_so(count: int, edges: list[tuple[int, int]]) -> None:
+    containers: list[Any] = [[] if place % 2 else {} for place in range(count)]
+    for source, target in edges:
+        holder, held = containers[source % count], containers[target % count]
+        if type(holder) is list:
+            holder.append(held)
+        else:
+            holder[len(holder)] = (held, [held])
+    wire = Wire()
+    (there,) = wire.ask(containers)
+    assert shape(there) == shape(containers)
+    (back,) = wire.answer(there)
+    assert back is containers
+
+
+@given(PLAIN, PLAIN)
+def test_what_was_given_is_changed_where_it_is(before: object, after: object) -> None:
+    wire = Wire()
+    items: list[object] = [before]
+    table: dict[str, object] = {"a": items, "b": before}
+    row = collections.deque([before])
+    there_items, there_table, there_row = wire.ask(items, table, row)
+    there_items[:] = [after, there_table]
+    del there_table["b"]
+    there_row.appendleft(after)
+    (answer,) = wire.answer(there_items)
+    assert answer is items
+    assert items[1] is table
+    assert shape(items[0]) == shape(after)
+    assert list(table) == ["a"]
+    assert table["a"] is items
+    assert shape(row[0]) == shape(after)
+    assert len(row) == 2
+
+
+@given(PLAIN, PLAIN)
+def test_a_second_message_holds_what_changed_and_nothing_else(first: object, second: object) -> None:
+    wire = Wire()
+    big, small = [first] * 3, [0]
+    there_big, there_small = wire.ask(big, small)
+    there_small.append(1)
+    message = travelled(wire.submission, [there_big])
+    assert [node for node in message["heap"].values() if node[0] == "list"] == [["list", [0, 1]]]
+    assert Decoder(wire.tests, message).values()[0] is big
+    assert small == [0, 1]
+    small.append(second)
+    again = travelled(wire.tests, [])
+    Decoder(wire.submission, again).values()
+    assert shape(there_small) == shape(small)
+    assert all(node[0] != "list" or node[1] != ["#"] for node in again["heap"].values())
+
+
+def thing(**held: object) -> Thing:
+    made = Thing.__new__(Thing)
+    made.__dict__.update(held)
+    return made
+
+
+def slotted(kind: type = Slotted, **held: object) -> Any:
+    made = kind.__new__(kind)
+    for name, part in held.items():
+        setattr(made, name, part)
+    return made
+
+
+def table() -> Table:
+    made = Table()
+    dict.__setitem__(made, "k", [1])
+    made.extra = 4  # type: ignore[attr-defined]
+    return made
+
+
+def trouble() -> TroubleError:
+    made = TroubleError(7, hint="more")
+    made.__cause__ = KeyError("k")
+    return made
+
+
+def sized(kind: type, text: Any, place: int) -> Any:
+    made = kind(text)
+    made.seek(place)
+    return made
+
+
+OBJECTS: dict[str, tuple[Callable[[], Any], Callable[[Any], object]]] = {
+    "attributes": (lambda: thing(value=[1]), lambda found: (type(found), found.value)),
+    "slots": (lambda: slotted(left=1), lambda found: (found.left, hasattr(found, "right"))),
+    "slots and attributes": (lambda: slotted(Both, right=2, more=3), lambda found: (found.right, found.more)),
+    "list subclass": (lambda: Words([1, 2]), lambda found: (type(found), list(found))),
+    "dict subclass": (table, lambda found: (type(found), dict.copy(found), found.extra)),
+    "float subclass": (lambda: Meters(1.5), lambda found: (type(found), float(found))),
+    "str subclass": (lambda: Name("n"), lambda found: (type(found), str(found))),
+    "tuple subclass": (lambda: Pair((1, [2])), lambda found: (type(found), tuple(found))),
+    "named tuple": (lambda: Point(1, [2]), lambda found: (type(found), found.x, found.y)),
+    "frozen": (lambda: Frozen("v"), lambda found: found),
+    "exception": (trouble, lambda found: (found.args, found.code, found.hint, repr(found.__cause__))),
+    "error of the system": (lambda: FileNotFoundError(2, "no", "f"), lambda found: (type(found), found.filename)),
+    "error of a codec": (lambda: UnicodeDecodeError("ascii", b"x", 0, 1, "r"), str),
+    "enumeration": (lambda: Colour.GREEN, lambda found: found is Colour.GREEN),
+    "flags": (lambda: Loud.LOW | Loud.HIGH, lambda found: (type(found), found.value)),
+    "partial": (lambda: functools.partial(max, 1, key=abs), lambda found: (found.func, found.args, found.keywords)),
+    "bound method": (lambda: thing(value=5).method, lambda found: found()),
+    "method of a container": (lambda: ["a"].index, lambda found: found("a")),
+    "function": (lambda: plain_function, lambda found: found is plain_function),
+    "class": (lambda: Thing, lambda found: found is Thing),
+    "module": (lambda: json, lambda found: found is json),
+    "singleton": (lambda: SENTINEL, lambda found: found is SENTINEL),
+    "time": (lambda: datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC), lambda found: found),
+    "decimal": (lambda: decimal.Decimal("1.20"), str),
+    "fraction": (lambda: fractions.Fraction(2, 6), str),
+    "path": (lambda: pathlib.PurePosixPath("/a/../b"), lambda found: (type(found), str(found))),
+    "pattern": (lambda: re.compile("a(?P<n>.)", re.I), lambda found: (found.pattern, found.flags)),
+    "getter": (lambda: operator.itemgetter(1, 0), lambda found: found("ab")),
+    "text file": (lambda: sized(io.StringIO, "abc", 1), lambda found: (found.getvalue(), found.tell())),
+    "byte file": (lambda: sized(io.BytesIO, b"abc", 2), lambda found: (found.getvalue(), found.tell())),
+    "range and slice": (lambda: (range(1, 1 << 70, 2), slice(None, 3)), lambda found: found),
+    "complex": (lambda: complex(-0.0, math.inf), repr),
+    "views": (lambda: ({"a": 1}.keys(), {"a": 1}.items()), repr),
+    "read-only mapping": (lambda: types.MappingProxyType({"a": [1]}), dict),
+    "default": (lambda: collections.defaultdict(list, a=[1]), lambda found: (found["a"], found["b"])),
+    "counter": (lambda: collections.Counter("aab"), lambda found: (type(found), dict(found))),
+    "ordered": (lambda: collections.OrderedDict(b=1, a=2), lambda found: (type(found), list(found))),
+    "bounded row": (lambda: collections.deque([1, 2], 2), lambda found: (found.maxlen, list(found))),
+    "namespace": (lambda: types.SimpleNamespace(a=[1]), lambda found: found.a),
+    "lock": (threading.Lock, lambda found: found.acquire(blocking=False)),
+    "logger": (lambda: logging.getLogger("a.b"), lambda found: found is logging.getLogger("a.b")),
+    "constants": (lambda: [NotImplemented, Ellipsis], repr),
+    "odd floats": (lambda: (-0.0, math.nan, -math.inf, 5e-324), repr),
+    "weak reference": (lambda: (SENTINEL, weakref.ref(Thing)), lambda found: found[1]() is Thing),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects_arrive_as_they_were_on_either_side(name: str) -> None:
+    make, seen = OBJECTS[name]
+    expected = seen(make())
+    wire = Wire()
+    value = make()
+    (there,) = wire.ask(value)
+    assert seen(there) == expected
+    assert seen(wire.answer(make())[0]) == expected
+
+
+def test_an_objects_identity_and_its_removed_attributes() -> None:
+    wire = Wire()
+    given_thing, given_slots = thing(value=1, gone=2), slotted(left=1, right=2)
+    there, slots = wire.ask(given_thing, given_slots)
+    assert there is not given_thing
+    del there.gone
+    del slots.right
+    there.value, slots.left = slots, there
+    assert wire.answer(there)[0] is given_thing
+    assert vars(given_thing) == {"value": given_slots}
+    assert given_slots.left is given_thing
+    assert not hasattr(given_slots, "right")
+
+
+@pytest.mark.parametrize(
+    ("make", "change", "same"),
+    [
+        (lambda: {1, 2}, lambda v: v.discard(1), {2}),
+        (lambda: bytearray(b"ab"), lambda v: v.extend(b"c"), bytearray(b"abc")),
+        (lambda: collections.OrderedDict(a=1, b=2), lambda v: v.move_to_end("a"), collections.OrderedDict(b=2, a=1)),
+        (lambda: collections.Counter("a"), lambda v: v.update("a"), collections.Counter("aa")),
+        (lambda: types.SimpleNamespace(a=1), lambda v: vars(v).pop("a"), types.SimpleNamespace()),
+        (lambda: Words([1]), lambda v: v.append(2), [1, 2]),
+    ],
+)
+def test_every_container_is_changed_in_place(make: Callable[[], Any], change: Any, same: object) -> None:
+    wire = Wire()
+    value = make()
+    (there,) = wire.ask(value)
+    change(there)
+    assert wire.answer(there)[0] is value
+    assert value == same
+
+
+def nested(depth: int) -> tuple[object, ...]:
+    value: tuple[object, ...] = ()
+    for _ in range(depth):
+        value = (value,)
+    return value
+
+
+def wide() -> list[object]:
+    return [[] for _ in range(plain_data.MOST_NODES + 1)]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: nested(200), wide, lambda: "x" * (plain_data.MOST_CHARACTERS + 1), lambda: nested(100_000)]
+)
+def test_what_is_too_deep_or_too_large_does_not_travel(make: Callable[[], object]) -> None:
+    wire = Wire()
+    for send in (wire.ask, wire.answer):
+        with pytest.raises(CannotTravelError):
+            send([make()])
+    assert not issubclass(CannotTravelError, Exception)
+
+
+def test_what_can_not_travel_is_passed_back_by_number() -> None:
+    wire = Wire()
+    own = [lambda: 1, iter(()), sys.stdin, type("Local", (), {})]
+    theirs = wire.ask(*own)
+    assert all(found is not value for found, value in zip(theirs, own, strict=True))
+    assert wire.answer(*theirs) == own
+
+
+# Messages of a hostile submission
+
+KNOWN = learnt(type_name(Thing), type_name(Table), type_name(Counting), type_name(Name), f"{__name__}:Colour.RED")
+OBJECT = ["object", f"{__name__}:Thing"]
+HOSTILE: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "unknown kind of value": ([["zz", 1]], {}),
+    "no kind of value": ([[]], {}),
+    "kind of value that is no text": ([[["n"], 1]], {}),
+    "object in place of a value": ([{"a": 1}], {}),
+    "unknown kind of object": ([["#", -5]], {"-5": ["table", []]}),
+    "kind of object that is no text": ([["#", -5]], {"-5": [["list"], []]}),
+    "number that is not there": ([["#", -77]], {}),
+    "number of the other side that is not there": ([["#", 1_000_000_044]], {}),
+    "number that is a text": ([["#", "1"]], {}),
+    "key that is no number": ([1], {"x": ["list", []]}),
+    "given list that becomes an object": ([["#", 1]], {"1": [*OBJECT, {}, "", None]}),
+    "given object that becomes a list": ([["#", 3]], {"3": ["list", []]}),
+    "given object of another class": ([["#", 3]], {"3": ["object", type_name(Table), {}, "dict", []]}),
+    "class of another base": ([["#", -5]], {"-5": [*OBJECT, {}, "dict", []]}),
+    "dict subclass without its base": ([["#", -5]], {"-5": ["object", type_name(Table), {}, "", None]}),
+    "contents of another base": ([["#", -5]], {"-5": ["object", type_name(Table), {}, "dict", 7]}),
+    "immutable that holds itself": ([["#", -5]], {"-5": ["object", type_name(Name), {}, "str", ["#", -5]]}),
+    "immutables in a circle": (
+        [["#", -5]],
+        {n: ["object", type_name(Name), {}, "str", ["#", m]] for n, m in (("-5", -6), ("-6", -5))},
+    ),
+    "unlearned class by name": ([["n", "builtins:int"]], {}),
+    "exec": ([["n", "builtins:exec"]], {}),
+    "module": ([["n", "os:"]], {}),
+    "function of a module": ([["n", "os:system"]], {}),
+    "function of the tree": ([["n", f"{__name__}:plain_function"]], {}),
+    "function below a learned class": ([["n", f"{type_name(Thing)}.method"]], {}),
+    "globals": ([["n", f"{__name__}:plain_function.__globals__"]], {}),
+    "namespace of a learned class": ([["n", f"{type_name(Thing)}.__dict__"]], {}),
+    "namespace of a module": ([["n", "sys:modules"]], {}),
+    "another member": ([["n", f"{__name__}:Colour.GREEN"]], {}),
+    "member of an unlearned enumeration": ([["e", type_name(Loud), 1]], {}),
+    "constructor in place of a member": ([["e", type_name(Counting), 1]], {}),
+    "unlearned object": ([["#", -5]], {"-5": ["object", type_name(Frozen), {"value": 1}, "", None]}),
+    "object that equals all": ([["#", -5]], {"-5": ["object", "unittest.mock:_ANY", {}, "", None]}),
+    "unlearned exception": ([["#", -5]], {"-5": ["exception", type_name(TroubleError), ["t", []], {}, None]}),
+    "end of the process": ([["#", -5]], {"-5": ["exception", "builtins:SystemExit", ["t", []], {}, None]}),
+    "skipped": ([["#", -5]], {"-5": ["exception", "_pytest.outcomes:Skipped", ["t", []], {}, None]}),
+    "exception that is none": ([["#", -5]], {"-5": ["exception", "builtins:exec", ["t", []], {}, None]}),
+    "exception with odd arguments": ([["#", -5]], {"-5": ["exception", "builtins:OSError", 5, {}, None]}),
+    "exception with an odd cause": ([["#", -5]], {"-5": ["exception", "builtins:OSError", ["t", []], {}, 5]}),
+    "method": ([["m", ["#", 3], "method"]], {}),
+    "method of a container": ([["m", ["#", 1], "clear"]], {}),
+    "dunder method": ([["m", ["#", 3], "__class__"]], {}),
+    "class by a view": ([["v", "__class__", 1]], {}),
+    "cleared by a view": ([["v", "clear", ["#", 2]]], {}),
+    "popped by a view": ([["v", "popitem", ["#", 2]]], {}),
+    "getter of attributes": ([["x", "operator.attrgetter", ["t", ["__class__"]]]], {}),
+    "caller of methods": ([["x", "operator.methodcaller", ["t", ["clear"]]]], {}),
+    "unknown type of parts": ([["x", "subprocess.Popen", ["t", ["true"]]]], {}),
+    "partial": ([["p", ["n", "builtins:print"], ["t", []], ["t", []]]], {}),
+    "function elsewhere": ([["#", -1_000_000_000]], {"-1000000000": ["function", "f", None]}),
+    "iterator elsewhere": ([["#", -1_000_000_000]], {"-1000000000": ["iterator", "", None]}),
+    "token elsewhere": ([["#", -1_000_000_000]], {"-1000000000": ["token", "", None]}),
+    "factory of defaults": ([["#", -5]], {"-5": ["default", [], ["n", "builtins:list"]]}),
+    "lock of no kind": ([["#", -5]], {"-5": ["lock", "x"]}),
+    "huge number": ([["i", "0x" + "z" * 9]], {}),
+    "number that is no text": ([["i", 5]], {}),
+    "unhashable key": ([["#", -5]], {"-5": ["dict", [[["#", 1], 2]]]}),
+    "unhashable part": ([["z", [["#", 1]]]], {}),
+    "pair of three": ([["#", -5]], {"-5": ["dict", [[1, 2, 3]]]}),
+    "bad pattern": ([["re", "(", 0]], {}),
+    "bad bytes": ([["b", "é"]], {}),
+    "bad fraction": ([["x", "fractions.Fraction", ["t", ["x"]]]], {}),
+    "bad decimal": ([["x", "decimal.Decimal", ["t", ["x"]]]], {}),
+    "unknown constant": ([["k", "exit"]], {}),
+    "node without contents": ([["#", -5]], {"-5": ["object"]}),
+    "hidden method": ([["#", -5]], {"-5": [*OBJECT, {"method": 1}, "", None]}),
+    "hidden property": ([["#", -5]], {"-5": [*OBJECT, {"shown": 1}, "", None]}),
+    "hidden value of the class": ([["#", -5]], {"-5": [*OBJECT, {"unit": "m"}, "", None]}),
+    "hidden nothing of the class": ([["#", -5]], {"-5": [*OBJECT, {"limit": 1e9}, "", None]}),
+    "hidden comparison": ([["#", -5]], {"-5": [*OBJECT, {"__eq__": 1}, "", None]}),
+    "hidden class": ([["#", -5]], {"-5": [*OBJECT, {"__class__": 1}, "", None]}),
+    "hidden dictionary": ([["#", -5]], {"-5": [*OBJECT, {"__dict__": 1}, "", None]}),
+    "hidden method of what was given": ([["#", 3]], {"3": [*OBJECT, {"value": 1, "method": 1}, "", None]}),
+    "hidden value of what was given": ([["#", 3]], {"3": [*OBJECT, {"value": 1, "limit": 5}, "", None]}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_forged_message_is_refused_and_changes_nothing(name: str) -> None:
+    wire = Wire(KNOWN)
+    items, held, given_thing = [1], {"a": 1}, thing(value=1)
+    wire.ask(items, held, given_thing)
+    assert list(wire.tests.objects) == [1, 2, 3]
+    roots, heap = HOSTILE[name]
+    made = Counting.made
+    with pytest.raises((CannotTravelError, Unseen)):
+        decoded(wire.tests, {"roots": roots, "heap": heap}, 1)
+    assert (items, held, vars(given_thing), Counting.made) == ([1], {"a": 1}, {"value": 1}, made)
+    assert type(given_thing) is Thing
+
+
+def test_forged_values_that_are_deep_are_refused() -> None:
+    value: Any = 1
+    for _ in range(100_000):
+        value = ["t", [value]]
+    chain = {str(-n): ["object", type_name(Name), {}, "str", ["#", -n - 1]] for n in range(5, 20_000)}
+    for message in ({"roots": [value], "heap": {}}, {"roots": [["#", -5]], "heap": chain}):
+        with pytest.raises(CannotTravelError):
+            decoded(Wire(KNOWN).tests, message, 1)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_answer_has_one_value(count: int) -> None:
+    with pytest.raises(CannotTravelError):
+        decoded(Wire(KNOWN).tests, {"roots": [1] * count, "heap": {}}, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda items, table, given: items.append(2),
+        lambda items, table, given: table.clear(),
+        lambda items, table, given: setattr(given, "value", 9),
+        lambda items, table, given: delattr(given, "value"),
+        lambda items, table, given: given.row.append(2),
+        lambda items, table, given: setattr(given.error, "__cause__", KeyError("x")),
+    ],
+)
+def test_what_the_true_function_never_changed_is_not_changed(change: Callable[..., object]) -> None:
+    wire = Wire(KNOWN)
+    items, held = [1], {"a": 1}
+    given_thing = thing(value=1, row=collections.deque([1]), error=ValueError("v"))
+    there = wire.ask(items, held, given_thing)
+    change(*there)
+    wire.answer(None)
+    assert (items, held, given_thing.value, list(given_thing.row)) == ([1], {"a": 1}, 1, [1])  # type: ignore[attr-defined]
+    assert given_thing.error.__cause__ is None  # type: ignore[attr-defined]
+
+
+def test_an_attribute_that_repeats_the_classs_hides_nothing() -> None:
+    message = {"roots": [["#", -5]], "heap": {"-5": [*OBJECT, {"unit": "mm", "limit": None, "new": 1}, "", None]}}
+    (found,) = decoded(Wire(KNOWN).tests, message, 1)
+    assert vars(found) == {"unit": "mm", "limit": None, "new": 1}
+
+
+def test_an_unknown_class_arrives_as_the_type_that_it_extends() -> None:
+    class Odd(int):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    (found,) = Wire(KNOWN).answer(Odd(3))
+    assert type(found) is int
+    assert found == 3
+
+
+def test_a_side_decides_what_stays() -> None:
+    side = Side(1, HERE)
+    with pytest.raises(NotImplementedError):
+        Encoder(Shared(side)).message([lambda: 1])
+    with pytest.raises(NotImplementedError):
+        Decoder(Shared(side), {"roots": [["#", -5]], "heap": {"-5": ["function", "f", None]}}).values()
