@@ -13,6 +13,8 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.code.index import index_source
+from gistpoint.core.confirmation.controls import CONTROLS_FILE, write_controls
+from gistpoint.core.confirmation.model import Controls
 from gistpoint.core.generation.intake import CorruptionProof, Intake
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.progress import KeptTask
@@ -24,13 +26,17 @@ from gistpoint.core.tasks.brief import template_sha256
 from gistpoint.core.tasks.budgets import DEFAULT_BUDGETS, SEVERAL_CORRUPTIONS_BUDGETS, Budgets
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.identity import hash_of_ids, task_id
-from gistpoint.core.tasks.model import Answer, Brief, Mode, Rules, Suite, Target, Task, ToolLimits
+from gistpoint.core.tasks.model import CANARY, Answer, Brief, Mode, Rules, Suite, Target, Task, ToolLimits
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree, write_tar
 
 _UNFINISHED = ".making-"
 _STALE_S = 3600.0
 """A task is written in seconds: an hour-old folder was left by a program that was killed."""
+
+
+ControlsOf = Callable[[Task, Answer], Controls | None]
+"""Returns the controls of a task whose folder is written; None if they are not made."""
 
 
 def write_proven(
@@ -46,10 +52,12 @@ def write_proven(
     metrics: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
     announce: Callable[[str], None] = lambda id: None,
+    controls_of: ControlsOf = lambda task, answer: None,
 ) -> Task:
     """Write the task below `into`, in a folder named by its id, and return it; an existing one is kept.
 
-    `announce` is called with the id of a new one just before it is there.
+    `announce` is called with the id of a new one just before it is there, and `controls_of` with the task that is
+    written, unless it is there with controls already.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -94,14 +102,26 @@ def write_proven(
         )
         entered = intake.test_map.entered if intake.test_map else {}
         baselines = (proof.baseline(intake, backend),)
-        write_task(task, Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered))
+        answer = Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered)
+        write_task(task, answer)
         place = into / identity
+        _add_controls(task, answer, place, controls_of)
         if not (place / TASK_FILE).is_file():
             announce(identity)
             folder.rename(place)
         return read_task(place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _add_controls(task: Task, answer: Answer, place: Path, controls_of: ControlsOf) -> None:
+    """Write the controls of a new task into its folder, or into `place` if it is there without any."""
+    known = (place / TASK_FILE).is_file()
+    if known and (place / CONTROLS_FILE).exists():
+        return
+    made = controls_of(task, answer)
+    if made is not None:
+        write_controls(place if known else task.folder, made, CANARY)
 
 
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
@@ -169,6 +189,7 @@ def write_kept(
     into: Path,
     *,
     announce: Callable[[str], None] = lambda id: None,
+    controls: Controls | None = None,
 ) -> Task:
     """Write the task of a proven corruption below `into`; an existing one is kept. See `write_proven`."""
     return write_proven(
@@ -181,6 +202,7 @@ def write_kept(
         metrics=_metrics(library, kept),
         provenance=_provenance(library, settings, kept),
         announce=announce,
+        controls_of=lambda task, answer: controls,
     )
 
 
@@ -261,7 +283,14 @@ class WrittenSet:
 
     def _write(self, verdict: CandidateVerdict, replaces: str) -> KeptTask:
         assert verdict.kept is not None
-        task = write_kept(self.library, self.settings, verdict.kept, self.folder, announce=self.state.add_task)
+        task = write_kept(
+            self.library,
+            self.settings,
+            verdict.kept,
+            self.folder,
+            announce=self.state.add_task,
+            controls=verdict.controls,
+        )
         functions = tuple(target.name for target in verdict.kept.targets)
         failing = len(verdict.kept.failing) + len(verdict.kept.missing)
         instead = f", instead of {replaces[:12]}" if replaces else ""

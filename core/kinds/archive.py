@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
+from gistpoint.core.confirmation.controls import CONTROLS_FILE
 from gistpoint.core.errors import TaskError, cause
 from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
@@ -23,7 +24,7 @@ MAX_BYTES = 2 * 1024**3
 MAX_MEMBERS = 1_000
 PUBLIC_FILES = (TASK_FILE, "workspace/tree.tar")
 _MEMBER = re.compile(
-    r"task\.toml|workspace/tree\.tar|answer/(answer|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
+    r"task\.toml|workspace/tree\.tar|answer/(answer|controls|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
 )
 
 
@@ -33,7 +34,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
     if with_answer:
         baselines = folder.glob("answer/baselines/*.json")
         names += [ANSWER_FILE, *sorted(path.relative_to(folder).as_posix() for path in baselines)]
-        names += [name for name in (ENTERED_FILE,) if (folder / name).is_file()]
+        names += [name for name in (ENTERED_FILE, CONTROLS_FILE) if (folder / name).is_file()]
     pack_files(folder, names, archive, level=19)
 
 
