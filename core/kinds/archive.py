@@ -96,10 +96,18 @@ def _replace_if_other(here: Path, task: Task) -> None:
     """Put a task in the place of another one of its id; the tree is the same, since the id counts it."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
+            _take_controls(task.folder, here)
             return
     here.rename(task.folder.with_name(f"{task.folder.name}-gone"))
     task.folder.rename(here)
     shutil.rmtree(task.folder.with_name(f"{task.folder.name}-gone"), ignore_errors=True)
+
+
+def _take_controls(folder: Path, here: Path) -> None:
+    """Copy the controls of a task to the same one, if that has none."""
+    given = folder / CONTROLS_FILE
+    if given.is_file() and not (here / CONTROLS_FILE).exists():
+        shutil.copyfile(given, here / CONTROLS_FILE)
 
 
 def _extract(archive: Path, folder: Path) -> None:

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.diffs import DiffLineKind, FileDiff
 from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.kinds.confirming import confirmable_words
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness
 from gistpoint.core.metrics.table import MetricRank
@@ -109,7 +110,13 @@ def _task(known: Known) -> list[Line]:
         found.append(
             line(f"          {plural(len(task.suite.deselected), 'test')} flipped at the making, left out", ODD)
         )
+    if words := confirmable_words(task):
+        found.append(Line((("passes    ", MUTED), ("can be confirmed: ", ""), (words, _confirmable_style(words)))))
     return found
+
+
+def _confirmable_style(words: str) -> str:
+    return "" if words.startswith("yes") else ODD
 
 
 def head(task: Task, mode: str) -> Line:
