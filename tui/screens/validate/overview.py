@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.diffs import DiffLineKind, FileDiff
 from gistpoint.core.generation.dossier import Dossier
-from gistpoint.core.kinds.confirming import confirmable_words
+from gistpoint.core.kinds.confirming import CAN_BE, confirmable_words
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness
 from gistpoint.core.metrics.table import MetricRank
@@ -116,7 +116,7 @@ def _task(known: Known) -> list[Line]:
 
 
 def _confirmable_style(words: str) -> str:
-    return "" if words.startswith("yes") else ODD
+    return "" if words.startswith(CAN_BE) else ODD
 
 
 def head(task: Task, mode: str) -> Line:
