@@ -56,12 +56,12 @@ class TaskCoverage:
     flags: int
     """Attempts with a flag."""
     solved: int
-    by_tests: int
-    """Those that the tests alone call solved, whatever reviewers or a confirmation say."""
-    standings: Mapping[str, int]
-    """How these passes stand: `confirmed`, `not asked` and so on."""
     median_s: float | None
     """The median of the primary time of those solved; None if nobody has."""
+    by_tests: int = 0
+    """Those that the tests alone call solved, whatever reviewers or a confirmation say."""
+    standings: Mapping[str, int] = field(default_factory=dict)
+    """How these passes stand: `confirmed`, `not asked` and so on."""
 
     @property
     def counted(self) -> int:
