@@ -110,13 +110,14 @@ def _task(known: Known) -> list[Line]:
         found.append(
             line(f"          {plural(len(task.suite.deselected), 'test')} flipped at the making, left out", ODD)
         )
-    if words := confirmable_words(task):
-        found.append(Line((("passes    ", MUTED), ("can be confirmed: ", ""), (words, _confirmable_style(words)))))
-    return found
+    return [*found, *confirmable_line(task)]
 
 
-def _confirmable_style(words: str) -> str:
-    return "" if words.startswith(CAN_BE) else ODD
+def confirmable_line(task: Task) -> list[Line]:
+    """Return the line on whether passes of a task can be confirmed; none for a kind of which none is."""
+    words = confirmable_words(task)
+    style = "" if words.startswith(CAN_BE) else ODD
+    return [Line((("passes    ", MUTED), ("can be confirmed: ", ""), (words, style)))] if words else []
 
 
 def head(task: Task, mode: str) -> Line:
