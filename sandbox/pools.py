@@ -39,6 +39,7 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
 from gistpoint.sandbox.cluster import connected, unfit_workers
+from gistpoint.sandbox.confirmation import SandboxConfirmer
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.testruns import SuiteRunner
@@ -96,6 +97,10 @@ class SandboxHarness:
         """Return the recorder of which tests enter which functions."""
         backend, store = choose(self.backend, consented=self.consented), EnvironmentStore(self.cache)
         return SuiteTestMapper(backend, store, timeout_s=SLOWER * max_suite_seconds)
+
+    def confirmer(self) -> SandboxConfirmer:
+        """Return what makes the controls of tasks; inputs of no test are left to the confirmation of a pass."""
+        return SandboxConfirmer(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def scorer(self, intake: Intake) -> GlanceScorer:
         """Return what predicts whether a corruption of this library is seen at a glance."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from gistpoint import __version__
+from gistpoint.core.confirmation.model import Controls
 from gistpoint.core.errors import EnvironmentBuildError, SourceError, TaskError, UserError, cause
 from gistpoint.core.generation.breakpoint.importing import (
     RecordSources,
@@ -29,6 +30,7 @@ from gistpoint.core.requests import LOCAL, Count, Request
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.fields import Fields
+from gistpoint.core.tasks.model import Answer, Task
 
 FORMAT, VERSION = "gistpoint.imports", 1
 
@@ -227,6 +229,9 @@ class Importer:
     def _opened(self) -> tuple[Runner, FetchingHarness]:
         return self.open_harness()
 
+    def _controls_of(self, task: Task, answer: Answer) -> Controls:
+        return self._opened[1].confirmer().control(task, answer, run=self.run.quiet)
+
     def _record(self, record: BreakpointRecord, intake: Intake) -> None:
         try:
             made = import_record(
@@ -236,6 +241,7 @@ class Importer:
                 self.tasks,
                 min_failing=self.min_failing,
                 provenance={"gistpoint": __version__},
+                controls_of=self._controls_of,
                 run=self.run,
             )
         except (RefusedRecordError, NoTaskError) as refusal:

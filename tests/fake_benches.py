@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from confirmers import ScriptedConfirmer
 from fakes import Check, FakeRunner
 from small_trees import tree_of
 
@@ -169,6 +170,7 @@ class FakeBench:
     glance: float = 0.2
     """The score of each corruption: how likely it is seen at a glance."""
     observed: tuple[ObservedCall, ...] = ()
+    confirming: ScriptedConfirmer = field(default_factory=ScriptedConfirmer)
     runners: list[FakeRunner] = field(default_factory=list)
     mappers: list[FakeMapper] = field(default_factory=list)
 
@@ -179,6 +181,9 @@ class FakeBench:
     def mapper(self, max_suite_seconds: float = 60.0) -> FakeMapper:
         self.mappers.append(FakeMapper(self.entered, self.observed))
         return self.mappers[-1]
+
+    def confirmer(self) -> ScriptedConfirmer:
+        return self.confirming
 
     def scorer(self, intake: Intake) -> FakeScorer:
         return FakeScorer(self.glance)

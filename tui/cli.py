@@ -104,6 +104,7 @@ COMMANDS = (
     CommandRow("study return", "free an assignment that can't be finished", "study_people:RETURN"),
     CommandRow("study withdraw", "end somebody's part, and erase on request", "study_people:WITHDRAW"),
     CommandRow("study erase", "erase the people whose retention has ended", "study_people:ERASE"),
+    CommandRow("study confirm", "confirm the passes of people", "study_beyond:CONFIRM"),
     CommandRow("study compare", "passing repairs beside the originals", "study_beyond:COMPARE"),
     CommandRow("study read", "read passing changes blind", "study_beyond:READ", screen=True),
     CommandRow("study amend", "put a changed declaration in force", "studies:AMEND"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gistpoint.core.attempts.state import AttemptResult, solved_words
+from gistpoint.core.attempts.results import AttemptResult, solved_and_by_tests
 from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.profile import Profile, SolverMove, cost_of, parting_of
@@ -94,9 +94,10 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
         if not apart:
             yield ProfileLine()
         apart = True
-        verdicts = [found.verdict for found in rows if found.verdict]
+        judged = [found for found in rows if found.verdict]
         known = {str(result): result for result in AttemptResult}
-        solved = solved_words(known.get(verdict, AttemptResult.NOT_SOLVED) for verdict in verdicts) if verdicts else ""
+        results = [known.get(found.verdict, AttemptResult.NOT_SOLVED) for found in judged]
+        solved = solved_and_by_tests(results, [found.run.confirmation for found in judged])
         yield ProfileLine([(task, "bold"), (f"  {plural(len(rows), 'run')}" + (f", {solved}" if solved else ""), "")])
         for number, found in enumerate(rows, 1):
             yield _row(found.solver, number, found, longest, width)

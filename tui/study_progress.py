@@ -28,6 +28,18 @@ def _median(row: TaskCoverage) -> str:
     return "" if row.median_s is None else duration(round(row.median_s * 1000))
 
 
+_BY_TESTS: Column[TaskCoverage] = Column(
+    "by tests", lambda row: str(row.by_tests), lambda row: row.by_tests, right=True
+)
+
+
+def _confirmed(row: TaskCoverage) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(row.standings.items()))
+
+
+_CONFIRMED: Column[TaskCoverage] = Column("of these", _confirmed)
+
+
 def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
     """Return the columns of a study's tasks: one for each condition of people."""
     target = study.design.target_per_task
@@ -51,7 +63,7 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
             lambda row: HIDDEN if hidden else bar(row.solved, row.counted),
             lambda row: 0 if hidden else row.solved,
         ),
-        *(() if hidden else (Column("median", _median),)),
+        *(() if hidden else (_BY_TESTS, _CONFIRMED, Column("median", _median))),
     )
 
 

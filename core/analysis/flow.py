@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Value
 from gistpoint.core.analysis.pooling import countable, persons_of, tasks_of
+from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.ledger import Person
 from gistpoint.core.study.rows import AttemptRow
@@ -88,10 +89,15 @@ def _by_condition(data: StudyData, people: Iterable[Person]) -> FindingsTable | 
                 len(own),
                 sum(countable(row) for row in own),
                 sum(countable(row) and row.solved for row in own),
+                sum(countable(row) and row.by_the_tests.solved for row in own),
+                sum(countable(row) and row.confirmation == Standing.NOT_ASKED for row in own),
             )
         )
-    columns = ("condition", "assigned", "begun", "attempts", "counted", "solved")
+    columns = ("condition", "assigned", "begun", "attempts", "counted", "solved", *_BY_TESTS)
     return FindingsTable("By condition", columns, tuple(lines)) if rows or assigned else None
+
+
+_BY_TESTS = ("by the tests alone", "of these not asked")
 
 
 def _models(data: StudyData) -> FindingsTable | None:
@@ -100,8 +106,11 @@ def _models(data: StudyData) -> FindingsTable | None:
     for name in dict.fromkeys(row.who for row in rows):
         own = [row for row in rows if row.who == name]
         kept = [row for row in own if countable(row)]
-        lines.append((name, len(own), len(kept), tasks_of(kept), sum(row.solved for row in kept)))
-    columns = ("model", "runs", "counted", "tasks", "solved")
+        by_tests = sum(row.by_the_tests.solved for row in kept)
+        not_asked = sum(row.confirmation == Standing.NOT_ASKED for row in kept)
+        solved = sum(row.solved for row in kept)
+        lines.append((name, len(own), len(kept), tasks_of(kept), solved, by_tests, not_asked))
+    columns = ("model", "runs", "counted", "tasks", "solved", *_BY_TESTS)
     return FindingsTable("Models", columns, tuple(lines)) if rows else None
 
 

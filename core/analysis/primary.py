@@ -14,7 +14,7 @@ from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mea
 from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_TIMES, WITHOUT_ROW, countable, too_few
 from gistpoint.core.analysis.timeratios import TimeRegression, condition_ratio, contrasts_of, log_minutes, people
 from gistpoint.core.analysis.versus import Measure, TaskDifference, difference_by_task, solved
-from gistpoint.core.attempts.results import Standing, by_tests_words
+from gistpoint.core.attempts.results import by_tests_words
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, PrimaryOutcome, PrimaryTime
 from gistpoint.core.study.measuring import excluded_by_design, reviewers_exclude
@@ -136,8 +136,7 @@ def _by_tests(data: StudyData, title: str) -> tuple[tuple[str, str, Number], ...
 
 def standings_note(rows: Iterable[AttemptRow]) -> str:
     """Return how the passes of counted attempts stand, and which of them the declared outcome counts."""
-    counted = [row.by_the_tests for row in rows if countable(row)]
-    words = by_tests_words(Standing(row.confirmation or Standing.EXEMPT) if row.solved else None for row in counted)
+    words = by_tests_words(row.standing for row in rows if countable(row))
     return (
         f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass once it was accepted."
     )

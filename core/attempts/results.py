@@ -49,6 +49,17 @@ def standing_of(confirmation: Confirmation | None) -> Standing:
     return Standing.NOT_ASKED if confirmation is None else Standing(confirmation.result.value)
 
 
+def standing_told(words: str, *, passes: bool) -> Standing | None:
+    """Return how the pass of a run stands, of which only `words` are known, such as `unconfirmed (too_slow)`.
+
+    Without words a run that `passes` is of a kind that is not confirmed, and any other has no pass: None.
+    """
+    name = words.partition(" (")[0]
+    if name in frozenset(Standing):
+        return Standing(name)
+    return Standing.EXEMPT if passes else None
+
+
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
     """Return why a pass is to be read before it counts (`formats.md`, confirmation).
 
@@ -92,3 +103,15 @@ def by_tests_words(standings: Iterable[Standing | None]) -> str:
         return ""
     parts = ", ".join(f"{counts[standing]} {standing}" for standing in Standing if counts[standing])
     return f"{counts.total()} of {len(found)} by the tests alone: {parts}"
+
+
+def solved_and_by_tests(results: Sequence[AttemptResult], confirmations: Sequence[str]) -> str:
+    """Return in a few words how many runs count as solved, and how many by the tests alone; empty without any run.
+
+    `confirmations` are the words of each run on its confirmation, as `standing_told` reads them.
+    """
+    if not results:
+        return ""
+    pairs = zip(results, confirmations, strict=True)
+    by_tests = by_tests_words(standing_told(words, passes=result.passes) for result, words in pairs)
+    return "; ".join(filter(None, [solved_words(results), by_tests]))

@@ -15,7 +15,7 @@ from gistpoint.core.demo.tasks import LIBRARY, PACKAGE, SECRET, DemoTask, demo_t
 from gistpoint.core.entrypoints.command import parse_entrypoint
 from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.generation.intake import Intake, prove, take_in, with_test_map
-from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.making import ControlsOf, write_proven
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.kinds.archive import pack_task
 from gistpoint.core.kinds.folder import read_answer, write_task
@@ -64,11 +64,13 @@ def build_demo(
     entrypoints: EntrypointRunner,
     into: Path,
     *,
+    controls_of: ControlsOf = lambda task, answer: None,
     run: RunContext = UNATTENDED,
 ) -> Iterator[Task]:
     """Run and record the library's suite, prove every task of the recipe, write its archive into `into`, and yield it.
 
-    `entrypoints` runs the test of the gist, whose reference gist is also made.
+    `entrypoints` runs the test of the gist, whose reference gist is also made; `controls_of` makes the controls of the
+    other tasks.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as name:
         scratch = Path(name)
@@ -80,7 +82,7 @@ def build_demo(
                 repository = replace(intake.repository, environment=GIST_PINS)
                 task = build_gist(demo, repository, entrypoints, scratch, run)
             else:
-                task = _build(demo, intake, runner, scratch, run)
+                task = _build(demo, intake, runner, scratch, controls_of, run)
             into.mkdir(parents=True, exist_ok=True)
             pack_task(task.folder, into / f"{demo.name}.tar.zst")
             yield task
@@ -106,7 +108,9 @@ def build_gist(
     return task
 
 
-def _build(demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, run: RunContext) -> Task:
+def _build(
+    demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, controls_of: ControlsOf, run: RunContext
+) -> Task:
     targets = targets_of(demo, intake.repository.tree)
     proof = prove(intake, targets, runner, run=run)
     return write_proven(
@@ -119,4 +123,5 @@ def _build(demo: DemoTask, intake: Intake, runner: Runner, scratch: Path, run: R
         demo=True,
         secret=SECRET,
         provenance={"corruption": "recipe", "name": demo.name},
+        controls_of=controls_of,
     )

@@ -18,10 +18,11 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import remove_body
 from gistpoint.core.errors import EndpointError, InfrastructureError, SourceError
 from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate, Strata
+from gistpoint.core.generation.confirmable import with_controls
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.intake import LOOK, NoTaskError
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.generation.settings import CampaignMode
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.model import decide_by_model
@@ -66,12 +67,20 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
-            alone = candidate.size == 1 and bool(settings.groups.sizes)
-            if settings.model and (alone or not settings.mode.in_groups):
-                return decide_by_model(trial)
-            return decide_discovery(trial) if alone else _WAYS[settings.mode](trial)
+            verdict = _way(settings, candidate)(trial)
         except CandidateDropped as why:
             return trial.dropped(why)
+        if verdict.kept is None:
+            return verdict
+        trial.tell_controls()
+        return with_controls(here, verdict)
+
+
+def _way(settings: CampaignSettings, candidate: CorruptionCandidate) -> Callable[[CandidateTrial], CandidateVerdict]:
+    alone = candidate.size == 1 and bool(settings.groups.sizes)
+    if settings.model and (alone or not settings.mode.in_groups):
+        return decide_by_model
+    return decide_discovery if alone else _WAYS[settings.mode]
 
 
 MOST_SHARED = 1

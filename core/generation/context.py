@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gistpoint.core.canonical import sha256_of_json
+from gistpoint.core.confirmation.model import Confirmer
 from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.by_model import ModelTerms
@@ -42,6 +43,10 @@ class Harness(Protocol):
 
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> TestMapper:
         """Return a recorder of which tests enter which functions; a recorded run takes longer than the suite may."""
+        ...
+
+    def confirmer(self) -> Confirmer:
+        """Return what finds out whether passes of a task can be confirmed."""
         ...
 
     def scorer(self, intake: Intake) -> CorruptionScorer:
@@ -105,6 +110,11 @@ class Context:
     def prober(self) -> Prober:
         """The prober that decides candidates."""
         return self.harness.prober(self.library)
+
+    @cached_property
+    def confirmer(self) -> Confirmer:
+        """What makes the controls of tasks."""
+        return self.harness.confirmer()
 
     @cached_property
     def scorer(self) -> CorruptionScorer:

@@ -13,6 +13,8 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.code.index import index_source
+from gistpoint.core.confirmation.controls import CONTROLS_FILE, write_controls
+from gistpoint.core.confirmation.model import Controls
 from gistpoint.core.generation.intake import CorruptionProof, Intake
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.progress import KeptTask
@@ -32,13 +34,17 @@ from gistpoint.core.tasks.identity import (
     seal,
     task_id,
 )
-from gistpoint.core.tasks.model import Answer, Brief, Mode, Rules, Seal, Source, Suite, Target, Task, ToolLimits
+from gistpoint.core.tasks.model import CANARY, Answer, Brief, Mode, Rules, Seal, Source, Suite, Target, Task, ToolLimits
 from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree, write_tar
 
 _UNFINISHED = ".making-"
 _STALE_S = 3600.0
 """A task is written in seconds: an hour-old folder was left by a program that was killed."""
+
+
+ControlsOf = Callable[[Task, Answer], Controls | None]
+"""Returns the controls of a task whose folder is written; None if they are not made."""
 
 
 def write_proven(
@@ -55,11 +61,13 @@ def write_proven(
     provenance: Mapping[str, Any] | None = None,
     secret: bytes | None = None,
     announce: Callable[[str], None] = lambda id: None,
+    controls_of: ControlsOf = lambda task, answer: None,
 ) -> Task:
     """Write the task below `into`, in a folder named by its id, and return it; one of the same content is kept.
 
     In discovery the id has a salt, made from `secret`, by default a new one. `announce` is called with the id of a new
-    task just before it is there.
+    task just before it is there, and `controls_of` with the task that is written, unless it is there with controls
+    already.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -110,11 +118,10 @@ def write_proven(
         )
         entered = intake.test_map.entered if intake.test_map else {}
         baselines = (proof.baseline(intake, backend),)
-        sealed = named.seal
-        write_task(
-            task, Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered, seal=sealed)
-        )
+        answer = Answer(proof.targets, baselines, metrics or {}, provenance or {}, entered=entered, seal=named.seal)
+        write_task(task, answer)
         place = into / task.id
+        _add_controls(task, answer, place, controls_of)
         if not (place / TASK_FILE).is_file():
             announce(task.id)
             folder.rename(place)
@@ -135,6 +142,16 @@ class _Named:
 def _named(source: Source, content: str, secret: bytes) -> _Named:
     sealed, public = seal(secret, content, source), public_source(secret, source)
     return _Named(salted_id(sealed, public), public, sealed)
+
+
+def _add_controls(task: Task, answer: Answer, place: Path, controls_of: ControlsOf) -> None:
+    """Write the controls of a new task into its folder, or into `place` if it is there without any."""
+    known = (place / TASK_FILE).is_file()
+    if known and (place / CONTROLS_FILE).exists():
+        return
+    made = controls_of(task, answer)
+    if made is not None:
+        write_controls(place if known else task.folder, made, CANARY)
 
 
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
@@ -203,6 +220,7 @@ def write_kept(
     *,
     secret: bytes | None = None,
     announce: Callable[[str], None] = lambda id: None,
+    controls: Controls | None = None,
 ) -> Task:
     """Write the task of a proven corruption below `into`; an existing one is kept. See `write_proven`."""
     return write_proven(
@@ -216,6 +234,7 @@ def write_kept(
         provenance=_provenance(library, settings, kept),
         secret=secret,
         announce=announce,
+        controls_of=lambda task, answer: controls,
     )
 
 
@@ -303,6 +322,7 @@ class WrittenSet:
             self.folder,
             secret=self.state.secret,
             announce=self.state.add_task,
+            controls=verdict.controls,
         )
         functions = tuple(target.name for target in verdict.kept.targets)
         failing = len(verdict.kept.failing) + len(verdict.kept.missing)

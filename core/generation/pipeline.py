@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -114,6 +115,8 @@ class GenerateTasks(Request):
     control: Natural = 0
     """Candidates that are tried on the whole suite as well."""
     max_glance: Share | None = None
+    confirmable: bool = False
+    """Whether only tasks are kept whose passes can be confirmed."""
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
@@ -148,6 +151,7 @@ class GenerateTasks(Request):
             groups,
             hash_of_examples(self.model.examples),
             self.max_glance,
+            self.confirmable,
         )
 
     def _batch(self) -> Batch:
@@ -222,6 +226,7 @@ class SourceResult:
             "kept": self.kept,
             "tasks": self.tasks,
             "dropped": self.counts.reasons,
+            "confirmable": self.counts.confirmable,
             "corruptions": self.counts.fates,
             "costs": None if self.library is None else self.counts.costs(self.library.intake.seconds),
             "seconds": {"learning": round(self.learning_seconds, 1), "making": round(self.making_seconds, 1)},
@@ -444,6 +449,7 @@ def generate_one(
             locations.tasks,
             rules=Rules(min_failing=settings.min_failing),
             provenance={**how, "gistpoint": __version__},
+            controls_of=partial(harness.confirmer().control, run=run.step("controls")),
         )
     return MadeTask(task, intake, proof)
 

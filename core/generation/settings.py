@@ -67,6 +67,8 @@ class CampaignSettings:
     """The hash of the file of judged corruptions of which the model is shown some; empty without examples."""
     max_glance: float | None = None
     """The glance score above which a corruption made without a model is not tried; None for that of the weights."""
+    confirmable: bool = False
+    """Whether only tasks are kept whose passes can be confirmed."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -108,6 +110,8 @@ class CampaignSettings:
             del values["examples"]
         if self.max_glance is None:
             del values["max_glance"]
+        if not self.confirmable:
+            del values["confirmable"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}

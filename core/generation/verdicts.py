@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.confirmation.model import Controls, Unconfirmable
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, take
 from gistpoint.core.tasks.identity import SECRET_BYTES, new_secret
@@ -41,6 +42,8 @@ class Reason(StrEnum):
     OVERLAPS = "shares_functions_with_a_kept_one"
     LOCATED = "located_by_its_spectrum"
     NOT_SUBTLE = "not_subtle_enough"
+    NOT_CONFIRMABLE = "not_confirmable"
+    """Its passes could not be confirmed, and the campaign requires it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Cost:
     """Seconds of running the whole suite on corruptions that passed the probe."""
     tests: int = 0
     """Tests that the probes ran."""
+    controlling: float = 0.0
+    """Seconds of finding out whether passes can be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,8 @@ class CandidateVerdict:
     specimen: Specimen | None = None
     record: Mapping[str, Any] | None = None
     """The rounds of a model if nothing could be kept."""
+    controls: Controls | None = None
+    """Whether passes can be confirmed; None for what was not proven, or before controls were made."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as a JSON value."""
@@ -105,12 +112,20 @@ class CandidateVerdict:
         for part in filter(None, (value["kept"], value["specimen"])):
             part.update({key: [list(item.values()) for item in part[key]] for key in _ROWS.keys() & part.keys()})
         value["fates"] = dict(sorted(self.fates.items()))
-        return value if self.record is not None else {key: value[key] for key in value if key != "record"}
+        unknown = {key for key in ("record", "controls") if value[key] is None}
+        return {key: value[key] for key in value if key not in unknown}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CandidateVerdict:
         """Return the verdict that `to_json` gave; raises KeyError, TypeError or ValueError for anything else."""
         return msgspec.convert({**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls)
+
+
+def _confirmable(verdict: CandidateVerdict) -> str:
+    controls = verdict.controls
+    if controls is None:
+        return "not_known"
+    return "yes" if controls.confirmable else str(controls.reason or Unconfirmable.NO_CONTROL)
 
 
 def glance_of(verdict: CandidateVerdict) -> float | None:
@@ -154,6 +169,16 @@ class Counts:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
+    def confirmable(self) -> dict[str, int]:
+        """Numbers of candidates by whether their passes can be confirmed, `yes` or why not, the most frequent first.
+
+        Of those that became a task, and those that did not for this reason; `not_known` are those without controls.
+        """
+        counted = (item for item in self.verdicts if item.kept is not None or item.reason is Reason.NOT_CONFIRMABLE)
+        found = Counter(map(_confirmable, counted))
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
     def fates(self) -> dict[str, int]:
         """Numbers of single corruptions by their end, the most frequent first."""
         found: Counter[str] = Counter()
@@ -173,6 +198,7 @@ class Counts:
             "median_share_of_suite": None if middle is None else round(middle / suite_seconds, 4),
             "confirmations": sum(verdict.cost.confirmations for verdict in self.verdicts),
             "confirming_seconds": round(sum(verdict.cost.confirming for verdict in self.verdicts), 2),
+            "controlling_seconds": round(sum(verdict.cost.controlling for verdict in self.verdicts), 2),
             "suite_seconds": round(suite_seconds, 2),
             "saved_seconds": round(len(probes) * suite_seconds - sum(probes), 1),
         }

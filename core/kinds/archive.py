@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
+from gistpoint.core.confirmation.controls import CONTROLS_FILE
 from gistpoint.core.errors import TaskError, cause
 from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
@@ -23,7 +24,7 @@ MAX_BYTES = 2 * 1024**3
 MAX_MEMBERS = 1_000
 PUBLIC_FILES = (TASK_FILE, "workspace/tree.tar")
 _MEMBER = re.compile(
-    r"task\.toml|workspace/tree\.tar|answer/(answer|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
+    r"task\.toml|workspace/tree\.tar|answer/(answer|controls|entered)\.json|answer/baselines/[A-Za-z0-9][\w.-]*\.json"
 )
 
 
@@ -33,7 +34,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
     if with_answer:
         baselines = folder.glob("answer/baselines/*.json")
         names += [ANSWER_FILE, *sorted(path.relative_to(folder).as_posix() for path in baselines)]
-        names += [name for name in (ENTERED_FILE,) if (folder / name).is_file()]
+        names += [name for name in (ENTERED_FILE, CONTROLS_FILE) if (folder / name).is_file()]
     pack_files(folder, names, archive, level=19)
 
 
@@ -95,10 +96,18 @@ def _replace_if_other(here: Path, task: Task) -> None:
     """Put a task in the place of another one of its id; the tree is the same, since the id counts it."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
+            _take_controls(task.folder, here)
             return
     here.rename(task.folder.with_name(f"{task.folder.name}-gone"))
     task.folder.rename(here)
     shutil.rmtree(task.folder.with_name(f"{task.folder.name}-gone"), ignore_errors=True)
+
+
+def _take_controls(folder: Path, here: Path) -> None:
+    """Copy the controls of a task to the same one, if that has none."""
+    given = folder / CONTROLS_FILE
+    if given.is_file() and not (here / CONTROLS_FILE).exists():
+        shutil.copyfile(given, here / CONTROLS_FILE)
 
 
 def _extract(archive: Path, folder: Path) -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MADE_BEFORE = "not known: made before"
 """Whether passes of a task without controls can be confirmed."""
+CAN_BE = "yes"
+"""How `controls_words` begin where passes can be confirmed."""
 
 
 def standing(state: AttemptState) -> Standing | None:
@@ -154,7 +156,7 @@ def controls_words(controls: Controls | None) -> str:
     if controls is None:
         return MADE_BEFORE
     if controls.confirmable:
-        return f"yes, by {len(controls.telling)} of {len(controls.tests)} tests"
+        return f"{CAN_BE}, by {len(controls.telling)} of {len(controls.tests)} tests"
     return f"no ({controls.reason})" if controls.reason else "no"
 
 

@@ -126,6 +126,7 @@ def study_facts(data: StudyData) -> Facts:
         "attempts/people": len(people),
         "attempts/counted": len(counted),
         "attempts/solved": sum(row.solved for row in counted),
+        "attempts/solved_by_tests": sum(row.by_the_tests.solved for row in counted),
         "attempts/excluded": len(excluded),
         "attempts/models": sum(bool(row.solver) and row.counted for row in rows),
         "attempts/corrected": sum(bool(ledger.notes(row.attempt).corrections) for row in people),
@@ -135,6 +136,7 @@ def study_facts(data: StudyData) -> Facts:
     }
     facts |= _numbered("exclusions", (row.exclusion for row in excluded))
     facts |= _numbered("flags", (flag.flag for row in people for flag in row.flags))
+    facts |= _numbered("standings", (row.confirmation for row in counted if row.confirmation))
     facts |= _numbered("ends", (row.end or "not ended" for row in counted))
     facts |= _numbered("backends", (row.backend or "not recorded" for row in counted))
     facts |= _numbered("versions", (row.gistpoint or "not recorded" for row in counted))

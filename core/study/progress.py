@@ -58,6 +58,10 @@ class TaskCoverage:
     solved: int
     median_s: float | None
     """The median of the primary time of those solved; None if nobody has."""
+    by_tests: int = 0
+    """Those that the tests alone call solved, whatever reviewers or a confirmation say."""
+    standings: Mapping[str, int] = field(default_factory=dict)
+    """How these passes stand: `confirmed`, `not asked` and so on."""
 
     @property
     def counted(self) -> int:
@@ -104,6 +108,8 @@ def _coverage(study: Study, task: StudyTask, rows: Collection[AttemptRow]) -> Ta
         covered={condition.id: by_condition[condition.id] for condition in study.conditions_of_people},
         flags=sum(bool(row.flags) for row in rows),
         solved=sum(row.solved for row in counted),
+        by_tests=sum(row.by_the_tests.solved for row in counted),
+        standings=dict(Counter(row.confirmation for row in counted if row.confirmation)),
         median_s=median(times) if times else None,
     )
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from gistpoint.core.attempts.results import Standing, standing_told
+
 
 class SubmissionRow(msgspec.Struct, frozen=True, kw_only=True):
     """One submission of an attempt."""
@@ -72,11 +74,11 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     end: str = ""
     end_code: str = ""
     solved: bool = False
+    """As the task's kind counts it: a gist's only at fidelity 1 without mocks."""
     by_tests: bool = False
     """Whether the tests alone passed, whatever reviewers or a confirmation say."""
     confirmation: str = ""
     """How a pass stands (`core.attempts.results.Standing`); empty without one, and where none is confirmed."""
-    """As the task's kind counts it: a gist's only at fidelity 1 without mocks."""
     score: float | None = None
     """Of the last submission."""
     best_score: float | None = None
@@ -129,6 +131,11 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[FlagRow, ...] = ()
     answers: dict[str, Any] = {}
     """To the questionnaires of this task, by column, as `after.ease`."""
+
+    @property
+    def standing(self) -> Standing | None:
+        """How its pass stands; None if the tests alone do not call it solved."""
+        return standing_told(self.confirmation, passes=self.solved or self.by_tests)
 
     @property
     def by_the_tests(self) -> AttemptRow:

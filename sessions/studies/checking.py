@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
 from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.errors import SandboxUnavailableError, UserError
+from gistpoint.core.kinds.confirming import CAN_BE, confirmable_words
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_named, kind_of
 from gistpoint.core.study.assigning import plan_tasks, planned_data
@@ -162,6 +164,25 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
         proof = f"all were proven by {LEAST_RUNS} runs of the original or more"
         made_up = study.study.simulated and bool(unproven)  # nobody works on them, so nobody has to prove them
         yield CheckFinding("evidence", made_up or not unproven, _first(unproven) or proof, reduced=made_up)
+    if not study.study.simulated:
+        yield from _confirmable(study)
+
+
+def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
+    """Say of how many tasks passes can be confirmed: of others it would rest on the tests and on the text alone."""
+    known = {task.short_id: words for task in _readable(study) if (words := confirmable_words(task))}
+    without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
+    if known:
+        all_can = f"passes of all {len(known)} repairs can be confirmed"
+        some = f"passes of {len(without)} of {len(known)} repairs can't be: {_first(without)}"
+        yield CheckFinding("confirmation", True, some if without else all_can, reduced=bool(without))
+
+
+def _readable(study: StudyFolder) -> Iterator[Task]:
+    """Yield the tasks that are there; what is wrong with others is told elsewhere."""
+    for identity in study.tasks:
+        with suppress(UserError):
+            yield study.task(identity)
 
 
 def _unproven(task: Task) -> str:

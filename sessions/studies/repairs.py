@@ -47,13 +47,14 @@ def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
     """Yield the attempts among journals that solved a repair; a journal with a fault proves nothing."""
     for path in journals:
         content = read_journal(path)
-        state = None if content.fault else _state(content.events)
+        state = None if content.fault else state_of(content.events)
         found = passing_repair(state) if state is not None else None
         if state is not None and found is not None:
             yield PassingAttempt(state.attempt_id, state.header.participant or ORGANISER, found)
 
 
-def _state(events: tuple[JournalEvent, ...]) -> AttemptState | None:
+def state_of(events: tuple[JournalEvent, ...]) -> AttemptState | None:
+    """Return the state that a journal leads to; None if it does not begin as one, or can't be followed."""
     first = events[0].data if events else None
     if not isinstance(first, AttemptStarted):
         return None

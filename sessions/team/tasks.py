@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, text, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
+from gistpoint.core.confirmation.controls import CONTROLS_FILE
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.archive import PUBLIC_FILES, pack_files, unpack_task
 from gistpoint.core.kinds.folder import compare, read_task
@@ -120,6 +121,11 @@ def _answer_files(folder: Path) -> list[str]:
     return [name for name in (ANSWER_FILE, ENTERED_FILE) if (folder / name).is_file()]
 
 
+def _controls(folder: Path) -> list[str]:
+    """Return the file of the controls, which belongs to no digest: any machine can make it at any time."""
+    return [CONTROLS_FILE] if (folder / CONTROLS_FILE).is_file() else []
+
+
 def _send(
     engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, told: Callable[[int, str], None]
 ) -> None:
@@ -146,7 +152,11 @@ def _packed(task: Task, scratch: Path) -> dict[str, str]:
     """Return the row of a task, whose halves are put into a folder, as archives by their sha256. Raises `UserError`."""
     read_task(task.folder)
     public, answer = fingerprints(task)
-    names = [*_answer_files(task.folder), *(f"{_BASELINES}/{name}" for name in _baselines_here(task))]
+    names = [
+        *_answer_files(task.folder),
+        *_controls(task.folder),
+        *(f"{_BASELINES}/{name}" for name in _baselines_here(task)),
+    ]
     row = {"id": task.id, "mode": str(task.mode), "source": task.source.name}
     row |= {"public_sha256": public, "answer_sha256": answer}
     for half, members in (("public_blob", PUBLIC_FILES), ("answer_blob", names)):

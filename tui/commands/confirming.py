@@ -56,26 +56,29 @@ def confirm(wanted: ConfirmPasses) -> int:
         for asked in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
             found.append(asked)
             if not wanted.json:
-                print_text(f"{asked.attempt_id}: {_words(asked)}")
+                print_text(f"{asked.attempt_id}: {asked_words(asked)}")
     if wanted.json:
-        print_json("gistpoint.confirmations/1", {"attempts": [_row(asked) for asked in found]})
+        print_json("gistpoint.confirmations/1", {"attempts": [asked_row(asked) for asked in found]})
     elif not found:
         print("Every pass that can be confirmed has been asked about.")
-    return NEGATIVE if any(map(_odd, found)) else DONE
+    return NEGATIVE if any(map(is_odd, found)) else DONE
 
 
-def _odd(asked: AskedPass) -> bool:
+def is_odd(asked: AskedPass) -> bool:
+    """Whether somebody has to look: the pass is contradicted, or nobody could be asked."""
     return asked.confirmation is None or asked.confirmation.result is Confirmed.CONTRADICTED
 
 
-def _words(asked: AskedPass) -> str:
+def asked_words(asked: AskedPass) -> str:
+    """Return what came of asking for a confirmation, in lines."""
     if asked.confirmation is None:
         return f"not asked. {asked.why_not}"
     lines = "\n  ".join(confirmation_lines(asked.confirmation))
     return f"{lines}\n  {asked.why_not}" if asked.why_not else lines
 
 
-def _row(asked: AskedPass) -> dict[str, Any]:
+def asked_row(asked: AskedPass) -> dict[str, Any]:
+    """Return what came of asking for a confirmation, for JSON."""
     said = None if asked.confirmation is None else msgspec.to_builtins(asked.confirmation)
     return {"attempt_id": asked.attempt_id, "confirmation": said, "why_not": asked.why_not}
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gistpoint.core.attempts.results import by_tests_words
 from gistpoint.core.locations import path_of
 from gistpoint.core.running import RunContext
 from gistpoint.core.study.rows import AttemptRow
@@ -63,6 +64,8 @@ def _solver_values(found: SolverRuns) -> dict[str, object]:
                 "counted": run.row is not None and run.row.counted,
                 "exclusion": run.row.exclusion if run.row else "",
                 "solved": run.row.solved if run.row else None,
+                "solved_by_tests": run.row.by_the_tests.solved if run.row else None,
+                "confirmation": run.row.confirmation if run.row else "",
                 "condition_key": run.row.condition_key if run.row else "",
             }
             for run in found.runs
@@ -83,6 +86,9 @@ def _print_solvers(solvers: tuple[SolverRuns, ...]) -> None:
         print_text(
             f"{found.solver.name}: {plural(len(found.runs), 'run')}, {len(found.rows)} matched, {counted} counted"
         )
+        kept = [row for row in found.rows if row.counted]
+        if by_tests := by_tests_words(row.standing for row in kept):
+            print_text(f"  {sum(row.solved for row in kept)} of {counted} solved; {by_tests}")
         for note in found.notes:
             print_text(f"  {note}")
 

@@ -11,7 +11,9 @@ from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.equivalence import Equivalence
 from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
-from gistpoint.object_graph import build_equivalence_tester
+from gistpoint.object_graph import build_equivalence_tester, build_services
+from gistpoint.sessions.confirming import AskedPass
+from gistpoint.sessions.studies.confirming import PassesToConfirm, confirm_study, passes_to_confirm
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import load_study
 from gistpoint.sessions.studies.repairs import (
@@ -27,6 +29,7 @@ from gistpoint.sessions.studies.repairs import (
 )
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.confirming import asked_row, asked_words, is_odd
 from gistpoint.tui.commands.options import Face, Words, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
@@ -62,6 +65,41 @@ def compare(asked: RepairComparison) -> int:
         words = ", ".join(f"{counts[kind]} {kind.replace('_', ' ')}" for kind in Equivalence if counts[kind])
         print_text(f"{plural(len(passing), 'attempt')} passed with a repair. {words or 'None was compared'}.")
     return NEGATIVE if counts[Equivalence.DIFFERS] else DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmStudy(StudyShown):
+    """The study whose passes are confirmed, and how their code is isolated."""
+
+    isolation: IsolationChoice
+
+
+def confirm(asked: ConfirmStudy) -> int:
+    """Confirm the passes whose journals this machine has, and print what came of each."""
+    folder = open_study(asked.study)
+    folder.require_people()
+    waiting = passes_to_confirm(folder)
+    found: list[AskedPass] = []
+    with long_work(quiet=asked.json, kept="What was confirmed is in the journals: the same command goes on.") as work:
+        for one in confirm_study(build_services(asked.isolation), folder, waiting.here, work.run):
+            found.append(one)
+            if not asked.json:
+                print_text(f"{one.attempt_id}: {asked_words(one)}")
+    if asked.json:
+        rows = [asked_row(one) for one in found]
+        values = {"study": folder.study.id, "attempts": rows, "elsewhere": list(waiting.elsewhere)}
+        print_json("gistpoint.study-confirm/1", values)
+    else:
+        _print_waiting(waiting)
+    return NEGATIVE if waiting.elsewhere or any(map(is_odd, found)) else DONE
+
+
+def _print_waiting(waiting: PassesToConfirm) -> None:
+    if not waiting.here:
+        print_text("No pass whose journal is on this machine waits to be confirmed.")
+    if waiting.elsewhere:
+        count = plural(len(waiting.elsewhere), "pass", "passes")
+        print_text(f"Other machines have the journals of {count}, which they alone add to. Run the command there.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +154,14 @@ COMPARE = Face(
     about="Compares every repair that passed with the original: on the calls that the tests make of it, and on inputs "
     "varied from them. Results go into the study's log; attempts that have one are left out. Exit code 1 if a "
     "repair differs.",
+)
+CONFIRM = Face(
+    ConfirmStudy,
+    confirm,
+    {"study": STUDY, "json": JSON, "isolation": ISOLATION},
+    about="Runs the suite once more for each pass, with the submitted functions in a process of their own, which holds "
+    "no test, writes what came of it to the journal, and publishes that again. Each machine does it for the journals "
+    "that it has. Exit code 1 if a pass is contradicted, could not be asked about, or is on another machine.",
 )
 READ = Face(
     BlindReading,

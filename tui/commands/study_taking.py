@@ -165,7 +165,8 @@ def _task_values(task: TaskCoverage, *, hidden: bool) -> dict[str, object]:
     """Return a task as JSON has it: without outcomes if they are hidden."""
     values = asdict(task)
     if hidden:
-        del values["solved"], values["median_s"]
+        for name in ("solved", "by_tests", "standings", "median_s"):
+            del values[name]
     return values
 
 

@@ -22,6 +22,7 @@ from gistpoint.core.generation.pipeline import GenerateTasks, NewTask, SourceRes
 from gistpoint.core.generation.settings import Batch, CampaignSettings
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
+from gistpoint.core.kinds.confirming import confirmable_words
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
 from gistpoint.core.ports import ChatModel
@@ -79,6 +80,7 @@ def new(wanted: NewTaskCall) -> int:
     made = watched(work, isolation=wanted.isolation, plain=wanted.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail {what}")
+    print_text(f"Passes can be confirmed: {confirmable_words(made.task)}")
     print(made.task.id)
     print(f"next: gistpoint solve {made.task.short_id}", file=sys.stderr)
     return DONE
@@ -268,6 +270,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
         print_text(SAVED)
     if dropped:
         print_table(("source", "of", "came to", "count"), dropped)
+    _print_confirmable(results)
     for result in results:
         if result.refused is not None:
             print_text(f"{result.spec.source}: {result.refused[1]}")
@@ -283,6 +286,17 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
     for result in results:
         for id in result.tasks:
             print(id)
+
+
+def _print_confirmable(results: Sequence[SourceResult]) -> None:
+    """Print of how many proven corruptions passes can be confirmed, and why not of the others."""
+    rows = [
+        [result.spec.source, known, str(count)]
+        for result in results
+        for known, count in result.counts.confirmable.items()
+    ]
+    if rows:
+        print_table(("source", "passes can be confirmed", "count"), rows)
 
 
 def _print_strata(results: Sequence[SourceResult]) -> None:
@@ -366,6 +380,7 @@ _SET = Words(
             "try corruptions up to this glance score; higher makes more tasks, and more that reading gives away",
             metavar="SHARE",
         ),
+        "confirmable": option("keep only tasks whose passes can be confirmed"),
         "json": option("the tables as JSON"),
         "list": option("only print the candidates in their order, and try none"),
         "choice": CHOICE,

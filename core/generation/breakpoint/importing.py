@@ -19,7 +19,7 @@ from gistpoint.core.corruption.corruptions import new_comments, replaced_target,
 from gistpoint.core.errors import SourceError, TaskError, UserError
 from gistpoint.core.generation.breakpoint.records import BreakpointRecord, normal_url
 from gistpoint.core.generation.intake import DEFAULT_MIN_FAILING, Intake, NoTaskError, prove
-from gistpoint.core.generation.making import write_proven
+from gistpoint.core.generation.making import ControlsOf, write_proven
 from gistpoint.core.generation.removal import removal_target
 from gistpoint.core.generation.settings import SOURCE_KEYS, SourceSpec, read_source
 from gistpoint.core.kinds.folder import add_provenance, read_answer
@@ -205,6 +205,7 @@ def import_record(
     *,
     min_failing: int = DEFAULT_MIN_FAILING,
     provenance: Mapping[str, Any] | None = None,
+    controls_of: ControlsOf = lambda task, answer: None,
     run: RunContext = UNATTENDED,
 ) -> ImportedRecord:
     """Prove a record and write its task below `into`.
@@ -237,6 +238,7 @@ def import_record(
         into,
         rules=Rules(refused_costs_attempt=True, min_failing=min_failing),
         provenance={"import": origin, **(provenance or {})},
+        controls_of=controls_of,
     )
     if "import" in read_answer(task).provenance:
         return ImportedRecord(task)

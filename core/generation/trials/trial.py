@@ -31,6 +31,8 @@ REFUSALS: Mapping[NoGood, Reason] = {
 }
 WHOLE_SUITE = "the whole suite"
 """What is told in the place of a family while the whole suite runs."""
+CONTROLS = "the controls"
+"""What is told in its place while it is found out whether passes can be confirmed."""
 STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
 
 
@@ -125,6 +127,10 @@ class CandidateTrial:
         if leak is not None:
             raise CandidateDropped(Reason.LEAKS, leak)
         self._clean.add(targets)
+
+    def tell_controls(self) -> None:
+        """Tell that the corruption is proven, and that its controls are being made."""
+        self._tell(family=CONTROLS)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:
         """Return the verdict on a candidate that makes no task."""

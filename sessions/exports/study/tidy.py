@@ -209,6 +209,7 @@ def _said_of(data: StudyData, row: AttemptRow) -> Iterator[Cells]:
 def _tasks(data: StudyData) -> Iterator[Cells]:
     counted = [row for row in data.counted if not row.solver]
     attempts, solved = Counter(row.task for row in counted), Counter(row.task for row in counted if row.solved)
+    by_tests = Counter(row.task for row in counted if row.by_the_tests.solved)
     for task in data.tasks.values():
         yield {
             "task": task.id,
@@ -217,6 +218,7 @@ def _tasks(data: StudyData) -> Iterator[Cells]:
             "tools": list(task.tools),
             "attempts": attempts[task.id],
             "solved": solved[task.id],
+            "by_tests": by_tests[task.id],
             **metrics_of(task),
         }
 
@@ -238,6 +240,7 @@ def _solvers(data: StudyData) -> Iterator[Cells]:
             "runs": len(rows),
             "counted": sum(row.counted for row in rows),
             "solved": sum(row.counted and row.solved for row in rows),
+            "by_tests": sum(row.counted and row.by_the_tests.solved for row in rows),
             "tasks": len({row.task for row in rows}),
         }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from gistpoint.core.attempts.results import AttemptResult, solved_words
+from gistpoint.core.attempts.results import AttemptResult, solved_and_by_tests
 from gistpoint.core.readable import duration, thousands
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
@@ -246,4 +246,5 @@ GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name
 def solved(rows: Sequence[RunRow]) -> str:
     """Return how many of the runs with a verdict were solved, in words; empty if none has one."""
     verdicts = known_verdicts(rows)
-    return solved_words(verdicts) if verdicts else ""
+    shown = [row.header for row in rows if row.header.verdict and not row.hides]
+    return solved_and_by_tests(verdicts, [header.confirmation for header in shown])

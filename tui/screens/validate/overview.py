@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.diffs import DiffLineKind, FileDiff
 from gistpoint.core.generation.dossier import Dossier
+from gistpoint.core.kinds.confirming import CAN_BE, confirmable_words
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness
 from gistpoint.core.metrics.table import MetricRank
@@ -109,7 +110,14 @@ def _task(known: Known) -> list[Line]:
         found.append(
             line(f"          {plural(len(task.suite.deselected), 'test')} flipped at the making, left out", ODD)
         )
-    return found
+    return [*found, *confirmable_line(task)]
+
+
+def confirmable_line(task: Task) -> list[Line]:
+    """Return the line on whether passes of a task can be confirmed; none for a kind of which none is."""
+    words = confirmable_words(task)
+    style = "" if words.startswith(CAN_BE) else ODD
+    return [Line((("passes    ", MUTED), ("can be confirmed: ", ""), (words, style)))] if words else []
 
 
 def head(task: Task, mode: str) -> Line:

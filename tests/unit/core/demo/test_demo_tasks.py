@@ -11,10 +11,12 @@ from recorders import Memory
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.confirmation.controls import CONTROLS_FILE
 from gistpoint.core.demo.building import library_tree, targets_of
 from gistpoint.core.demo.play import LONGEST_WAIT_S, play
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.errors import TaskError
+from gistpoint.core.kinds.confirming import known_controls
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.model import entrypoint_of, gist_settings
@@ -108,3 +110,26 @@ def test_play_stops_when_cancelled_and_names_a_step_it_does_not_know(unpacked: P
     assert not attempt.state.ended
     with pytest.raises(ValueError, match="unknown kind 'dance'"):
         list(play(begun(unpacked), [{"kind": "dance"}], lambda seconds: None))
+
+
+def test_passes_of_each_repair_can_be_confirmed_by_tests_that_the_task_knows(unpacked: Path) -> None:
+    for _, task in unpack_demo(unpacked):
+        controls = known_controls(task)
+        if task.mode is Mode.GIST:
+            assert controls is None
+            continue
+        answer = read_answer(task)
+        assert controls is not None
+        assert controls.confirmable
+        assert set(controls.telling) <= set(controls.tests) <= answer.baselines[0].passed
+        assert set(controls.answers) <= {target.name for target in answer.targets}
+
+
+def test_a_demo_that_was_unpacked_before_gets_the_controls(tmp_path: Path) -> None:
+    repair = next(task for _, task in unpack_demo(tmp_path) if task.mode is not Mode.GIST)
+    made = (repair.folder / CONTROLS_FILE).read_bytes()
+    (repair.folder / CONTROLS_FILE).unlink()
+    for mark in tmp_path.glob(".*-*"):
+        mark.unlink()
+    list(unpack_demo(tmp_path))
+    assert (repair.folder / CONTROLS_FILE).read_bytes() == made

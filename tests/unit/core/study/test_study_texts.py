@@ -57,8 +57,9 @@ _FULL = {
 def test_methods_say_what_was_done() -> None:
     data = study_data(
         [
-            attempt_row("P1"),
+            attempt_row("P1", confirmation="not asked"),
             attempt_row("P2", solved=False, exclusion="exposed", counted=False),
+            attempt_row("P3", solved=False, by_tests=True, confirmation="contradicted"),
             attempt_row(solver="a/model"),
         ],
         study=declared(**_FULL),
@@ -70,7 +71,10 @@ def test_methods_say_what_was_done() -> None:
         ],
     )
     text = "\n".join(passage.text for passage in methods_text(study_facts(data)))
-    assert "Attempts by people: 2; counted: 1, of which solved: 1; excluded: 1." in text
+    counted = "counted: 2, of which solved: 1; solved by the tests alone, as papers count: 2; excluded: 1."
+    assert f"Attempts by people: 3; {counted}" in text
+    assert "Passes by the tests alone, contradicted: 1" in text
+    assert "Passes by the tests alone, not asked: 1" in text
     assert "Excluded, exposed: 1" in text
     assert "Flags that excluded when the study was opened: fast." in text
     assert "Amendment 1: a typo; flags that exclude since then: none" in text

@@ -1,0 +1,36 @@
+"""Whether passes of a proven corruption can be confirmed, found out by the worker that proved it (decision 113)."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from gistpoint.core.confirmation.model import Controls
+from gistpoint.core.generation.context import Context
+from gistpoint.core.generation.making import write_kept
+from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
+from gistpoint.core.kinds.folder import read_answer
+
+
+def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdict:
+    """Return a verdict that keeps its corruption with the controls of the task, or one that drops it for want of them.
+
+    It is dropped if the campaign keeps only tasks whose passes can be confirmed. Raises `CancelledError`.
+    """
+    began = time.perf_counter()
+    controls = _controls(context, verdict)
+    cost = replace(verdict.cost, controlling=round(time.perf_counter() - began, 3))
+    found = replace(verdict, controls=controls, cost=cost)
+    if controls.confirmable or not context.settings.confirmable:
+        return found
+    return replace(found, reason=Reason.NOT_CONFIRMABLE, detail=controls.detail, kept=None)
+
+
+def _controls(context: Context, verdict: CandidateVerdict) -> Controls:
+    """Return what the controls show of the task as it would be written."""
+    assert verdict.kept is not None
+    with tempfile.TemporaryDirectory(prefix="gistpoint-controls-") as scratch:
+        task = write_kept(context.library, context.settings, verdict.kept, Path(scratch))
+        return context.confirmer.control(task, read_answer(task), run=context.run.quiet)

@@ -1,0 +1,78 @@
+"""The confirmation of the passes of a study, on the machine that has their journals (decision 114)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.confirmation.controls import write_controls
+from gistpoint.core.errors import TaskError, UserError, cause
+from gistpoint.core.kinds.confirming import known_controls, to_be_confirmed
+from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.tasks.model import CANARY, Task
+from gistpoint.sessions.confirming import AskedPass, confirm_attempt
+from gistpoint.sessions.journal import JOURNAL, read_journal
+from gistpoint.sessions.services import Services
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.repairs import state_of
+
+
+@dataclass(frozen=True, slots=True)
+class PassesToConfirm:
+    """The attempts of a study whose pass nobody has asked to confirm."""
+
+    here: tuple[str, ...]
+    """Those whose journals are kept on this machine, which may add to them."""
+    elsewhere: tuple[str, ...]
+    """Those that other machines have to ask for."""
+
+
+def passes_to_confirm(folder: StudyFolder) -> PassesToConfirm:
+    """Return the attempts of people in a study whose pass can be confirmed and is not, the oldest first."""
+    local = {attempt.folder.name: attempt.folder / JOURNAL for attempt in folder.local_attempts()}
+    places = {published.id: published.journal for published in folder.attempts()} | local
+    open_ones = [identity for identity, place in sorted(places.items()) if _waits(state_of(read_journal(place).events))]
+    return PassesToConfirm(
+        tuple(identity for identity in open_ones if identity in local),
+        tuple(identity for identity in open_ones if identity not in local),
+    )
+
+
+def _waits(state: AttemptState | None) -> bool:
+    return state is not None and to_be_confirmed(state) is not None
+
+
+def _make_controls(services: Services, task: Task, run: RunContext) -> None:
+    """Make the controls of a task that has none. Raises `TaskError` if they can't be written."""
+    confirmer = services.confirmer_for(task) if known_controls(task) is None else None
+    if confirmer is None:
+        return
+    made = confirmer.control(task, read_answer(task), run=run)
+    try:
+        write_controls(task.folder, made, CANARY)
+    except OSError as error:
+        raise TaskError(f"The controls of {task.short_id} can't be written: {cause(error)}.") from error
+
+
+def confirm_study(
+    services: Services, folder: StudyFolder, attempt_ids: tuple[str, ...], run: RunContext = UNATTENDED
+) -> Iterator[AskedPass]:
+    """Confirm passes one after the other, and publish each journal again; what is wrong is told of each.
+
+    A task that was made before there were controls gets them first, where it is kept.
+
+    Raises `CancelledError` when stopped; what was written before stays.
+    """
+    for number, identity in enumerate(attempt_ids, start=1):
+        step = run.step(f"confirming {identity} ({number} of {len(attempt_ids)})")
+        try:
+            task = folder.task(services.attempts.summary(identity).task_id)
+            _make_controls(services, task, step)
+            asked = confirm_attempt(services, identity, task=task, run=step)
+            folder.publish(services.attempts.folder(identity))
+        except UserError as error:
+            run.check()
+            asked = AskedPass(identity, AttemptState(), why_not=str(error))
+        yield asked
