@@ -487,7 +487,7 @@ class Decoder:
         return getattr(found, name)
 
     def view(self, name: str, held: Value) -> object:
-        if name not in _VIEWS.values():
+        if name not in VIEWS.values():
             raise CannotTravelError(f"there is no view {name!r}")
         return getattr(dict, name)(self.value(held))
 

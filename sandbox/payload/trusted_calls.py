@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING or "." in __name__:
-    from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
+    from gistpoint.sandbox.payload.plain_data import Decoder, Encoder, same_plain
     from gistpoint.sandbox.payload.plain_sides import (
         CannotTravelError,
         ProcessSide,
@@ -32,7 +32,6 @@ if TYPE_CHECKING or "." in __name__:
         class_member,
         mro_of,
         resolved,
-        same_plain,
         type_name,
     )
     from gistpoint.sandbox.payload.results_plugin import (
@@ -44,7 +43,7 @@ if TYPE_CHECKING or "." in __name__:
         taken_order,
     )
 else:
-    from gistpoint_plain import Decoder, Encoder
+    from gistpoint_plain import Decoder, Encoder, same_plain
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
     from gistpoint_sides import (
         CannotTravelError,
@@ -54,7 +53,6 @@ else:
         class_member,
         mro_of,
         resolved,
-        same_plain,
         type_name,
     )
 

@@ -28,7 +28,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.sandbox.payload import plain_data
-from gistpoint.sandbox.payload.plain_data import CannotTravelError, Decoder, Encoder, Shared, Side, Unseen, type_name
+from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
+from gistpoint.sandbox.payload.plain_sides import CannotTravelError, ProcessSide, Shared, Unseen, type_name
 from gistpoint.sandbox.payload.submission_server import SubmissionSide
 from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, decoded
 
@@ -580,7 +581,7 @@ def test_an_unknown_class_arrives_as_the_type_that_it_extends() -> None:
 
 
 def test_a_side_decides_what_stays() -> None:
-    side = Side(1, HERE)
+    side = ProcessSide(1, HERE)
     with pytest.raises(NotImplementedError):
         Encoder(Shared(side)).message([lambda: 1])
     with pytest.raises(NotImplementedError):
