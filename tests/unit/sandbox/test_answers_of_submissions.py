@@ -1,0 +1,117 @@
+"""Lines that a submission writes in place of an answer: none of them is read as more than it is, nor stops a reader."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from gistpoint.core.confirmation.showing import Shower, answer_text, same_answer, same_without_order
+from gistpoint.sandbox.confirmation.pair import Exchange
+from gistpoint.sandbox.confirmation.submission import parsed
+from gistpoint.sandbox.payload.plain_data import CannotTravelError, Unseen
+from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
+
+ANSWER: dict[str, Any] = {"re": "value", "roots": [1], "heap": {}}
+NONE = [
+    b"",
+    b"\xff",
+    b"null",
+    b"[]",
+    b'{"re": 5}',
+    b"[" * 100_000,
+    b'{"re": "value", "roots": [' + b"[" * 3_000 + b"]" * 3_000 + b"]}",
+    b'{"re": "value", "roots": [' + b"1" * 5_000 + b"]}",
+    b'{"re": "value", "heap": {}}',
+    b'{"re": "raised", "roots": []}',
+    b'{"re": "value", "roots": {"a": 1}}',
+    *(json.dumps({**ANSWER, "heap": heap}).encode() for heap in ([1], {"5": []}, {"5": 1}, {"5": ["dict", 1]})),
+    *(json.dumps({**ANSWER, "reason": reason}).encode() for reason in ("bogus", "", 5, ["x"], {})),
+    b'{"re": "unplain", "words": 5}',
+]
+
+
+@pytest.mark.parametrize("line", NONE, ids=range(len(NONE)))
+def test_what_is_no_answer_is_none(line: bytes) -> None:
+    assert parsed(line) is None
+
+
+def test_an_answer_is_one() -> None:
+    for answer in (ANSWER, {"re": "ready"}, {"re": "unplain", "reason": "not_plain_data", "words": "x"}):
+        assert parsed(json.dumps(answer).encode()) == answer
+
+
+@pytest.mark.parametrize(
+    "heap", [{"5": ["object", 1]}, {"5": ["object", "a:B", 3, "x", 4]}, {"5": ["list", 7]}, {"5": ["set", {"a": 1}]}]
+)
+def test_an_odd_answer_can_be_shown_and_compared(heap: dict[str, Any]) -> None:
+    answer = parsed(json.dumps({"re": "value", "roots": [["#", 5]], "heap": heap}).encode())
+    assert answer is not None
+    assert isinstance(answer_text(answer, Shower()), str)
+    assert not same_answer(ANSWER, answer)
+    assert not same_without_order(ANSWER, answer)
+
+
+def test_whether_a_call_can_be_put_again_is_not_for_the_submission_to_say() -> None:
+    request = {"do": "call", "roots": []}
+    assert Exchange(request, {**ANSWER, "stays": True}).is_plain
+    for number in (1_000_000_000, -1_000_000_001):
+        for roots, heap in (([["t", [["#", number]]]], {}), ([1], {"-5": ["dict", [["k", ["#", number]]]]})):
+            assert not Exchange(request, {"re": "value", "roots": roots, "heap": heap}).is_plain
+    assert not Exchange({**request, "stays": True}, ANSWER).is_plain
+
+
+ODD = [
+    b"[]",
+    b"x",
+    b"[" * 100_000,
+    b"{}",
+    *(
+        json.dumps({**ANSWER, **beside}).encode()
+        for beside in (
+            {"re": 5},
+            {"out": 5},
+            {"err": []},
+            {"heap": []},
+            {"roots": 1},
+            {"warnings": 5},
+            {"warnings": [["a"]]},
+            {"logs": [["a", "b", "c"]]},
+            {"logs": [["a", 1, 2]]},
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("line", ODD, ids=range(len(ODD)))
+def test_the_tests_process_takes_no_odd_reply(line: bytes) -> None:
+    with pytest.raises(CannotTravelError):
+        _reply(line)
+    assert _reply(json.dumps(ANSWER).encode()) == ANSWER
+
+
+class FakeCalls:
+    asked = (0,)
+
+    def __init__(self, *answers: str) -> None:
+        self.learned = [Learned(learning=False, answers=list(answers), writes=[])]
+
+
+@pytest.mark.parametrize("name", ["antigravity:", "antigravity:x", "this:Zen", "os:system", "tests:x", ""])
+def test_no_module_is_imported_for_the_category_of_a_warning(name: str) -> None:
+    calls: Any = FakeCalls("json:")
+    before = set(sys.modules)
+    with pytest.raises(Unseen):
+        TestSide(calls, "/", []).warning_named(name)
+    assert set(sys.modules) == before
+
+
+def test_categories_that_the_true_function_used_and_those_of_python_are_taken() -> None:
+    calls: Any = FakeCalls("ssl:SSLError", "json:")
+    side = TestSide(calls, "/", [])
+    assert side.warning_named("builtins:UserWarning") is UserWarning
+    assert side.warning_named("builtins:exec") is None
+    assert side.warning_named("ssl:SSLError") is None
+    assert side.warning_named("pytest:PytestWarning") is None
