@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import CHECKS, GOOD
+from confirmers import ScriptedConfirmer
 from fakes import FakeMapper, FakeRunner
 from scripted_endpoint import Answer, Step, completion, endpoint
 
@@ -54,6 +55,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", fetch)
     mapper = FakeMapper(("shop/prices.py::discount",))
     monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda *_: mapper)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.confirmer", lambda _: ScriptedConfirmer())
     monkeypatch.setattr("gistpoint.tui.commands.model_options.chat_model", impatient)
 
 

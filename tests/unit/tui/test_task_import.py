@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from breakpoint_records import record_of
 from builders import CHECKS, GOOD
+from confirmers import ScriptedConfirmer
 from fakes import FakeMapper, FakeRunner
 
 from gistpoint.core.errors import EnvironmentBuildError, SourceError
@@ -62,6 +63,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(task_import, "build_runner", lambda options: made.runner)
     monkeypatch.setattr("gistpoint.sandbox.environments.sources.fetch_repository", made.fetch)
     monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.mapper", lambda *_: made.mapper)
+    monkeypatch.setattr("gistpoint.sandbox.pools.SandboxHarness.confirmer", lambda _: ScriptedConfirmer())
     return made
 
 
