@@ -53,6 +53,7 @@ _ASKED_AGAIN = 1_000
 _COMPARED_TESTS = 3
 """Failing tests in which the true function's answers are looked for."""
 _ASKED_OTHERWISE = "answers differ when they are asked for again"
+_WRITTEN_OTHERWISE = "changes more than the bodies of functions, so that it can't be confirmed"
 _NOT_AGAIN = "does not pass again while it is watched"
 _NOT_ANSWERED = "does not answer in a process of its own, where the true function does"
 
@@ -179,7 +180,8 @@ def _checked(case: _Case, controls: Controls, submitted: SourceTree, run: RunCon
     try:
         return _PassCheck(case, controls, submitted, run).made()
     except NotConfirmableError as error:
-        return _unconfirmed(error.reason, error.detail)
+        # The passes of this task can be confirmed, so this one avoids it, whatever for.
+        return _unconfirmed(error.reason, error.detail, (_WRITTEN_OTHERWISE,))
 
 
 def _with(found: Confirmation, **changes: object) -> Confirmation:
