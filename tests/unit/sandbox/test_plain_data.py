@@ -257,7 +257,7 @@ def test_what_was_given_is_changed_where_it_is(before: object, after: object) ->
 @given(PLAIN, PLAIN)
 def test_a_second_message_holds_what_changed_and_nothing_else(first: object, second: object) -> None:
     wire = Wire()
-    big, small = [first] * 3, [0]
+    big, small = [first] * 3, list[object]([0])
     there_big, there_small = wire.ask(big, small)
     there_small.append(1)
     message = travelled(wire.submission, [there_big])
@@ -277,7 +277,7 @@ def thing(**held: object) -> Thing:
     return made
 
 
-def slotted(kind: type = Slotted, **held: object) -> Any:
+def slotted(kind: Any = Slotted, **held: object) -> Any:
     made = kind.__new__(kind)
     for name, part in held.items():
         setattr(made, name, part)
@@ -383,7 +383,7 @@ def test_an_objects_identity_and_its_removed_attributes() -> None:
         (lambda: bytearray(b"ab"), lambda v: v.extend(b"c"), bytearray(b"abc")),
         (lambda: collections.OrderedDict(a=1, b=2), lambda v: v.move_to_end("a"), collections.OrderedDict(b=2, a=1)),
         (lambda: collections.Counter("a"), lambda v: v.update("a"), collections.Counter("aa")),
-        (lambda: types.SimpleNamespace(a=1), lambda v: vars(v).pop("a"), types.SimpleNamespace()),
+        (lambda: types.SimpleNamespace(a=1), lambda v: delattr(v, "a"), types.SimpleNamespace()),
         (lambda: Words([1]), lambda v: v.append(2), [1, 2]),
     ],
 )
