@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import sampled
 from tiny_tasks import Maker
 from working_backends import on_one_backend
 
@@ -739,15 +740,14 @@ def is_caught(found: Confirmation) -> bool:
     return found.result is Confirmed.CONTRADICTED or (found.result is Confirmed.UNCONFIRMED and bool(found.marks))
 
 
-@pytest.mark.slow
 @on_one_backend
-@pytest.mark.parametrize(("qualname", "body", "removed"), _siblings(FORGED))
+@pytest.mark.parametrize(("qualname", "body", "removed"), sampled(_siblings(FORGED), 8))
 def test_a_forged_function_is_caught(bench: Bench, qualname: str, body: str, removed: bool) -> None:
     found = bench.confirmed(qualname, body, removed=removed)
     assert is_caught(found), found
 
 
-@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("name", sampled(FORGED, 2))
 def test_one_of_each_class_is_caught_on_each_backend(bench: Bench, name: str) -> None:
     qualname, bodies = FORGED[name]
     found = bench.confirmed(qualname, bodies[-1], removed=False)
@@ -756,9 +756,7 @@ def test_one_of_each_class_is_caught_on_each_backend(bench: Bench, name: str) ->
 
 @on_one_backend
 @pytest.mark.parametrize("removed", [True, False])
-@pytest.mark.parametrize(
-    "body", [pytest.param(b, id=f"{name}-{n}") for name, bodies in STATEFUL.items() for n, b in enumerate(bodies)]
-)
+@pytest.mark.parametrize("body", sampled([body for bodies in STATEFUL.values() for body in bodies], 2))
 def test_answers_that_depend_on_more_than_the_call_are_marked(bench: Bench, body: str, removed: bool) -> None:
     found = bench.confirmed("price", body, removed=removed)
     assert found.result is not Confirmed.CONFIRMED, found
