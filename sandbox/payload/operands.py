@@ -292,10 +292,9 @@ class Operands:
 
     def _equals_anything(self, value: object, kind: type) -> bool:
         """Whether the environment's own `==`, written in Python, says yes to values that nothing honest equals."""
+        method: Any = None
         for one in type.__dict__["__mro__"].__get__(kind):
-            method = type.__dict__["__dict__"].__get__(one).get("__eq__")
-            if method is not None:
-                break
+            method = method or type.__dict__["__dict__"].__get__(one).get("__eq__")
         if type(method) is not FunctionType or method.__code__.co_filename == self._path:
             return False
         if not self._is_environment(method.__code__) or self._asks <= 0:
@@ -467,7 +466,7 @@ class _Passing(ast.NodeTransformer):
         self._inside = outer
         return node
 
-    def _plain(self, node: ast.AST) -> ast.AST:
+    def _plain(self, node: Any) -> Any:
         """Change what is in a node, and not the node: a pattern takes no calls, only what follows it does."""
         if hasattr(node, "pattern") and hasattr(node, "body"):
             node.body = [self.visit(one) for one in node.body]

@@ -364,7 +364,7 @@ class Decoder:
     def shell_of_class(self, node: list[Any]) -> Any:
         _, name, _, base_name, held = node
         kind = self.side.kind_named(name, base_name)
-        base = next((base for base in PLAIN_BASES if base.__name__ == base_name), object)
+        base: Any = next((base for base in PLAIN_BASES if base.__name__ == base_name), object)
         if kind is None:
             kind = base
         elif base_of(kind) is not base:
@@ -450,9 +450,10 @@ class Decoder:
             bytearray.__setitem__(target, slice(None), base64.b64decode(node[4]))
         else:
             base: Any = set if node[3] == "set" else collections.deque
+            add: Any = set.add if node[3] == "set" else collections.deque.append
             base.clear(target)
             for part in self.parts(node[4]):
-                (base.add if base is set else base.append)(target, part)
+                add(target, part)
 
     def parts(self, values: list[Value]) -> list[Any]:
         return [self.value(part) for part in values]

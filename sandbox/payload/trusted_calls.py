@@ -339,10 +339,9 @@ class StubCalls:
             return
         parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
         for part in parts:
-            if type(part) in (str, bytes):
-                text = part if type(part) is str else bytes(part).decode("latin-1")
-                if len(text) >= _SHORTEST_TEXT:
-                    self.texts.add(text)
+            text = part.decode("latin-1") if isinstance(part, bytes) else part
+            if isinstance(text, str) and len(text) >= _SHORTEST_TEXT:
+                self.texts.add(text)
 
     def heard(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Audit hook: note that something is run that holds a text of an answer."""
