@@ -11,7 +11,7 @@ import pytest
 from gistpoint.core.confirmation.showing import Shower, answer_text, same_answer, same_without_order
 from gistpoint.sandbox.confirmation.pair import Exchange
 from gistpoint.sandbox.confirmation.submission import parsed
-from gistpoint.sandbox.payload.plain_data import CannotTravelError, Unseen
+from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Unseen
 from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, _reply
 
 ANSWER: dict[str, Any] = {"re": "value", "roots": [1], "heap": {}}
