@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gistpoint.core.confirmation.model import Confirmer
 from gistpoint.core.corruption.appearance import GlanceScorer
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign import Workers
@@ -39,7 +40,7 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.candidates.prober import SuiteProber
 from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
 from gistpoint.sandbox.cluster import connected, unfit_workers
-from gistpoint.sandbox.confirmation import SandboxConfirmer
+from gistpoint.sandbox.confirmation import confirmer_on
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.testruns import SuiteRunner
@@ -98,9 +99,9 @@ class SandboxHarness:
         backend, store = choose(self.backend, consented=self.consented), EnvironmentStore(self.cache)
         return SuiteTestMapper(backend, store, timeout_s=SLOWER * max_suite_seconds)
 
-    def confirmer(self) -> SandboxConfirmer:
+    def confirmer(self) -> Confirmer | None:
         """Return what makes the controls of tasks; inputs of no test are left to the confirmation of a pass."""
-        return SandboxConfirmer(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
+        return confirmer_on(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def scorer(self, intake: Intake) -> GlanceScorer:
         """Return what predicts whether a corruption of this library is seen at a glance."""

@@ -229,8 +229,9 @@ class Importer:
     def _opened(self) -> tuple[Runner, FetchingHarness]:
         return self.open_harness()
 
-    def _controls_of(self, task: Task, answer: Answer) -> Controls:
-        return self._opened[1].confirmer().control(task, answer, run=self.run.quiet)
+    def _controls_of(self, task: Task, answer: Answer) -> Controls | None:
+        confirmer = self._opened[1].confirmer()
+        return None if confirmer is None else confirmer.control(task, answer, run=self.run.quiet)
 
     def _record(self, record: BreakpointRecord, intake: Intake) -> None:
         try:

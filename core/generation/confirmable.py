@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from gistpoint.core.confirmation.model import Controls
+from gistpoint.core.confirmation.model import Confirmer, Controls
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.making import write_kept
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
@@ -19,8 +19,10 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
 
     It is dropped if the campaign keeps only tasks whose passes can be confirmed. Raises `CancelledError`.
     """
+    if context.confirmer is None:
+        return verdict
     began = time.perf_counter()
-    controls = _controls(context, verdict)
+    controls = _controls(context.confirmer, context, verdict)
     cost = replace(verdict.cost, controlling=round(time.perf_counter() - began, 3))
     found = replace(verdict, controls=controls, cost=cost)
     if controls.confirmable or not context.settings.confirmable:
@@ -28,9 +30,9 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     return replace(found, reason=Reason.NOT_CONFIRMABLE, detail=controls.detail, kept=None)
 
 
-def _controls(context: Context, verdict: CandidateVerdict) -> Controls:
+def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict) -> Controls:
     """Return what the controls show of the task as it would be written."""
     assert verdict.kept is not None
     with tempfile.TemporaryDirectory(prefix="gistpoint-controls-") as scratch:
         task = write_kept(context.library, context.settings, verdict.kept, Path(scratch))
-        return context.confirmer.control(task, read_answer(task), run=context.run.quiet)
+        return confirmer.control(task, read_answer(task), run=context.run.quiet)

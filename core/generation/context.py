@@ -45,8 +45,8 @@ class Harness(Protocol):
         """Return a recorder of which tests enter which functions; a recorded run takes longer than the suite may."""
         ...
 
-    def confirmer(self) -> Confirmer:
-        """Return what finds out whether passes of a task can be confirmed."""
+    def confirmer(self) -> Confirmer | None:
+        """Return what finds out whether passes of a task can be confirmed; None if that is switched off."""
         ...
 
     def scorer(self, intake: Intake) -> CorruptionScorer:
@@ -112,8 +112,8 @@ class Context:
         return self.harness.prober(self.library)
 
     @cached_property
-    def confirmer(self) -> Confirmer:
-        """What makes the controls of tasks."""
+    def confirmer(self) -> Confirmer | None:
+        """What makes the controls of tasks; None if that is switched off."""
         return self.harness.confirmer()
 
     @cached_property

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
 from gistpoint.core.code.splice import remove_body
+from gistpoint.core.confirmation.model import Controls
 from gistpoint.core.corruption.rounds import Round
 from gistpoint.core.errors import (
     CancelledError,
@@ -35,7 +36,7 @@ from gistpoint.core.generation.by_model import (
 from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, agreement, run_campaign, run_controls
 from gistpoint.core.generation.candidates import CandidatePlan, plan, require_defined
 from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, tasks_wanted
-from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness
+from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness, Harness
 from gistpoint.core.generation.examples import hash_of_examples
 from gistpoint.core.generation.intake import (
     CorruptionProof,
@@ -56,7 +57,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
-from gistpoint.core.tasks.model import Rules, Task
+from gistpoint.core.tasks.model import Answer, Rules, Task
 from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 
@@ -449,7 +450,7 @@ def generate_one(
             locations.tasks,
             rules=Rules(min_failing=settings.min_failing),
             provenance={**how, "gistpoint": __version__},
-            controls_of=partial(harness.confirmer().control, run=run.step("controls")),
+            controls_of=partial(_controls_of, harness, run.step("controls")),
         )
     return MadeTask(task, intake, proof)
 
@@ -529,3 +530,9 @@ def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) ->
     file = locations.unkept_corruptions / f"{sha256_of_text(text)[:12]}.json"
     file.write_text(text, "utf-8")
     return str(file.relative_to(locations.data))
+
+
+def _controls_of(harness: Harness, run: RunContext, task: Task, answer: Answer) -> Controls | None:
+    """Return the controls of a task that was just made; None if they are switched off."""
+    confirmer = harness.confirmer()
+    return None if confirmer is None else confirmer.control(task, answer, run=run)

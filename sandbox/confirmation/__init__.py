@@ -1,8 +1,8 @@
 """Confirming passes on a backend: the suite in one process, the submission in another.
 
-The public name is in this module; the modules inside are private.
+The public names are in this module; the modules inside are private.
 """
 
-from gistpoint.sandbox.confirmation.confirming import SandboxConfirmer
+from gistpoint.sandbox.confirmation.confirming import SandboxConfirmer, confirmer_on
 
-__all__ = ["SandboxConfirmer"]
+__all__ = ["SandboxConfirmer", "confirmer_on"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +20,14 @@ from gistpoint.core.confirmation.differences import (
     test_paths,
     without,
 )
-from gistpoint.core.confirmation.model import AnsweredCall, Confirmation, Confirmed, Controls, Unconfirmable
+from gistpoint.core.confirmation.model import (
+    AnsweredCall,
+    Confirmation,
+    Confirmed,
+    Confirmer,
+    Controls,
+    Unconfirmable,
+)
 from gistpoint.core.confirmation.showing import (
     Shower,
     answer_text,
@@ -42,6 +50,7 @@ from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProces
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
+SWITCH = "GISTPOINT_CONFIRM"
 _LEAST_S = 60.0
 """What a confirmation may take, however short the suite is: two processes have to begin."""
 _CONTROL_S = 300.0
@@ -171,6 +180,15 @@ class SandboxConfirmer:
             return _with(found, varied=report.varied)
         beyond = AnsweredCall(example.function, example.call, example.original, example.repair)
         return _with(found, beyond=beyond, varied=report.varied)
+
+
+def confirmer_on(
+    backend: Backend, environments: EnvironmentSource, beyond: EquivalenceTester | None = None
+) -> Confirmer | None:
+    """Return what confirms passes on a backend; None if the user has switched it off with `GISTPOINT_CONFIRM=no`."""
+    if os.environ.get(SWITCH) == "no":
+        return None
+    return SandboxConfirmer(backend, environments, beyond=beyond)
 
 
 def _checked(case: _Case, controls: Controls, submitted: SourceTree, run: RunContext) -> Confirmation:

@@ -324,16 +324,16 @@ def build_confirmer(
     demo: bool = False,
     ask: Callable[[str], bool] | None = None,
     probed: ProbedBackends | None = None,
-) -> Confirmer:
-    """Choose the isolation as `build_runner` does, and return what confirms passes on it."""
+) -> Confirmer | None:
+    """Choose the isolation as `build_runner` does, and return what confirms passes on it; None if switched off."""
     from gistpoint.core.locations import Locations
-    from gistpoint.sandbox.confirmation import SandboxConfirmer
+    from gistpoint.sandbox.confirmation import confirmer_on
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.equivalence import SandboxEquivalenceTester
 
     backend = _chosen_backend(isolation, demo, ask, probed=probed)
     environments = EnvironmentStore(Locations.of_user().cache)
-    return SandboxConfirmer(backend, environments, beyond=SandboxEquivalenceTester(backend, environments))
+    return confirmer_on(backend, environments, SandboxEquivalenceTester(backend, environments))
 
 
 def build_equivalence_tester(
