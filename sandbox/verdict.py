@@ -263,10 +263,10 @@ class Transcript:
         early = "" if self.began else " before the tests began"
         if exit_code is not None and exit_code < 0:
             return Conclusion(RunStatus.CRASHED, f"The process was ended by signal {-exit_code}{early}.")
-        if early:
-            return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code}{early}.")
         if self.collected is None and exit_code in (2, 3, 4, 5):
             return Conclusion(RunStatus.COULD_NOT_RUN, f"pytest could not start the run (exit status {exit_code}).")
+        if early:
+            return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code}{early}.")
         return Conclusion(RunStatus.CRASHED, f"The process left with status {exit_code} in the middle of the run.")
 
 
