@@ -239,7 +239,7 @@ def test_an_id_collected_twice_counts_its_worst():
 
 @pytest.mark.parametrize(
     ("exit_code", "status"),
-    [(0, RunStatus.CRASHED), (1, RunStatus.CRASHED), (-11, RunStatus.CRASHED), (4, RunStatus.CRASHED)],
+    [(0, RunStatus.CRASHED), (1, RunStatus.CRASHED), (-11, RunStatus.CRASHED), (4, RunStatus.COULD_NOT_RUN)],
 )
 def test_no_records_at_all(exit_code, status):
     assert Transcript(SECRET).conclude(exit_code).status is status
