@@ -33,7 +33,6 @@ _REACHING = frozenset({"_pytest", "atexit", "ctypes", "gc", "linecache", "pluggy
 _QUIET = frozenset({"collections", "dataclasses", "importlib._bootstrap"})
 """Modules that run code of checked names to make a class, or import a module: what happens below is not told."""
 _MOST, _LONGEST = 100, 160
-_Vars = Mapping[str, Any]
 
 
 class RunWatch:
@@ -154,6 +153,6 @@ def _defined(path: str, module: ModuleType) -> Iterator[tuple[str, Any, Any]]:
                     yield f"{path}.{name}.{inner}", value, part
 
 
-def _vars(owner: Any) -> _Vars:
-    namespace: _Vars = vars(owner)
+def _vars(owner: Any) -> Mapping[str, Any]:
+    namespace: Mapping[str, Any] = vars(owner)
     return namespace

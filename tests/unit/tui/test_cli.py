@@ -133,7 +133,7 @@ def test_empty_lists_say_what_to_do(capsys: Captured) -> None:
     assert cli.main(["attempt", "list"]) == 0
     assert "There are no attempts yet" in capsys.readouterr().out
     assert cli.main(["attempt", "list", "--json"]) == 0
-    nothing = {"attempts": [], "solved": 0, "solved_to_be_read": 0}
+    nothing = {"attempts": [], "solved": 0, "solved_by_tests": 0, "solved_to_be_read": 0, "confirmation": {}}
     assert json.loads(capsys.readouterr().out) == {"schema": "gistpoint.attempts/1", **nothing}
 
 
