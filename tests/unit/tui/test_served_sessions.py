@@ -333,4 +333,5 @@ async def test_a_program_keeps_few_messages_of_a_flood_and_ends_in_its_middle(wa
         process.terminate()
     told = await asyncio.wait_for(process.stderr.read(), 60)
     await asyncio.wait_for(process.wait(), 60)
-    assert 0 < int(told.split()[-1]) <= 3 * driver.MOST_WAITING
+    least = 0 if way == "quit" else 1  # on a busy machine the program may be told to quit before it reads the flood
+    assert least <= int(told.split()[-1]) <= 3 * driver.MOST_WAITING
