@@ -183,11 +183,12 @@ def find_block(self, size: int, stretches: range) -> list[str]:
 
 
 def copied_task(environment: Mapping[str, str], **budgets: int) -> str:
-    """Write a copy of a demo task with other budgets among the user's tasks, and return its folder."""
+    """Move a demo task with other budgets among the user's tasks, and return its folder."""
     home = Path(environment["GISTPOINT_HOME"])
     task = demo_task("seats-together", home / "cache" / "demo")
     folder = home / "data" / "tasks" / task.id
-    shutil.copytree(task.folder, folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(task.folder, folder)  # under one id there is one task: another of it is refused
     text = (folder / "task.toml").read_text(encoding="utf-8")
     written = tomllib.loads(text)["budgets"]
     lines = "".join(f"{name} = {number}\n" for name, number in {**written, **budgets}.items())
