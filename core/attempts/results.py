@@ -63,7 +63,7 @@ def standing_told(words: str, *, passes: bool) -> Standing | None:
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
     """Return why a pass is to be read before it counts (`formats.md`, confirmation).
 
-    `marks` is what its text showed. A confirmed pass counts whatever that is; a contradicted one never does by itself.
+    `marks` are those of its text. A confirmed pass counts whatever they are; a contradicted one needs a reviewer.
     """
     match standing_of(confirmation):
         case Standing.CONFIRMED:

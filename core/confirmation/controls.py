@@ -20,7 +20,7 @@ VERSION = 1
 
 
 def write_controls(folder: Path, controls: Controls, canary: str) -> None:
-    """Write the controls beside the answer."""
+    """Write the controls into the answer folder of a task."""
     document = {"format": FORMAT, "version": VERSION, "canary": canary, "controls": msgspec.to_builtins(controls)}
     replace_file(folder / CONTROLS_FILE, json_text(document).encode("ascii"), durable=False)
 

@@ -92,7 +92,7 @@ class Operand:
     wild: str = ""
     """The module of a class of the environment whose objects equal anything, or whatever they are told to."""
     replaced: bool = False
-    """It is a function of a library, of which another stands in the place."""
+    """Whether it is a function of a library that something else has replaced."""
 
 
 @dataclass(frozen=True, slots=True)

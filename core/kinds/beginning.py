@@ -70,13 +70,13 @@ def is_given_back(status: RunStatus, given_back: int) -> bool:
 
 
 def given_back_words(reason: str, given_back: int) -> str:
-    """Return what a solver is told about a submission that is given back, `given_back` having been before it."""
+    """Return the message about a submission that is given back, after `given_back` earlier ones were."""
     count = f"this is number {given_back + 1} of at most {MOST_GIVEN_BACK} in an attempt"
     return f"{reason} Nothing was scored, and the submission is given back: {count}. {_DO}".lstrip()
 
 
 def charged_words(reason: str) -> str:
-    """Return what a solver is told about a submission that would be given back if fewer had been."""
+    """Return the message about a submission that is charged because too many were given back."""
     return f"{reason} {_CHARGED}".lstrip()
 
 

@@ -1,4 +1,4 @@
-"""The confirmation of an attempt's pass after its end, and how it is told (decision 114)."""
+"""Confirming the pass of an attempt after its end, and the words that report it (decision 114)."""
 
 from __future__ import annotations
 

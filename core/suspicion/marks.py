@@ -175,7 +175,7 @@ class _Piece:
             yield from self._foreign(path.split("."))
 
     def _foreign(self, parts: list[str]) -> _Marks:
-        """Mark what is no part of Python by its attributes, but for modules of the tree, and what the tree imports."""
+        """Mark the attributes of a name outside of Python, after the part that the tree defines or imports."""
         known = [end for end in range(1, len(parts) + 1) if self._is_known(".".join(parts[:end]))]
         yield from self._parts(filter(None, parts[max(known, default=0) :]))
 
@@ -207,20 +207,27 @@ class _Piece:
     def _handed_on(self, node: ast.expr, path: str) -> _Marks:
         """Mark a module, or a built-in that gets by name, that is used as a value."""
         above = self.above.get(node)
-        called = isinstance(above, ast.Call) and above.func is node
-        asked = isinstance(above, ast.Compare | ast.If | ast.UnaryOp) or (
-            isinstance(above, ast.Call) and above.args[:1] == [node] and self._looks(above)
-        )
-        short = path.removeprefix("builtins.")
-        is_module = path in names.MODULES or path in self.meaning.modules or self.library.is_module(path)
-        if (is_module or path in names.ALONE) and not asked:
+        is_called = isinstance(above, ast.Call) and above.func is node
+        is_tested = self._is_tested(node)
+        gets_by_name = path in names.GETTERS or path.removeprefix("operator.") in ("attrgetter", "methodcaller")
+        if self._is_whole_module(path) and not is_tested:
             yield SuspicionMark(f"{path} handed on")
-        elif path in names.GETTERS or path.removeprefix("operator.") in ("attrgetter", "methodcaller"):
-            yield from () if called else [SuspicionMark(f"{short} handed on")]
-        elif path == "builtins.type" and not (called or asked or self._is_checked(node)):
+        elif gets_by_name and not is_called:
+            yield SuspicionMark(f"{path.removeprefix('builtins.')} handed on")
+        elif path == "builtins.type" and not (is_called or is_tested or self._is_checked(node)):
             yield SuspicionMark("type handed on")
         elif path.startswith("builtins.type."):
             yield SuspicionMark("a class made by type")
+
+    def _is_whole_module(self, path: str) -> bool:
+        is_module = path in names.MODULES or path in self.meaning.modules or self.library.is_module(path)
+        return is_module or path in names.ALONE
+
+    def _is_tested(self, node: ast.expr) -> bool:
+        """Whether a value is only compared, used as a condition, or looked at by a built-in that returns none of it."""
+        above = self.above.get(node)
+        is_looked_at = isinstance(above, ast.Call) and above.args[:1] == [node] and self._looks(above)
+        return is_looked_at or isinstance(above, ast.Compare | ast.If | ast.UnaryOp)
 
     def _looks(self, call: ast.Call) -> bool:
         return bool(names.LOOKS.intersection(self.meaning.paths(call.func)))

@@ -62,7 +62,7 @@ def require_same_conditions(known: Task, known_kind: Mapping[str, Any], other: T
         raise TaskConflictError(
             f"Another task with the id {known.short_id} is here: its key {key!r} is {_quoted(here)}, and that of this "
             f"one is {_quoted(there)}.",
-            hint="Ask whoever made it which one holds. `gistpoint task delete` removes the one that is here.",
+            hint="Ask its author which one is right. `gistpoint task delete` removes the one that is here.",
         )
 
 

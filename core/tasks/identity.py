@@ -75,8 +75,8 @@ def seal(secret: bytes, content_sha256: str, source: Source) -> Seal:
 def public_source(secret: bytes, source: Source) -> Source:
     """Return a source as the public part names it, without its location.
 
-    The revision of a folder is the hash of the original tree: whoever puts a guess at the original into the corrupted
-    tree could compare. It gives way to a keyed one, the same in all tasks of a campaign.
+    The revision of a folder is the hash of the original tree, which would confirm a guess at the original. A keyed hash
+    replaces it, the same in all tasks of a campaign.
     """
     hidden = source.kind == "folder"
     revision = _keyed(secret, "revision", source.revision) if hidden else source.revision

@@ -255,14 +255,14 @@ class _Control:
         )
 
     def _telling(self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport) -> frozenset[str]:
-        """Return the tests that fail with the corrupted function and with one that returns None."""
+        """Return the tests that fail with both wrong functions, or with either if none fails with both."""
         case, found = self.case, frozenset(counting)
         for wrong in (case.given, answering_nothing(case.original, functions)):
             report = _ran(case, functions, counting, wrong, true.learned, self.run)
             failing = frozenset(counting).difference(report.passed())
             if not failing:
                 return frozenset()
-            found = found & failing or failing
+            found = found & failing or found | failing
         return found
 
     def _not(self, reason: Unconfirmable, detail: str, true: PairReport) -> Controls:

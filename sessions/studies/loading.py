@@ -155,8 +155,8 @@ def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalConte
     if journal.head and _head_at(journal.journal, journal.bytes) != journal.head:
         return "It was changed since it was published."
     ends = (person.finished.get(journal.id) for person in folder.ledger.people.values())
-    told = {end.head for end in ends if end is not None and end.head}
-    if told and not told & _heads(content):
+    logged = {end.head for end in ends if end is not None and end.head}
+    if logged and logged.isdisjoint(_heads(content)):
         return "It is not the journal whose end the log tells of."
     return ""
 

@@ -185,7 +185,9 @@ class ParticipantSession(AppService):
             self._write_meta("quit")
             if await self._ends_within(END_S):
                 return
-        kill = partial(os.killpg, process.pid, signal.SIGKILL)  # with its children: it leads a group of its own
+        kill = partial(
+            os.killpg, process.pid, signal.SIGKILL
+        )  # the program leads a process group, so its children end too
         for insist in (process.terminate, kill):
             with suppress(ProcessLookupError):
                 insist()
