@@ -119,7 +119,7 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
     unit = "call" if entry.task is None else unit_of(entry.task)
     rows: Sequence[tuple[str, str, str]] = (
         ("Result", " · ".join([standing_words(summary), *scores]), STYLES[sign_of(summary)]),
-        ("Confirmed", confirmation_words(state), ""),
+        ("Pass", confirmation_words(state), ""),
         ("By", f"{who(entry)} ({summary.actor}), role {summary.role}" if summary.role else who(entry), ""),
         ("Began", when(summary.started_utc_ms, entry.now_ms), ""),
         ("Worked", f"{duration(state.clock.active)}, {used_words(state)} {unit}s", ""),
