@@ -451,6 +451,7 @@ def bench(
     return benches[backend.name]
 
 
+@on_one_backend
 def test_true_functions_of_many_shapes_are_confirmed(bench: Bench) -> None:
     task, answer, controls = bench.case("shapes.py", dict.fromkeys(TESTED.values(), "pass"))
     assert controls.confirmable, controls
@@ -463,7 +464,7 @@ def test_true_functions_of_many_shapes_are_confirmed(bench: Bench) -> None:
 
 @on_one_backend
 @pytest.mark.parametrize("removed", [True, False])
-@pytest.mark.parametrize("qualname", HEADERS)
+@pytest.mark.parametrize("qualname", sampled(HEADERS, 1))
 def test_the_true_function_is_confirmed_and_wrong_ones_are_contradicted(
     bench: Bench, qualname: str, removed: bool
 ) -> None:

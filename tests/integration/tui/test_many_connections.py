@@ -12,6 +12,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from examples import sampled
 
 FILES, CLIENTS = 1024, 1100
 TOKEN = "t" * 40
@@ -69,7 +70,7 @@ async def half_requests(port: int) -> AsyncIterator[None]:
             writer.transport.abort()
 
 
-@pytest.mark.parametrize("proxy", [False, True])
+@pytest.mark.parametrize("proxy", sampled([False, True], 1))
 async def test_a_link_works_beside_them(proxy: bool, tmp_path: Path) -> None:
     before = ("--behind-proxy", "--public-url", "https://lab.example") if proxy else ()
     async with started(tmp_path, "serve", "--port", "0", "--for=P01=dear-tickets", *before) as process:
