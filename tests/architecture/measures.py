@@ -11,7 +11,9 @@ What is counted:
   `except`, `and`, `or`, `case`, and `for` and `if` of a comprehension. A function inside another one is counted by
   itself, a lambda with the function around it;
 - **decisions** are the complexities less one, added up;
-- a **room** is a folder in one of the four folders, with all that it holds: `core/agents`, `tui/screens`.
+- a **room** is a folder in one of the four folders, with all that it holds: `core/agents`, `tui/screens`;
+- **words that slide back** are those of `WORDS`, wherever they occur in a module: in its names, its docstrings and
+  comments, and in the text that it prints. `told_apart` and `ToldApart` both hold the word `told`.
 
 Product files are the modules of the four folders and those beside the links to them, without the demo's library and the
 attack programs, which are data.
@@ -49,6 +51,12 @@ ROOM = 500
 SCREEN_CLASSES = 2
 """Classes of ours in a line, from a screen up to Textual."""
 
+WORDS = frozenset(
+    "told said stands beside lack lacks lacking mend mends mended anew comfort comforts desk bench benches".split()
+)
+"""Words that this house once used where English has plainer ones; `reports`, `missing`, `fix`, `harness` are such."""
+
+_WORD = re.compile(r"[A-Z]?[a-z]+")
 _A_KIND = re.compile(r"\bkinds[./](?:gist|repair)\b")
 _A_SKIP = re.compile(r"#\s*fmt:\s*skip")
 
@@ -93,6 +101,8 @@ class Module:
     asking_mode: tuple[int, ...]
     naming_kind: tuple[int, ...]
     unformatted: tuple[int, ...]
+    sliding: tuple[tuple[int, str], ...]
+    """The lines with words that slide back, each with its word."""
 
     @property
     def length(self) -> int:
@@ -160,7 +170,12 @@ def read_module(name: str, path: str, text: str) -> Module:
         asking_mode=tuple(sorted(asking)),
         naming_kind=tuple(sorted(kinds | {line for line, names in imports if _A_KIND.search(" ".join(names))})),
         unformatted=tuple(number for number, line in enumerate(lines, 1) if _A_SKIP.search(line)),
+        sliding=tuple((number, word) for number, line in enumerate(lines, 1) for word in _sliding(line)),
     )
+
+
+def _sliding(line: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(line) if word.lower() in WORDS]
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> tuple[str, ...]:
@@ -335,6 +350,7 @@ def faults(source: Source) -> dict[str, list[str]]:
             f"{f.module}.{f.name}:{f.line}: {f.complexity}" for f in source.functions() if f.complexity > COMPLEX
         ],
         "terms of the glossary": glossary_terms(source.root),
+        "words that slide back": [f"{m.name}:{line}: {word}" for m in modules for line, word in m.sliding],
         "lines that overrule the formatter": [f"{m.name}:{line}" for m in modules for line in m.unformatted],
         "public class names with two meanings": [f"{n}: {', '.join(m)}" for n, m in shared_class_names(source).items()],
         "screens more than two classes deep": [

@@ -91,7 +91,7 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
                 "def is_one(task, mode): return task.mode == 'gist' or mode == X or task.mode is Mode.GIST\n"
                 "X = (1,\n  2)  # fmt: skip\n"
             ),
-            "tui/widgets/second.py": "class A: pass\nclass B(A): pass\nclass DeepScreen(B): pass\n",
+            "tui/widgets/second.py": "class A: pass  # what is untold\nclass BenchTold(A): pass\nclass B(A): pass\nclass DeepScreen(B): pass\n",
         },
     )
     found = {name: places for name, places in faults(source).items() if places}
@@ -102,6 +102,7 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
         "circles of modules": ["gistpoint.core.a.one, gistpoint.core.b.two"],
         "circles of packages": ["core/a, core/b"],
         "terms of the glossary": ["task"],
+        "words that slide back": ["gistpoint.tui.widgets.second:2: bench", "gistpoint.tui.widgets.second:2: told"],
         "lines that overrule the formatter": ["gistpoint.tui.screens.first:5"],
         "public class names with two meanings": ["Named: gistpoint.core.b.two, gistpoint.core.small"],
         "screens more than two classes deep": ["DeepScreen"],
