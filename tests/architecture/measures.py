@@ -52,7 +52,8 @@ SCREEN_CLASSES = 2
 """Classes of ours in a line, from a screen up to Textual."""
 
 WORDS = frozenset(
-    "told said stands beside lack lacks lacking mend mends mended anew comfort comforts desk bench benches".split()
+    {"told", "said", "stands", "beside", "lack", "lacks", "lacking", "mend", "mends", "mended", "anew"}
+    | {"comfort", "comforts", "desk", "bench", "benches"}
 )
 """Words that this house once used where English has plainer ones; `reports`, `missing`, `fix`, `harness` are such."""
 

@@ -91,7 +91,10 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
                 "def is_one(task, mode): return task.mode == 'gist' or mode == X or task.mode is Mode.GIST\n"
                 "X = (1,\n  2)  # fmt: skip\n"
             ),
-            "tui/widgets/second.py": "class A: pass  # what is untold\nclass BenchTold(A): pass\nclass B(A): pass\nclass DeepScreen(B): pass\n",
+            "tui/widgets/second.py": (
+                "class A: pass  # what is untold\nclass BenchTold(A): pass\n"
+                "class B(A): pass\nclass DeepScreen(B): pass\n"
+            ),
         },
     )
     found = {name: places for name, places in faults(source).items() if places}
