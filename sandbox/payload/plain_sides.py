@@ -232,6 +232,7 @@ class Singletons:
         self.held: list[object] = []
         """Keeps them alive, so that no other object gets their ids."""
         self.modules = 0
+        self._real_files: dict[str, str] = {}
 
     def name(self, value: object) -> str:
         """Return the name of an object; empty if it has none."""
@@ -250,7 +251,12 @@ class Singletons:
     def is_of_tree(self, module: types.ModuleType) -> bool:
         """Whether a module's file is in the tree."""
         file = getattr(module, "__file__", None)
-        return type(file) is str and os.path.realpath(file).startswith(self.root)
+        if type(file) is not str:
+            return False
+        # Every import makes `look` ask again about all modules, and resolving a path costs a system call for each part.
+        if file not in self._real_files:
+            self._real_files[file] = os.path.realpath(file)
+        return self._real_files[file].startswith(self.root)
 
     def add(self, prefix: str, held: dict[str, object], module: str) -> None:
         for name, value in held.items():

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -210,6 +211,7 @@ PLAIN = st.recursive(
 )
 
 
+@examples(25)
 @given(PLAIN)
 def test_plain_values_arrive_as_they_were_on_either_side(value: object) -> None:
     wire = Wire()
@@ -218,6 +220,7 @@ def test_plain_values_arrive_as_they_were_on_either_side(value: object) -> None:
     assert shape(wire.answer(there)[0]) == shape(value)
 
 
+@examples(25)
 @given(st.integers(1, 6), st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=15))
 def test_shared_and_circular_references_stay_so(count: int, edges: list[tuple[int, int]]) -> None:
     containers: list[Any] = [[] if place % 2 else {} for place in range(count)]
@@ -234,6 +237,7 @@ def test_shared_and_circular_references_stay_so(count: int, edges: list[tuple[in
     assert back is containers
 
 
+@examples(25)
 @given(PLAIN, PLAIN)
 def test_what_was_given_is_changed_where_it_is(before: object, after: object) -> None:
     wire = Wire()
@@ -254,6 +258,7 @@ def test_what_was_given_is_changed_where_it_is(before: object, after: object) ->
     assert len(row) == 2
 
 
+@examples(25)
 @given(PLAIN, PLAIN)
 def test_a_second_message_holds_what_changed_and_nothing_else(first: object, second: object) -> None:
     wire = Wire()

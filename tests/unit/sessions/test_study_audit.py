@@ -34,7 +34,7 @@ from gistpoint.sessions.studies.publishing import PUBLISHED
 K = StudyOperationKind
 
 
-@settings(max_examples=EXAMPLES[CHOSEN] // 6)
+@settings(max_examples=max(2, EXAMPLES[CHOSEN] // 25))
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.01, 0.1, 0.4]))
 def test_two_machines_come_to_the_same_ledger_and_a_clean_audit(
     tmp_path_factory: pytest.TempPathFactory, seed: int, share: float

@@ -262,7 +262,9 @@ def packed(*texts: str) -> list[bytes]:
 
 
 START, END = "\x1b[200~", "\x1b[201~"
-FILLING = ["x" * 8000] * (driver.MOST_PASTED // 8000 + 2)
+PASTED = 24_000
+"""The bound of a paste in these tests: the real one takes the parser seconds."""
+FILLING = ["x" * 8000] * (PASTED // 8000 + 2)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,8 @@ FILLING = ["x" * 8000] * (driver.MOST_PASTED // 8000 + 2)
         [START + "x" * 100, "\x1b", "[201~"],
     ],
 )
-def test_a_paste_without_end_is_forgotten(begun: list[str]) -> None:
+def test_a_paste_without_end_is_forgotten(begun: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "MOST_PASTED", PASTED)
     again = ["\x1b\x1bx" * 100, START]
     typed = Typed(packed(*begun, *FILLING, *again, *FILLING, *FILLING, "q"))
     typed._read_input()
