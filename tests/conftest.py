@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,10 @@ time.tzset()
 os.environ["GISTPOINT_CONFIRM"] = "no"
 """Making a task or passing one costs a few runs more; tests of the confirmation make what confirms themselves."""
 
+RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards")
+"""Folders of what only a release needs: each sandbox, whole libraries, whole programs. The gate runs them too."""
+
+_TESTS = Path(__file__).parent
 _LONG_ID = 200
 _CONTRACT = re.compile(r"tests/contract/.*\[(?:[^]]*-)?(bwrap|docker|landlock|plain)[]-]")
 
@@ -35,6 +40,28 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option by which the gate runs everything."""
+    parser.addoption("--whole", action="store_true", help=f"run what only a release needs too: {', '.join(RELEASE)}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run all that a command names, by its folder, file, test or marker."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    if named or config.option.markexpr or config.option.keyword:
+        config.option.whole = True  # before workers are started, which are given the same options
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only a release needs, unless the command asks for it."""
+    if config.option.whole:
+        return
+    left_out = [item for item in items if item.path.relative_to(_TESTS).parts[0] in RELEASE]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from examples import sampled
 from working_backends import on_one_backend
 
 from gistpoint.core.pins import EnvironmentPins
@@ -38,8 +39,20 @@ MARKED = [attack for attack in ATTACKS if attack.expected(PlainBackend()) is Exp
 """No backend stops them: a submission is read for them, wherever it runs."""
 
 
-@pytest.mark.parametrize("attack", [each for each in ATTACKS if each not in MARKED], ids=lambda attack: attack.name)
+ISOLATED = [attack for attack in ATTACKS if attack not in MARKED and attack not in REPORTS]
+FORGED = [attack for attack in REPORTS if attack not in MARKED]
+"""What they come to is decided by who reads the report; a backend only carries it."""
+
+
+@pytest.mark.parametrize("attack", [*ISOLATED, *sampled(FORGED, 6)], ids=lambda attack: attack.name)
 def test_it_comes_to_what_the_table_says(attack, backend, stage, environments):
+    finding = try_attack(backend, attack, stage, environments)
+    assert finding.as_promised, finding
+
+
+@on_one_backend
+@pytest.mark.parametrize("attack", FORGED, ids=lambda attack: attack.name)
+def test_a_forged_report_comes_to_what_the_table_says(attack, backend, stage, environments):
     finding = try_attack(backend, attack, stage, environments)
     assert finding.as_promised, finding
 
