@@ -1,6 +1,6 @@
 """Whether the passes of tasks can be confirmed, and what becomes of right and wrong repairs: `confirming.py TASKS`.
 
-For each repair task in the folder the controls are made; then the true function has to be confirmed and the corrupted
+For each repair task in the folder the controls are taken from its answer, or made; then the true function has to be confirmed and the corrupted
 one contradicted. Prints a line for each task and the counts of all reasons. `--sandbox NAME` chooses the backend.
 """
 
@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from gistpoint.core.confirmation.model import Confirmed, Controls, reasons_in_words
+from gistpoint.core.kinds.confirming import known_controls
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.documents import TASK_FILE
@@ -27,6 +28,11 @@ def tasks_in(folder: Path) -> list[Task]:
     """Return the repair tasks of a folder."""
     found = [read_task(path, verify=False) for path in sorted(folder.iterdir()) if (path / TASK_FILE).is_file()]
     return [task for task in found if task.mode != Mode.GIST]
+
+
+def controls_of(confirmer: SandboxConfirmer, task: Task, answer: Answer) -> Controls:
+    """Return the controls that were made with the task, else make them."""
+    return known_controls(task) or confirmer.control(task, answer)
 
 
 def judged(confirmer: SandboxConfirmer, task: Task, answer: Answer, controls: Controls) -> Counter[str]:
@@ -51,7 +57,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     for task in tasks_in(Path(sys.argv[1])):
         answer, began = read_answer(task), time.monotonic()
-        controls = confirmer.control(task, answer)
+        controls = controls_of(confirmer, task, answer)
         seconds = time.monotonic() - began
         counts["confirmable" if controls.confirmable else f"not confirmable: {controls.reason}"] += 1
         targets = ", ".join(target.name for target in answer.targets)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from confirming import tasks_in
+from confirming import controls_of, tasks_in
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.code.splice import with_definition
@@ -101,7 +101,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     for task in tasks_in(Path(sys.argv[1])):
         answer = read_answer(task)
-        controls = confirmer.control(task, answer)
+        controls = controls_of(confirmer, task, answer)
         if not controls.confirmable:
             counts["not confirmable"] += 1
             continue

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from confirming import tasks_in
+from confirming import controls_of, tasks_in
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.splice import with_definition
@@ -50,7 +50,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     for task in tasks_in(Path(sys.argv[1])):
         answer = read_answer(task)
-        controls = confirmer.control(task, answer)
+        controls = controls_of(confirmer, task, answer)
         if not controls.confirmable:
             continue
         original = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
