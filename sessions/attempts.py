@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
 from gistpoint.core.errors import AttemptError, UserError

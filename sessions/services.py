@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
 from gistpoint.core.errors import AttemptError, EndpointError, UserError
 from gistpoint.core.kinds.folder import read_answer

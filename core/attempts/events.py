@@ -161,7 +161,7 @@ class AttemptStarted(EventData, frozen=True):
     budgets: Budgets = Budgets()
     backend: BackendRecord = BackendRecord("")
     tool_semantics: int = 1
-    """What calls that can't be carried out cost: under 1 nothing, under 2 see `TaskBench.refuse`."""
+    """What calls that can't be carried out cost: under 1 nothing, under 2 see `TaskHarness.refuse`."""
     tool_names: tuple[str, ...] | UnsetType = UNSET
     """The tools that the attempt has, whatever later versions offer; unset in journals of earlier ones."""
     model: str | UnsetType = UNSET

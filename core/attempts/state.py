@@ -51,13 +51,13 @@ from gistpoint.core.attempts.events import (
 )
 from gistpoint.core.attempts.exchanges import Exchanges, exchanges_after
 from gistpoint.core.attempts.identity import MODEL, PERSON
-from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.results import AttemptResult as AttemptResult
 from gistpoint.core.attempts.results import Standing as Standing
 from gistpoint.core.attempts.results import doubts, standing_of
 from gistpoint.core.attempts.results import result_of as result_of
 from gistpoint.core.attempts.results import solved_words as solved_words
 from gistpoint.core.attempts.results import suspicions as suspicions
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.chat import Usage
 from gistpoint.core.confirmation.model import Confirmation
 from gistpoint.core.errors import AttemptError
@@ -284,7 +284,7 @@ class AttemptState(Struct, frozen=True):
     buffers: Mapping[str, str] = struct_field(default_factory=dict)
     """Half-written code by buffer name (`path::qualname`)."""
     of_kind: KindState = NoKindState()
-    """The state of the task's kind; kept up to date if the fold begins with `bench.TaskJudge.blank`."""
+    """The state of the task's kind; kept up to date if the fold begins with `TaskJudge.blank`."""
     notes: str = ""
     pane: Pane = Pane.BRIEF
     pause: Pause | None = None

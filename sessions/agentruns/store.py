@@ -22,7 +22,7 @@ import msgspec
 
 from gistpoint.core.agents import static
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean

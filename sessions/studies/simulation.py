@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 from gistpoint import __version__
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import SIMULATED, Enrolment, Role
 from gistpoint.core.demo.tasks import PACKAGE
 from gistpoint.core.draws import normal, uniform

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.assist.help import HelpGist
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.events import EndReason, PauseReason, QuestionnaireAnswered
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import PERSON, SIMULATED, Role, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.canonical import sha256_of_text
@@ -288,7 +288,7 @@ class Participation:
     def _prepared(self, step: ReadyStep | AttemptStep) -> tuple[Task, TaskJudge]:
         task = self.task_of(step)
         judge = self._judge_for(task)
-        backend, demand = judge.bench(task).backend, self.folder.study.sandbox.demand
+        backend, demand = judge.harness(task).backend, self.folder.study.sandbox.demand
         if not backend.isolated or (demand and backend.name != demand and self.actor != SIMULATED):
             raise StudyError(
                 f"This study needs {demand or 'a sandbox that isolates'}, and the code here runs in {backend.name}.",

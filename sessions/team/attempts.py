@@ -24,7 +24,7 @@ from gistpoint.core.logs import append_whole, sync_file, sync_folder, take
 from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, has_head, move_head
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
 from gistpoint.sessions.team.address import TeamStoreError
-from gistpoint.sessions.team.alarms import Alarm
+from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.lines import (
     START,
     BrokenChainError,
@@ -111,7 +111,7 @@ class Pushed:
     """That of the lease which this machine holds; 0 without one."""
     added: int = 0
     """How many lines were added."""
-    alarm: Alarm | None = None
+    conflict: Conflict | None = None
 
     @property
     def branched(self) -> bool:
@@ -166,8 +166,8 @@ class ToPush:
                 self._read_whole(machine)
         except BrokenChainError as error:
             words = "the journal here was changed, cut back or damaged, and is not sent."
-            alarm = Alarm(f"attempt {self.folder.name}", error.at, words=words)
-            self.ends_as(Pushed(self.folder.name, alarm=alarm))
+            conflict = Conflict(f"attempt {self.folder.name}", error.at, words=words)
+            self.ends_as(Pushed(self.folder.name, conflict=conflict))
         except FileNotFoundError:
             self.ends_as(Pushed(self.folder.name))
 
@@ -190,13 +190,15 @@ class ToPush:
         if other is not None:
             here, (_, sha256, sender) = other
             if self.target == self.folder.name and (here.seq < self.since or sender == machine):
-                self.ends_as(Pushed(self.target, alarm=Alarm(f"attempt {self.target}", here.seq, here.sha256, sha256)))
+                self.ends_as(
+                    Pushed(self.target, conflict=Conflict(f"attempt {self.target}", here.seq, here.sha256, sha256))
+                )
             else:
                 self.target = next(self.targets)
         elif not self.hold and len(there) >= len(self.lines):
             self.ends_as(Pushed(self.target, START.after(self.lines)))
         elif counted != _last(there):
-            self.ends_as(Pushed(self.target, alarm=_miscounted(self.target, len(there))))
+            self.ends_as(Pushed(self.target, conflict=_miscounted(self.target, len(there))))
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
@@ -315,12 +317,12 @@ def _last(there: Sequence[tuple[int, str, str]]) -> tuple[int, str]:
     return (len(there), there[-1][1]) if there else (0, "")
 
 
-def _miscounted(attempt: str, seq: int) -> Alarm:
+def _miscounted(attempt: str, seq: int) -> Conflict:
     words = (
         "the store's lines are not those that it counts; nothing was sent. Once its owner has deleted the attempt's "
         "row in `attempts`, `gistpoint store sync` sends the whole."
     )
-    return Alarm(f"attempt {attempt}", seq, words=words)
+    return Conflict(f"attempt {attempt}", seq, words=words)
 
 
 class AttemptElsewhereError(TeamStoreError):
@@ -359,12 +361,12 @@ def pull_attempts(
     root: Path,
     machine: str,
     told: Callable[[int, int, str], None] = lambda done, total, what: None,
-) -> tuple[int, int, list[Alarm]]:
+) -> tuple[int, int, list[Conflict]]:
     """Fetch what the store has of attempts and this machine lacks; return the numbers of attempts and lines.
 
     `told` gets how many are done of how many, and may raise to stop: what was fetched stays.
     """
-    alarms: list[Alarm] = []
+    conflicts: list[Conflict] = []
     fetched = lines = done = 0
     with engine.connect() as connection:
         there = ends_there(connection)
@@ -374,7 +376,9 @@ def pull_attempts(
         known: dict[tuple[str, str], int] = {}
         for name, (seq, _) in there.items():
             if not is_attempt_id(name):
-                alarms.append(Alarm(f"attempt {name[:80]!r}", words="is no name of an attempt; it was not fetched."))
+                conflicts.append(
+                    Conflict(f"attempt {name[:80]!r}", words="is no name of an attempt; it was not fetched.")
+                )
                 continue
             end = end_of(root / name / JOURNAL) or START
             if end.seq < seq:
@@ -384,14 +388,14 @@ def pull_attempts(
             told(done, len(known), name)
             done += 1
             got = add_lines(root / name, known[ATTEMPTS, name], [line.data for line in new])
-            if isinstance(got, Alarm):
-                alarms.append(got)
+            if isinstance(got, Conflict):
+                conflicts.append(got)
             elif got:
                 fetched, lines = fetched + 1, lines + got
-    return fetched, lines, alarms
+    return fetched, lines, conflicts
 
 
-def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
+def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
     """Add the store's lines after the line `seq` to a journal; return how many, 0 if it is open or has changed."""
     path, attempt = folder / JOURNAL, f"attempt {folder.name}"
     with _unopened(folder) as mine:
@@ -406,11 +410,11 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
                 if seq and error.at == seq + 1
                 else "the chain of hashes breaks on the store."
             )
-            return Alarm(attempt, error.at, words=f"{words} It was not fetched.")
+            return Conflict(attempt, error.at, words=f"{words} It was not fetched.")
         if not new:
             return 0
         if not seq and not is_of(new[0].data, folder.name):
-            return Alarm(attempt, 1, words="the store's first line does not begin this attempt. It was not fetched.")
+            return Conflict(attempt, 1, words="the store's first line does not begin this attempt. It was not fetched.")
         if not seq:
             (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
             (folder.parent / ELSEWHERE / folder.name).touch()
@@ -492,8 +496,8 @@ def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
     return found
 
 
-def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Alarm]:
-    """Return an alarm, by its id, for each attempt of which the store has lost lines, or has some that nobody sent."""
+def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Conflict]:
+    """Return, by id, a conflict for each attempt of which the store lost lines or has lines that nobody sent."""
     names = {folder.name for folder in folders}
     return {row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names}
 

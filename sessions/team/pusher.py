@@ -68,18 +68,18 @@ class MirrorState:
     """Why it can't be used, in a sentence."""
     branches: tuple[str, ...] = ()
     """Branches that take the lines of attempts with which another machine went on."""
-    alarms: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
     """Lines that differ, a sentence each."""
 
     @property
     def well(self) -> bool:
         """Whether nobody has to look."""
-        return self.phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED) and not self.alarms
+        return self.phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED) and not self.conflicts
 
     def __str__(self) -> str:
         """Return it in a few words, as the header of a screen has room for; empty before an attempt was opened."""
         waiting = f"{self.lines} line{'' if self.lines == 1 else 's'} to send" if self.lines else ""
-        if self.alarms:
+        if self.conflicts:
             return "! a line differs"
         if self.phase is MirrorPhase.IDLE:
             return ""
@@ -120,7 +120,7 @@ class Pusher:
         self._locations, self._clock, self._pause = locations, clock, pause
         self._open: dict[str, _Open] = {}
         self._phase, self._words, self._since_ms = MirrorPhase.IDLE, "", 0
-        self._branches, self._alarms = dict[str, None](), dict[str, None]()
+        self._branches, self._conflicts = dict[str, None](), dict[str, None]()
         self._lock = Lock()
         self._wake, self._stop, self._settled = Event(), Event(), Event()
         self._thread: Thread | None = None
@@ -132,8 +132,8 @@ class Pusher:
     def state(self) -> MirrorState:
         """Where the mirror stands now; any thread may ask."""
         lines = sum(each.waiting for each in [*self._open.values()])
-        branches, alarms = tuple(self._branches), tuple(self._alarms)
-        return MirrorState(self._phase, lines, self._since_ms, self._words, branches, alarms)
+        branches, conflicts = tuple(self._branches), tuple(self._conflicts)
+        return MirrorState(self._phase, lines, self._since_ms, self._words, branches, conflicts)
 
     def resuming(self, folder: Path) -> None:
         """Fetch what other machines added to an attempt before it is opened for writing here, if the store answers.
@@ -235,7 +235,7 @@ class Pusher:
         for (name, each, closed, waiting), pushed in zip(due, found, strict=True):
             each.pushed, each.renewed = pushed, monotonic()
             end = end_of(each.folder / JOURNAL)
-            left = 0 if end is None or pushed.alarm is not None else max(0, end.seq - pushed.position.seq)
+            left = 0 if end is None or pushed.conflict is not None else max(0, end.seq - pushed.position.seq)
             each.waiting = max(left, each.waiting - waiting)
             self._tell(pushed)
             if closed and not left:
@@ -262,8 +262,8 @@ class Pusher:
             self._marker(each.folder).unlink(missing_ok=True)
 
     def _tell(self, pushed: Pushed) -> None:
-        if pushed.alarm is not None:
-            self._alarms[str(pushed.alarm)] = None
+        if pushed.conflict is not None:
+            self._conflicts[str(pushed.conflict)] = None
         elif pushed.branched:
             self._branches[pushed.attempt] = None
 

@@ -1,7 +1,7 @@
 """Numbered lines of writers, copied to a team's store and fetched from it: the one way for all that is mirrored.
 
 A line is known by its file, its writer and its number. One that the store has is compared and never overwritten. What
-lines tell, who may add them and what an alarm says is for the callers. Statements take hundreds of lines of many
+lines tell, who may add them and what a conflict says is for the callers. Statements take hundreds of lines of many
 writers, so that a slow network costs by the lines and not by the things.
 """
 

@@ -1,7 +1,7 @@
 """A study kept equal between this machine's folder and the team's store: its log, its journals, what reviewers said.
 
 A line of the log has its number in its writer's file. What one side has beyond the other is added there; a line that is
-another one is an alarm, and is overwritten nowhere. What is of people who were erased is deleted in the store and
+another one is a conflict, and is overwritten nowhere. What is of people who were erased is deleted in the store and
 neither sent nor fetched.
 """
 
@@ -46,7 +46,7 @@ from gistpoint.sessions.team.replication import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-DOUBTS = ".in-doubt"
+PENDING_CLAIMS = ".in-doubt"
 """The folder of notes in a study's folder, by uuid: operations that hold only once the store has them."""
 _LOOK = "`gistpoint study audit` names all that differs; find out which was changed."
 _ERASED = text("SELECT line FROM lines WHERE file = :file AND subject = :erased")
@@ -114,7 +114,7 @@ class StudyExchange:
             lines = lines_in(path)[:count]
             if len(lines) == count and digest_of(lines) != digest:
                 found = (number for number, line in self._differing(writer, lines) if line is not None)
-                raise self._alarm(writer, next(found, 0))
+                raise self._conflict(writer, next(found, 0))
 
     def _differing(self, writer: str, lines: Sequence[bytes]) -> Iterator[tuple[int, bytes | None]]:
         """Yield the number of each line here that differs, with the store's line, or None where it has none."""
@@ -136,12 +136,12 @@ class StudyExchange:
             since = data[:whole].split(b"\n")[:-1][known:]
             for number, (ours, theirs) in enumerate(zip(since, lines, strict=False), known + 1):
                 if ours != theirs:
-                    raise self._alarm(writer, number)
+                    raise self._conflict(writer, number)
             new = b"".join(line + b"\n" for line in lines[len(since) :])
             if not new:
                 return
             if not new.startswith(data[whole:]):  # a line that was torn here may be completed, and nothing else
-                raise self._alarm(writer, known + 1 + len(since))
+                raise self._conflict(writer, known + 1 + len(since))
             os.ftruncate(file, whole)
             with os.fdopen(file, "ab", closefd=False) as out:
                 out.write(new)
@@ -196,31 +196,31 @@ class StudyExchange:
         except IntegrityError as error:
             raise _refusal(error, lines) from error
         if differing:
-            raise self._alarm(differing[0].writer, differing[0].number)
+            raise self._conflict(differing[0].writer, differing[0].number)
         if freed:
             self.connection.execute(_FREE, {"file": file, "ops": sorted(freed)})
 
     def take_back(self) -> None:
-        """Take back the plans and beginnings that are in doubt, as far as the store does not have them.
+        """Take back pending plans and beginnings that the store does not have.
 
-        Nobody acted on them: who recorded them was told that they do not hold.
+        Nobody acted on them: whoever recorded them got an error instead.
         """
-        doubts = list(doubted(self.files.root))
-        if not doubts:
+        claims = list(pending_claims(self.files.root))
+        if not claims:
             return
         there, unsent = self._heads(LOG), dict[str, StudyOperation]()
         for path in self.files.log.files():
             found = self._lines(path, there.get(writer_of(path)))
             unsent |= {one.op: one for _, one in found if one is not None}
-        for doubt in doubts:
-            one = unsent.get(doubt.name)
+        for claim in claims:
+            one = unsent.get(claim.name)
             if one is not None:
                 writing = FolderStore(self.files.root, self.files.machine, self.files.clock)  # this may be a thread
                 back = TakenBack(target=one.op)
                 writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
-            doubt.unlink(missing_ok=True)
+            claim.unlink(missing_ok=True)
 
-    def _alarm(self, writer: str, number: int) -> StudyError:
+    def _conflict(self, writer: str, number: int) -> StudyError:
         return StudyError(
             f"Line {number} of {writer} in the study's log is another one in the team's store.",
             hint=f"Nothing was overwritten. {_LOOK}",
@@ -285,7 +285,7 @@ class StudyExchange:
         self._drop(REVIEWS, {writer for writer, _ in there.values() if is_of(writer, gone)})
         store = self._reviews()
         done = exchange(self.connection, {file: store}, self.files.machine, lambda person: _is_person(person, gone))
-        for place in done.alarms:
+        for place in done.conflicts:
             raise StudyError(
                 f"The review {place[1][:60]} of {name_in(there[place][0])} is another one in the team's store.",
                 hint="Nothing was overwritten: find out which was changed.",
@@ -370,18 +370,18 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
     )
 
 
-def doubt(root: Path, operation: StudyOperation) -> Path:
+def note_claim(root: Path, operation: StudyOperation) -> Path:
     """Note, before an operation is written to its file, that it holds only once the store has it; return the note."""
-    note = root / DOUBTS / operation.op
+    note = root / PENDING_CLAIMS / operation.op
     note.parent.mkdir(exist_ok=True)
     note.touch()
     sync_folder(note.parent)
     return note
 
 
-def doubted(root: Path) -> Iterator[Path]:
-    """Yield the notes of operations of which nobody knows whether the store has them; each is named by the uuid."""
-    folder = root / DOUBTS
+def pending_claims(root: Path) -> Iterator[Path]:
+    """Yield the notes of operations that the store may not have; each note is named by its operation's uuid."""
+    folder = root / PENDING_CLAIMS
     if folder.is_dir():
         yield from sorted(folder.iterdir())
 

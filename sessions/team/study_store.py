@@ -26,7 +26,7 @@ from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
-from gistpoint.sessions.team.study_exchange import DOUBTS, StudyExchange, doubt, doubted, locked
+from gistpoint.sessions.team.study_exchange import PENDING_CLAIMS, StudyExchange, locked, note_claim, pending_claims
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -54,12 +54,12 @@ class _Held:
     exchange: StudyExchange
     thread: int
     recorded: list[StudyOperation] = field(default_factory=list)
-    doubts: list[Path] = field(default_factory=list)
-    """The notes that these operations may not hold."""
+    claims: list[Path] = field(default_factory=list)
+    """The notes that these operations hold only once the store has them."""
 
     def settle(self) -> None:
-        """Take the notes away: the store has the operations, or their files have not."""
-        for note in self.doubts:
+        """Delete the notes: the store has the operations, or the files here do not."""
+        for note in self.claims:
             note.unlink(missing_ok=True)
 
 
@@ -72,7 +72,7 @@ class TeamStudyStore:
         """`files` is this machine's copy of the folder; nothing is connected yet."""
         self.files, self.study, self.address = files, study, address
         self._patience_s = patience_s
-        self._unreached = self._alarm = ""
+        self._unreached = self._conflict = ""
         self._made: Engine | None = None
         self._held: _Held | None = None
         self._lock = Lock()
@@ -85,7 +85,7 @@ class TeamStudyStore:
     @property
     def away(self) -> str:
         """Why the store could not be reached when it was last needed, or what differs there; empty if neither."""
-        return self._unreached or self._alarm
+        return self._unreached or self._conflict
 
     @property
     def _engine(self) -> Engine:
@@ -137,16 +137,16 @@ class TeamStudyStore:
         try:
             with self._exchange() as exchange:
                 exchange.fetch_log()
-            if any(doubted(self.files.root)):
+            if any(pending_claims(self.files.root)):
                 with self.files.alone(writing=False), self._exchange() as exchange:
                     exchange.take_back()
         except UnreachableError:
             self.files.reload()
         except UserError as error:  # another line under a number: nothing is planned or begun until it is settled
-            self._alarm = error.message
+            self._conflict = error.message
             self.files.reload()
         else:
-            self._alarm = ""
+            self._conflict = ""
             self.files.reload()
             self._sweep_here()
             self._send_soon()
@@ -171,7 +171,7 @@ class TeamStudyStore:
             except UnreachableError:
                 pass  # `away` tells it
             except UserError as error:
-                self._alarm = error.message
+                self._conflict = error.message
         yield from self.files.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
@@ -193,7 +193,7 @@ class TeamStudyStore:
         if held is None or not self._is_held():
             self.append([operation])
             return operation
-        held.doubts.append(doubt(self.files.root, operation))
+        held.claims.append(note_claim(self.files.root, operation))
         self.files.append([operation])
         held.recorded.append(operation)
         held.exchange.send_log(first=True)
@@ -334,7 +334,7 @@ class TeamStudyStore:
                 raise _MadeAnewError from error
             raise  # it may have been done: the next call finds out
         held.settle()
-        self._unreached = self._alarm = ""
+        self._unreached = self._conflict = ""
         return result
 
     def _is_held(self) -> bool:
@@ -349,7 +349,7 @@ class TeamStudyStore:
                 if os.pread(file, len(line), max(0, size - len(line))) == line:
                     os.ftruncate(file, size - len(line))
                     sync_file(file)
-                    (self.files.root / DOUBTS / operation.op).unlink(missing_ok=True)
+                    (self.files.root / PENDING_CLAIMS / operation.op).unlink(missing_ok=True)
         self.files.reload()
 
     # Comparing

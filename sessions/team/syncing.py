@@ -10,7 +10,6 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, exchange
 from gistpoint.sessions.team.attempts import (
     ToPush,
@@ -20,6 +19,7 @@ from gistpoint.sessions.team.attempts import (
     push_attempts,
     to_push,
 )
+from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.connecting import reaching
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.rights import Rights
@@ -43,7 +43,8 @@ class StoreSync:
     operations_fetched: int = 0
     branches: tuple[str, ...] = ()
     """Branches that this machine sent lines to."""
-    alarms: tuple[Alarm, ...] = ()
+    alarms: tuple[Conflict, ...] = ()
+    """Copies that differ; `sync --json` prints them under this name."""
 
     @property
     def changes(self) -> int:
@@ -75,24 +76,24 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     tasks = TaskStore(locations.tasks)
     shared = share_tasks(engine, tasks, machine, _told(run, "tasks"), sends=works, deleted=deleted)
     if not works:
-        return StoreSync(tasks_fetched=shared.fetched, tasks_left=shared.left, alarms=tuple(shared.alarms))
-    alarms = [*shared.alarms]
+        return StoreSync(tasks_fetched=shared.fetched, tasks_left=shared.left, alarms=tuple(shared.conflicts))
+    conflicts = [*shared.conflicts]
 
     told, sent, lines, branches = _told(run, "sending attempts"), 0, 0, list[str]()
     with engine.connect() as connection:
         mine = local_attempts(locations.attempts)
         lost = miscounted(connection, mine)
         folders = [folder for folder in to_push(connection, mine) if folder.name not in lost]
-    alarms += lost.values()
+    conflicts += lost.values()
     for pushed in push_attempts(engine, machine, [ToPush(folder) for folder in folders], told):
         sent, lines = sent + bool(pushed.added), lines + pushed.added
-        if pushed.alarm is not None:
-            alarms.append(pushed.alarm)
+        if pushed.conflict is not None:
+            conflicts.append(pushed.conflict)
         elif pushed.branched and pushed.added:
             branches.append(pushed.attempt)
     told = _told(run, "fetching attempts")
     fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, told)
-    alarms += found
+    conflicts += found
     if fetched:
         for _ in unpack_demo(locations.demo):  # its attempts are fetched, and its tasks come with the program
             run.check()
@@ -100,13 +101,13 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     run.check()
     with engine.begin() as connection:
         exchanged = exchange(connection, annotation_stores(locations, clock), machine)
-    alarms += exchanged.alarms.values()
+    conflicts += exchanged.conflicts.values()
     for study in fetched_studies(store.address, locations, clock):
         run.check()
         study.reload()
         study.send_soon()  # to its end: closing waits for it
         if study.away:
-            alarms.append(Alarm(f"study {study.study}", words=study.away))
+            conflicts.append(Conflict(f"study {study.study}", words=study.away))
     return StoreSync(
         shared.sent,
         shared.fetched,
@@ -118,7 +119,7 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         exchanged.sent,
         exchanged.fetched,
         tuple(branches),
-        tuple(dict.fromkeys(alarms)),
+        tuple(dict.fromkeys(conflicts)),
     )
 
 

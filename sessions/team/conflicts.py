@@ -1,4 +1,4 @@
-"""An alarm: two copies of what may never differ do, so both stay as they are until somebody has looked."""
+"""A conflict: two copies of what may never differ do, so both stay as they are until somebody has looked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class Conflict:
     """A difference between this machine's files and the store."""
 
     what: str

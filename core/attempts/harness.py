@@ -77,7 +77,7 @@ class Log(Protocol):
         ...
 
 
-class TaskBench(ABC):
+class TaskHarness(ABC):
     """The tools of one kind of task, the tree that they see, and the results of calls. Has no state but the events."""
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
@@ -167,7 +167,7 @@ class TaskBench(ABC):
 
 
 @dataclass
-class Instead:
+class ForcedOutcome:
     """The recorded end of a judge's next run, used in a replay instead of running it; with status None it is run."""
 
     status: RunStatus | None = None
@@ -196,10 +196,10 @@ class TaskJudge(Protocol):
         """Return the task as an attempt with these budgets sees it; `of_kind` is the kind's part of its header."""
         ...
 
-    def bench(self, task: Task) -> TaskBench:
+    def harness(self, task: Task) -> TaskHarness:
         """Return the harness of an attempt on `task`, which may have other settings than the judge's."""
         ...
 
-    def ending_as(self, instead: Instead) -> TaskJudge:
+    def ending_as(self, instead: ForcedOutcome) -> TaskJudge:
         """Return a judge like this one that asks `instead` before every run."""
         ...
