@@ -172,7 +172,7 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
             try:
                 task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
             except TaskError as error:
-                raise NotDoneError(WorkStatus.LACKS) from error
+                raise NotDoneError(WorkStatus.NEEDS_TASK) from error
     if task.id != id:
         raise TaskError(f"The archive of {id[:12]} holds another task, {task.short_id}.")
     return task
