@@ -1,4 +1,4 @@
-"""What goes to the workers of a cluster and comes back, as JSON, and the part of it that they carry out themselves.
+"""The messages between a command and the workers of a cluster, as JSON, and the part that workers carry out.
 
 Functions are sent by name: a worker imports its own. Code of a repository never enters a worker's process; it runs in
 the worker's sandbox.
@@ -21,11 +21,11 @@ from gistpoint import __version__
 from gistpoint.core.running import CancelToken
 
 MOST_BYTES = 64 * 1024**2
-"""The largest journal that is sent either way."""
+"""The largest journal that is sent in either direction."""
 
 
 class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process says of itself, and when."""
+    """A process's description of itself, with the time."""
 
     gistpoint: str = msgspec.field(default_factory=lambda: __version__)
     python: str = msgspec.field(default_factory=platform.python_version)
@@ -42,7 +42,7 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it is sent; `about` is for the function that does it."""
+    """A job as it is sent; `about` is the input of the function that does it."""
 
     start: str
     """Names the command that sends it, so that its jobs can be stopped."""
@@ -74,7 +74,7 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
     kind: WorkStatus
     message: str = ""
     sha256: str = ""
-    """Of `result`, as it is written here."""
+    """Of the bytes of `result`."""
     result: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -110,7 +110,7 @@ class ClusterWorker:
     """Its clock minus ours; 0 if the difference is too small to be reported."""
     strikes: int = 0
     left_out: str = ""
-    """Why it gets no jobs; empty if it does."""
+    """Why it gets no more jobs; empty if it gets some."""
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ class ClusterOutcome:
     kind: WorkStatus | None
     """None if no worker could do it; `message` says why."""
     value: Any = None
-    """What the check made of the result."""
+    """The value that the check returned for the result."""
     worker: ClusterWorker | None = None
     message: str = ""
 
@@ -149,7 +149,7 @@ class ClusterLieError(Exception):
 
 
 WorkFunction = Callable[[bytes, bytes], bytes]
-"""Does an order, given the archive of its task or nothing; a function that the worker imports by its name."""
+"""Carries out an order, with the archive of its task or none; the worker imports it by its name."""
 ResultCheck = Callable[[ClusterJob, bytes, ClusterWorker], Any]
 """Takes a job's result as JSON. Raises `ClusterLieError` if it can't be true."""
 

@@ -28,7 +28,7 @@ Check = Callable[[Any], str]
 
 
 class PluginError(UserError):
-    """A plugin can't be loaded; the message names it, its package and `why`: an exception, or what is wrong with it."""
+    """A plugin can't be loaded; the message names it, its package and the reason `why`."""
 
     def __init__(self, entry: metadata.EntryPoint, why: str) -> None:
         package, self.why = package_of(entry), why

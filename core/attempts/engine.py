@@ -82,7 +82,7 @@ class ToolResult:
 
 
 class Attempt:
-    """An attempt in progress, or one that is read back."""
+    """An attempt in progress, or one read from its journal."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Attempt:
         self.state = fold(events, AttemptState(of_kind=judge.blank))
         state = self.state
         self.task = judge.as_recorded(task, state.header.extra, state.budgets) if state.started else task
-        """The task as this attempt sees it, with its own budgets and settings."""
+        """The task as this attempt sees it, with the attempt's own budgets and settings."""
         self._harness = judge.harness(self.task)
         self.judge = judge
         self._recorder = recorder
@@ -256,7 +256,7 @@ class Attempt:
         return result
 
     def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
-        """Complete the call that a process which died, or a limit, had begun; None if there is none."""
+        """Complete the call that a limit, or a process that died, began; return None if there is none."""
         result = None
         while True:
             with self._lock:
@@ -270,14 +270,14 @@ class Attempt:
                 self._calling = False
 
     def leave(self) -> None:
-        """Record nothing more: what becomes of the call under way is for the next process, which finishes it."""
+        """Record nothing more; the next process will finish the call under way."""
         with self._lock:
             self._left = True
 
     def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
         """Hand in the text last saved, because a limit was reached or, with `code`, because the solver gives up.
 
-        `finish_pending` has it judged. Kinds of task that hand in nothing by themselves end at once.
+        `finish_pending` has it judged. Kinds of task without automatic hand-ins end at once.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
@@ -297,7 +297,7 @@ class Attempt:
             self.append(turn)
 
     def hand_over(self, to: str, *, by: str = "", note: str = "") -> None:
-        """Record that another driver goes on: `to` is `model` or `person`; `by` is the person's pseudonym."""
+        """Record that another driver continues: `to` is `model` or `person`; `by` is the person's pseudonym."""
         with self._lock:
             self._require_running()
             self.append(HandedOver(to=to, by=by, note=note))
@@ -323,7 +323,7 @@ class Attempt:
                 self.append(Resumed())
 
     def answer(self, answered: QuestionnaireAnswered) -> None:
-        """Record answers to a questionnaire, in the pause that it is asked in or at work."""
+        """Record answers to a questionnaire, either in a pause for it or during work."""
         with self._lock:
             if not self.state.ended:
                 self.append(answered)
@@ -392,7 +392,7 @@ class Attempt:
                 self.check_time()
 
     def check_time(self) -> None:
-        """End the attempt if its working time is up; or begin the hand-in, for `finish_pending` to judge."""
+        """If the working time is up, end the attempt, or begin the hand-in, which `finish_pending` judges."""
         limit = self.state.budgets.time_limit_s
         if limit is None or self.state.ended or self.state.pending is not None:
             return
@@ -431,7 +431,7 @@ class Attempt:
         self.append(ProcessStarted(self._time.boot_id(), self._version))
 
     def append_made(self, make: Callable[[AttemptState], EventData]) -> AttemptState:
-        """Write an event that is made of the present state, with none in between; return the state after it."""
+        """Write an event made from the present state, with no other in between; return the state after it."""
         with self._lock:
             self.append(make(self.state))
             return self.state
@@ -470,7 +470,7 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call. One that is not bound yet, as of a process that died, is bound from its event."""
+        """Answer a call. One that is not bound yet, such as one of a process that died, is bound from its event."""
         started = self._time.mono_ms()
         try:
             if bound is None:
@@ -527,7 +527,7 @@ def _value(code: GiveUpCode | None) -> str | UnsetType:
 
 
 def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
-    """Return an enrolment as the header has it; people have no settings, and only studies have a protocol."""
+    """Return an enrolment in the form of the header; people have no settings, and only studies have a protocol."""
     data, solver = asdict(enrolment), dict(enrolment.solver)
     for name in ("solver", "protocol_sha256", "assistance", "gist_help_sha256"):
         data[name] = data[name] or UNSET

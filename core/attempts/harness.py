@@ -78,7 +78,7 @@ class Log(Protocol):
 
 
 class TaskHarness(ABC):
-    """The tools of one kind of task, the tree that they see, and the results of calls. Has no state but the events."""
+    """The tools of one kind of task, the tree that they see, and the results of calls. Its only state is the events."""
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
         """`backend` is the isolation that code runs in."""
@@ -168,7 +168,7 @@ class TaskHarness(ABC):
 
 @dataclass
 class ForcedOutcome:
-    """The recorded end of a judge's next run, used in a replay instead of running it; with status None it is run."""
+    """The recorded outcome that replaces a judge's next run in a replay; with status None the run is made."""
 
     status: RunStatus | None = None
     reason: str = ""
@@ -201,5 +201,5 @@ class TaskJudge(Protocol):
         ...
 
     def ending_as(self, instead: ForcedOutcome) -> TaskJudge:
-        """Return a judge like this one that asks `instead` before every run."""
+        """Return a judge like this one that consults `instead` before every run."""
         ...
