@@ -276,15 +276,15 @@ def _walk(folder: Path) -> Iterator[str]:
         links = [name for name in directories if (here / name).is_symlink()]
         # In place: os.walk enters what is left in this list.
         directories[:] = [
-            name
-            for name in directories
-            if name not in links
-            and not _is_left_out_folder(prefix + name)
-            and not (here / name / "pyvenv.cfg").exists()
+            name for name in directories if name not in links and _is_wanted_folder(here / name, prefix + name)
         ]
         for name in [*files, *links]:
             if not name.endswith((".pyc", ".pyo")) and _can_be_packed(here / name, root):
                 yield prefix + name
+
+
+def _is_wanted_folder(place: Path, path: str) -> bool:
+    return not _is_left_out_folder(path) and not (place / "pyvenv.cfg").exists()
 
 
 def _can_be_packed(path: Path, root: Path) -> bool:

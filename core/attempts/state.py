@@ -423,9 +423,8 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
             f"The data of event {event.seq} do not fit its type, {event.type}.",
             hint="`gistpoint attempt show` shows what comes before it.",
         )
-    if isinstance(
-        event.data, PassConfirmed
-    ):  # it follows the end of the attempt, when none of the solver's time passes
+    # It follows the end of the attempt, when none of the solver's time passes.
+    if isinstance(event.data, PassConfirmed):
         confirmed = _on_submission(state, event.data.call_id, confirmation=event.data.confirmation)
         return structs.replace(confirmed, events=state.events + 1)
     restarted = isinstance(event.data, ProcessStarted)

@@ -112,7 +112,7 @@ SMALLEST, LARGEST = 1, 8
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """How functions that are corrupted together are chosen, and what is told of them."""
+    """How functions that are corrupted together are chosen, and what the brief reveals of them."""
 
     sizes: tuple[int, ...] = ()
     """Sizes that are asked for, each in an equal share; empty for 2 to 4 as the seed decides, or fewer."""
@@ -192,6 +192,19 @@ class ChooseFunctions(Request):
 
     def choice(self) -> Choice:
         """Return the choice; the list of functions is read. Raises `UserError`."""
+        self._require_consistent()
+        return Choice(
+            functions=_listed(Path(self.functions)) if self.functions else {},
+            where=self.where,
+            bars=self._bars(),
+            percentile=90.0 if self.percentile is None else self.percentile,
+            plane=self._plane(),
+            bins=2 if self.quadrants else self.bins or 4,
+            equal=self.quadrants,
+        )
+
+    def _require_consistent(self) -> None:
+        """Raise `UserError` for an empty option, and for one that is useless without another or with another."""
         for name in ("functions", "hard_by", "spread"):
             _require_not_empty(name, getattr(self, name))
         if self.bins is not None and self.quadrants:
@@ -200,17 +213,16 @@ class ChooseFunctions(Request):
             raise UserError("--bins divides the plane of --spread.", hint=f"Add --spread {','.join(PLANE)}.")
         if self.percentile is not None and not self.only_hard:
             raise UserError("--percentile is that of --hard or --hard-by.", hint="Add one of them.")
-        bars = read_bars(self.hard_by) if self.hard_by else HARD if self.percentile is not None else ()
-        plane = tuple(part.strip() for part in self.spread.split(",")) if self.spread else ()
-        return Choice(
-            functions=_listed(Path(self.functions)) if self.functions else {},
-            where=self.where,
-            bars=bars,
-            percentile=90.0 if self.percentile is None else self.percentile,
-            plane=plane or (PLANE if self.quadrants else ()),
-            bins=2 if self.quadrants else self.bins or 4,
-            equal=self.quadrants,
-        )
+
+    def _bars(self) -> tuple[MetricBar, ...]:
+        if self.hard_by:
+            return read_bars(self.hard_by)
+        return HARD if self.percentile is not None else ()
+
+    def _plane(self) -> tuple[str, ...]:
+        if self.spread:
+            return tuple(part.strip() for part in self.spread.split(","))
+        return PLANE if self.quadrants else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
