@@ -174,7 +174,7 @@ ROW = json.dumps(made())
         (f"[{ROW},\n{ROW[:-30]}".encode(), [None, (2, "does not end")]),
         (f"[{ROW}".encode(), [None, (1, "ends within its list")]),
         (f"[\n{ROW[:-1]},}},\n{ROW}]".encode(), [(2, "no JSON"), None]),
-        (f"[\n{ROW}\n{ROW}]".encode(), [None, (3, "No comma"), (3, "repeats the record of line 2")]),
+        (f"[\n{ROW}\n{ROW}]".encode(), [None, (3, "no comma"), (3, "repeats the record of line 2")]),
         (f"[\n{ROW}]\n{ROW}".encode(), [None, (2, "follows the end")]),
         (f"[{ROW}]\n{ROW}".encode(), [(1, "not an object"), None]),
         (f"[{ROW}\n]".encode(), [None]),
