@@ -1,4 +1,4 @@
-"""Runs of agents on a cluster: their jobs are sent, and what comes back is taken in once it was found to be true."""
+"""Runs of agents on a cluster: jobs are sent, and results are accepted after they were verified."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
 
 
 def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
-    """Return with what workers shall work.
+    """Return the settings that workers use.
 
     A consent given before is one for this machine, and not sent. Raises `UserError` for an address with a secret.
     """
@@ -66,9 +66,9 @@ def packed(task: Task) -> bytes:
 
 
 class ClusterRunner:
-    """Does the jobs of a run that are left, as `AgentRunner` does, on the workers of a cluster.
+    """Does the remaining jobs of a run on the workers of a cluster, as `AgentRunner` does here.
 
-    What a worker returns is taken in under the id that it was promised, once it was found to be true.
+    A worker's result is stored under the promised id, after it was verified.
     """
 
     def __init__(

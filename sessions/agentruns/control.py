@@ -34,7 +34,7 @@ class ControlRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asking:
-    """A request that stands until it is withdrawn, or its process ends."""
+    """A request that is in force until it is withdrawn, or its process ends."""
 
     def __init__(self, path: Path, lock: FileLock) -> None:
         self._path, self._lock = path, lock
@@ -54,14 +54,14 @@ def ask_for(folder: Path, by: str) -> Asking:
             "Somebody else is taking this attempt over.", hint="Look on: the line below tells how it goes."
         )
     request = ControlRequest(by=by[:MOST_CHARACTERS], nonce=secrets.token_hex(8))
-    beside = folder / f".{CONTROL}.{request.nonce}"
-    lock = wait_for(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    part = folder / f".{CONTROL}.{request.nonce}"
+    lock = wait_for(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         os.write(lock.file, msgspec.json.encode(request))
-        beside.replace(folder / CONTROL)
+        part.replace(folder / CONTROL)
     except BaseException:
         lock.release()
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
     return Asking(folder / CONTROL, lock)
 

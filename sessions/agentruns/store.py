@@ -153,7 +153,7 @@ JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost | JobPlac
 
 
 class JobStatus(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     QUEUED = "queued"
     BEGUN = "begun"

@@ -13,7 +13,7 @@ from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRo
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.records.model import Json, Step, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, goals_of, submissions_in
+from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, StepMarks, goals_of, submissions_in
 
 _KINDS: Mapping[StepKind, str] = {
     StepKind.VIEW: "view",
@@ -43,9 +43,7 @@ def foreign_row(
     for step in document.steps():
         marks = tracker.feed(step)
         spent = marks.spent
-        for marked in marks.marked:
-            if marked.mark is StepMark.FIRST_EDIT_RIGHT_FUNCTION and marked.goal is not None:
-                touched.add(marked.goal)
+        touched |= _edited_goals(marks)
         calls += _calls(step, len(calls))
         submitted += [_submission(step, len(submitted) + number) for number in range(1, submissions_in(step) + 1)]
     run = document.header
@@ -84,6 +82,12 @@ def foreign_row(
         calls=tuple(calls),
         flags=_flags(run.verdict, run.suspicious),
     )
+
+
+def _edited_goals(marks: StepMarks) -> set[int]:
+    """Return the corrupted functions that a step edits for the first time."""
+    first = (marked.goal for marked in marks.marked if marked.mark is StepMark.FIRST_EDIT_RIGHT_FUNCTION)
+    return {goal for goal in first if goal is not None}
 
 
 def _tokens(spent: Tokens | None) -> int | None:

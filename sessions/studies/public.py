@@ -198,7 +198,7 @@ def _fact(fact: Fact, study: Study, names: Pseudonyms) -> Fact | None:
 
 _FREE_TEXT: Mapping[type[Fact], str] = {Exposed: "how", Withdrawn: "words", TimesCorrected: "why", Included: "why"}
 """The member with free text of each such fact, which is emptied unless free text may be published."""
-_PUBLISHED = (Enrolled, Consented, ScreenedOut, Sitting, Excluded, Remark, *_FREE_TEXT)
+_PUBLISHED: tuple[type[Fact], ...] = (Enrolled, Consented, ScreenedOut, Sitting, Excluded, Remark, *_FREE_TEXT)
 """Facts that are published without further changes; facts that are not known to be harmless are left out."""
 
 

@@ -1,7 +1,7 @@
-"""What people say in files of operations, united with a team's store by uuid: reviews, validations, readings, results.
+"""Operations of people, merged with a team's store by uuid: reviews, validations, readings, results.
 
 The operations of a person may come from several machines. So the store numbers them by person and machine, in the order
-in which they came; the number says what is new there, and nothing of a file.
+of their arrival; the number shows what is new there, and says nothing about a file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def annotation_stores(locations: Locations, clock: TimeSource) -> dict[str, Anno
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """What a union added on either side."""
+    """The number of operations added on each side."""
 
     sent: int = 0
     fetched: int = 0
@@ -52,7 +52,7 @@ class Exchanged:
 
 
 def line_of(store: Annotations, operation: Any) -> bytes:
-    """Return an operation as the store keeps it: its line, without a newline."""
+    """Return the line of an operation in the store, without a newline."""
     return store.codec.encode(operation).rstrip(b"\n")
 
 
@@ -64,9 +64,9 @@ def operations_in(stores: Stores) -> dict[Uuid, Any]:
 def exchange(
     connection: Connection, stores: Stores, machine: str, without: Callable[[str], bool] = lambda person: False
 ) -> Exchanged:
-    """Send what the store lacks and fetch what is not here; another operation under a uuid stays, on both sides.
+    """Send operations missing in the store, and fetch those missing here; differing ones of a uuid stay on both sides.
 
-    What people said of whom `without` is true is not sent.
+    Operations of people for whom `without` is true are not sent.
     """
     there = uuids(connection, stores)
     mine = operations_in(stores)
@@ -78,7 +78,7 @@ def exchange(
 
 
 def other_lines(stores: Stores, mine: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]) -> list[Uuid]:
-    """Return the operations, by file and uuid, that stand on both sides, there in another line."""
+    """Return the operations, by file and uuid, whose lines differ between both sides."""
     return [
         (file, op)
         for (file, op), one in mine.items()
@@ -107,7 +107,7 @@ def last_numbers(connection: Connection, stores: Stores) -> dict[Source, int]:
 
 
 def fetch_new(connection: Connection, stores: Stores, known: dict[Source, int]) -> int:
-    """Fetch the operations that arrived since `known` was told, and bring that up to date; return how many are new."""
+    """Fetch the operations that arrived after `known`, and update it; return how many are new."""
     now = last_numbers(connection, stores)
     new = {source: known.get(source, 0) for source, last in now.items() if last > known.get(source, 0)}
     lines = beyond(connection, new, now)
@@ -117,7 +117,7 @@ def fetch_new(connection: Connection, stores: Stores, known: dict[Source, int]) 
 
 
 def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> Exchanged:
-    """Add operations from the store, by file and uuid, to the files here; tell those that are none, or differ."""
+    """Add operations from the store, by file and uuid, to the files here; report invalid and differing ones."""
     new, conflicts = dict[str, list[Any]](), dict[Uuid, Conflict]()
     for file, op, line in lines:
         store = stores[file]

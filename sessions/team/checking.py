@@ -64,14 +64,14 @@ class StoreDifference:
 
 @dataclass(frozen=True, slots=True)
 class _OnStore:
-    """A line as the store has it."""
+    """A line in the store."""
 
     seq: int
     data: bytes
     sha256: str
-    """What stands beside it."""
+    """The hash stored with it."""
     found: str
-    """What it has."""
+    """The hash of its content."""
 
 
 def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> list[StoreDifference]:
@@ -88,10 +88,10 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         damaged = {row.id: row.archive_sha256 for row in connection.execute(_ARCHIVES)}
         for name, words in damaged_declarations(connection, store.address):
             run.check()
-            kind, said = "study differs", words
+            kind, sentence = "study differs", words
             if name in damaged:
-                kind, said = "blob damaged", f"the blob {damaged[name][:12]} is damaged."
-            found.append(StoreDifference(kind, Conflict(f"study {name}", words=said)))
+                kind, sentence = "blob damaged", f"the blob {damaged[name][:12]} is damaged."
+            found.append(StoreDifference(kind, Conflict(f"study {name}", words=sentence)))
     run.check()
     found += _studies(store, locations, clock)
     return found
@@ -119,16 +119,16 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
             counted = (rows[name].seq, rows[name].head) if name in rows else None
             yield from _attempt(name, mine.get(name), there[name], counted, machine)
             if name in rows and there[name]:
-                yield from _told(name, rows[name], there[name])
+                yield from _header(name, rows[name], there[name])
 
 
-def _told(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
-    """Look at what the store tells of an attempt beside its lines."""
+def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
+    """Compare the store's columns of an attempt with its first line."""
     what, first = f"attempt {name}", there[0].data
     if not is_of(first, name):
         yield StoreDifference("line differs", Conflict(what, 1, words="the store's first line begins another attempt."))
-    told = {"task": row.task, "actor": row.actor, "participant": row.participant, "started_utc_ms": row.started_utc_ms}
-    if header_of(first) != told:
+    columns = ("task", "actor", "participant", "started_utc_ms")
+    if header_of(first) != {name: getattr(row, name) for name in columns}:
         words = "what the store tells of it (task, solver, start) is not what its lines say."
         yield StoreDifference("line differs", Conflict(what, words=words))
 
@@ -153,7 +153,7 @@ def _attempt(
 
 
 def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDifference]]:
-    """Return the lines of a journal, and what is wrong with it by itself."""
+    """Return the lines of a journal, and its own faults."""
     kept = None if is_open(folder) else head_kept(folder)
     try:
         lines = safe_lines(folder)
@@ -172,7 +172,7 @@ def _compared(what: str, here: list[JournalLine], there: list[_OnStore], counted
     for line in here:
         found = lines.pop(line.seq, "")
         if not found:
-            yield StoreDifference("missing there", Conflict(what, line.seq, words="the store lacks this line."))
+            yield StoreDifference("missing there", Conflict(what, line.seq, words="this line is missing in the store."))
         elif found != line.sha256:
             yield StoreDifference("line differs", Conflict(what, line.seq, line.sha256, found))
     for seq in sorted(lines):
@@ -181,10 +181,10 @@ def _compared(what: str, here: list[JournalLine], there: list[_OnStore], counted
 
 
 def _on_store(what: str, there: list[_OnStore], counted: tuple[int, str] | None) -> Iterator[StoreDifference]:
-    """Look at the store's lines by themselves."""
+    """Check the store's lines by themselves."""
     for line in there:
         if line.sha256 != line.found:
-            words = "on the store, this line is not the one whose hash stands beside it."
+            words = "on the store, this line does not have the hash that is stored with it."
             yield StoreDifference("line differs", Conflict(what, line.seq, words=words))
     try:
         chained(line.data for line in there)

@@ -1,8 +1,8 @@
-"""A study kept equal between this machine's folder and the team's store: its log, its journals, what reviewers said.
+"""A study kept equal between this machine's folder and the team's store: its log, its journals and its reviews.
 
-A line of the log has its number in its writer's file. What one side has beyond the other is added there; a line that is
-another one is a conflict, and is overwritten nowhere. What is of people who were erased is deleted in the store and
-neither sent nor fetched.
+A line of the log has its number in its writer's file. Lines that one side has in addition are added on the other; a
+line that differs is a conflict, and never overwritten. Data of erased people are deleted in the store, and neither
+sent nor fetched.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ class StudyExchange:
         for line in self.connection.scalars(_ERASED, asked):
             with suppress(ValueError):
                 operation = self.files.log.codec.decode(bytes(line))
-                said = operation.read(Erased) if operation is not None else None
-                found |= {said.person_sha256} if said is not None else set()
+                fact = operation.read(Erased) if operation is not None else None
+                if fact is not None:
+                    found.add(fact.person_sha256)
         return found
 
     # The log
@@ -148,7 +149,7 @@ class StudyExchange:
             sync_file(file)
 
     def send_log(self, *, first: bool = False) -> None:
-        """Send the lines that the store lacks, and delete there what is of people who were erased.
+        """Send the lines missing in the store, and delete lines of erased people there.
 
         Raises `StudyError` for a line that is another one there, and, where a beginning has to be the `first` of its
         assignment, for one that is not.
@@ -248,7 +249,7 @@ class StudyExchange:
             put(journal, note, _identity(place), self.files.published)
 
     def send_journals(self) -> None:
-        """Send the journals that the store lacks, and delete there those of people who were erased."""
+        """Send the journals missing in the store, and delete journals of erased people there."""
         alone(self.connection, self._file(ATTEMPTS))  # two journals that claim one place must not mix
         gone, there = self.erased(), self._heads(ATTEMPTS)
         self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
@@ -276,7 +277,7 @@ class StudyExchange:
         for number, line in enumerate(lines[after:], after + 1):
             yield StoreLine(self._file(ATTEMPTS), place, number, line, machine, subject=one.writer)
 
-    # What reviewers said
+    # Reviews
 
     def exchange_reviews(self) -> None:
         """Make the operations of reviewers those of both sides. Raises `StudyError` for one that is another there."""
@@ -355,7 +356,7 @@ def _holding(lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]
 
 
 def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
-    """Return what is said of lines that an index refuses."""
+    """Return the error for lines that an index refuses."""
     if "beginning_once" in str(error):
         return StudyError(
             "This task was begun on another machine at this moment.",
@@ -365,7 +366,7 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
         raise error
     writer = next((line.writer for line in lines if line.op and line.op in str(error.orig)), "a writer")
     return StudyError(
-        f"An operation of {writer} stands in the team's store already, in another file or line.",
+        f"An operation of {writer} is in the team's store already, in another file or line.",
         hint="Nothing was overwritten. Look for a line that was copied in the folder's log.",
     )
 

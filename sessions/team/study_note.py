@@ -15,7 +15,7 @@ FILE = "team.toml"
 STUDIES = "studies"
 """The folder in the data folder with the studies that were fetched."""
 FORMAT, VERSION = "gistpoint.team-study", 1
-_MEND = "`gistpoint study share DIR` writes it anew."
+_HINT = "`gistpoint study share DIR` writes it again."
 
 
 class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,9 +45,9 @@ def read_note(root: Path) -> TeamNote | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise StudyError(f"{FILE} in the study's folder can't be read: {error}.", hint=_MEND) from error
+        raise StudyError(f"{FILE} in the study's folder can't be read: {error}.", hint=_HINT) from error
     if (note.format, note.version) != (FORMAT, VERSION):
-        raise StudyError(f"{FILE} in the study's folder is not version {VERSION} of {FORMAT}.", hint=_MEND)
+        raise StudyError(f"{FILE} in the study's folder is not version {VERSION} of {FORMAT}.", hint=_HINT)
     return note
 
 

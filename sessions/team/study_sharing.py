@@ -166,7 +166,7 @@ def _refreshed(root: Path, note: TeamNote) -> TeamNote:
 
 
 @contextmanager
-def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: Path) -> Iterator[tuple[Path, str]]:
+def _unpacked(connection: Connection, name: str, address: StoreAddress, folder: Path) -> Iterator[tuple[Path, str]]:
     """Unpack a study's declaration into a folder of its own, and yield it with the files' hash."""
     row = connection.execute(select(studies).where(studies.c.id == name)).one_or_none()
     if row is None:
@@ -175,7 +175,7 @@ def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: 
             f"It has {', '.join(known[:10])}." if known else "It has none: `gistpoint study share DIR` puts one there."
         )
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=beside) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
         folder = Path(scratch) / "study"
         get_blobs(connection, [row.archive_sha256], Path(scratch), streamed=True)
         folder.mkdir()

@@ -35,7 +35,7 @@ T = TypeVar("T")
 PATIENCE_S = 2.0
 """What was recorded waits so long to be sent; while the store is known to be away, it does not wait."""
 _TIMES = 5
-"""A plan or a beginning is made anew so often if the database says that it might not follow what others did."""
+"""A plan or a beginning is repeated so often if the database can't order it after the work of others."""
 _LOCK = 0x67697374
 """The first number of our advisory locks; the second is made of the study's id."""
 _AWAY = "The next task can begin when it answers again. Nothing that was done is lost."
@@ -43,7 +43,7 @@ _ANEW = ("40001", "40P01")
 """SQLSTATE: serialization failure, deadlock detected."""
 
 
-class _MadeAnewError(Exception):
+class _RepeatedError(Exception):
     """The database did not accept the transaction; made again, it may."""
 
 
@@ -219,7 +219,7 @@ class TeamStudyStore:
         return erasure
 
     def send(self) -> None:
-        """Send all that the store lacks, and fetch the journals that are not here. Raises `UserError`."""
+        """Send all data missing in the store, and fetch the journals missing here. Raises `UserError`."""
         with self.files.alone(writing=False), self._exchange() as exchange:
             exchange.send_log()
         with self._exchange() as exchange:
@@ -277,7 +277,7 @@ class TeamStudyStore:
         """Call `act` in a serialisable transaction, with all that others have written; one at a time in the study."""
         try:
             for _ in range(_TIMES):
-                with suppress(_MadeAnewError), self.files.alone():
+                with suppress(_RepeatedError), self.files.alone():
                     return self._exclusively(act)
         except UnreachableError:
             raise
@@ -322,7 +322,7 @@ class TeamStudyStore:
         except BaseException as error:
             self._undo(held)
             if isinstance(error, DBAPIError) and _refused(error):
-                raise _MadeAnewError from error
+                raise _RepeatedError from error
             raise
         finally:
             self._held = None
@@ -331,7 +331,7 @@ class TeamStudyStore:
         except DBAPIError as error:
             if _refused(error):
                 self._undo(held)
-                raise _MadeAnewError from error
+                raise _RepeatedError from error
             raise  # it may have been done: the next call finds out
         held.settle()
         self._unreached = self._conflict = ""
@@ -370,5 +370,5 @@ class TeamStudyStore:
 
 
 def _refused(error: BaseException) -> bool:
-    """Whether the database has said that a transaction was not done, and may be tried again."""
+    """Whether the database reports that a transaction was not done, and may be tried again."""
     return getattr(getattr(error, "orig", None), "sqlstate", "") in _ANEW

@@ -74,25 +74,25 @@ def sync(
 def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool) -> StoreSync:
     engine, machine, works = store.engine, store.machine, store.rights is not Rights.READER
     tasks = TaskStore(locations.tasks)
-    shared = share_tasks(engine, tasks, machine, _told(run, "tasks"), sends=works, deleted=deleted)
+    shared = share_tasks(engine, tasks, machine, _reporter(run, "tasks"), sends=works, deleted=deleted)
     if not works:
         return StoreSync(tasks_fetched=shared.fetched, tasks_left=shared.left, alarms=tuple(shared.conflicts))
     conflicts = [*shared.conflicts]
 
-    told, sent, lines, branches = _told(run, "sending attempts"), 0, 0, list[str]()
+    report, sent, lines, branches = _reporter(run, "sending attempts"), 0, 0, list[str]()
     with engine.connect() as connection:
         mine = local_attempts(locations.attempts)
         lost = miscounted(connection, mine)
         folders = [folder for folder in to_push(connection, mine) if folder.name not in lost]
     conflicts += lost.values()
-    for pushed in push_attempts(engine, machine, [ToPush(folder) for folder in folders], told):
+    for pushed in push_attempts(engine, machine, [ToPush(folder) for folder in folders], report):
         sent, lines = sent + bool(pushed.added), lines + pushed.added
         if pushed.conflict is not None:
             conflicts.append(pushed.conflict)
         elif pushed.branched and pushed.added:
             branches.append(pushed.attempt)
-    told = _told(run, "fetching attempts")
-    fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, told)
+    report = _reporter(run, "fetching attempts")
+    fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, report)
     conflicts += found
     if fetched:
         for _ in unpack_demo(locations.demo):  # its attempts are fetched, and its tasks come with the program
@@ -123,9 +123,9 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     )
 
 
-def _told(run: RunContext, step: str) -> Callable[[int, int, str], None]:
-    def told(done: int, total: int, what: str) -> None:
+def _reporter(run: RunContext, step: str) -> Callable[[int, int, str], None]:
+    def report(done: int, total: int, what: str) -> None:
         run.check()
         run.progress(RunProgress(what, done, total, step=step))
 
-    return told
+    return report

@@ -59,15 +59,15 @@ def share_tasks(
     engine: Engine,
     store: TaskStore,
     machine: str,
-    told: Callable[[int, int, str], None] = lambda done, total, what: None,
+    report: Callable[[int, int, str], None] = lambda done, total, what: None,
     *,
     sends: bool = True,
     deleted: bool = False,
 ) -> SharedTasks:
-    """Send the tasks that the store lacks, and fetch those that are not here; `told` may raise to stop.
+    """Send the tasks missing in the store, and fetch those missing here; `report` may raise to stop.
 
-    Without `sends` only public halves are fetched, which is what a reader may do. One that was deleted here is fetched
-    only where `deleted` ones are asked for, and one that differs is left alone.
+    Without `sends` only public halves are fetched, as for a reader. A task that was deleted here is fetched only with
+    `deleted`, and one that differs is left alone.
     """
     found = SharedTasks()
     mine = local_tasks(store)
@@ -79,14 +79,23 @@ def share_tasks(
     left = set() if deleted else (gone & there.keys()) - mine.keys()
     found.left = len(left)
     missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
-    wanted = sorted(id for id in there.keys() - left if id not in mine or (sends and not has_answer(mine[id])))
+
+    def is_wanted(id: str) -> bool:
+        return id not in mine or (sends and not has_answer(mine[id]))
+
+    wanted = sorted(filter(is_wanted, there.keys() - left))
     total = len(missing) + len(wanted)
     for some in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
-        _send(engine, some, machine, found, lambda done, name: told(done, total, name))
-    for id in there.keys() & mine.keys() if sends else ():
-        found.conflicts += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
+        _send(engine, some, machine, found, lambda done, name: report(done, total, name))
+    if sends:
+        for id in there.keys() & mine.keys():
+            found.conflicts += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
     asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
-    _fetch_all(engine, asked, store, found, lambda done, name: told(len(missing) + done, total, name), public=not sends)
+
+    def report_fetched(done: int, name: str) -> None:
+        report(len(missing) + done, total, name)
+
+    _fetch_all(engine, asked, store, found, report_fetched, public=not sends)
     if sends:
         found.conflicts += _share_baselines(engine, local_tasks(store))
     return found
@@ -127,14 +136,14 @@ def _controls(folder: Path) -> list[str]:
 
 
 def _send(
-    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, told: Callable[[int, str], None]
+    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, report: Callable[[int, str], None]
 ) -> None:
-    """Send tasks in one transaction; one that can't be read is told and does not keep the others back."""
+    """Send tasks in one transaction; an unreadable one is reported, and does not stop the others."""
     rows: list[dict[str, str]] = []
     with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as name:
         scratch = Path(name)
         for task in some:
-            told(found.sent + len(rows), task.short_id)
+            report(found.sent + len(rows), task.short_id)
             try:
                 rows.append({**_packed(task, scratch), "machine": machine})
             except UserError as error:
@@ -171,7 +180,7 @@ def _fetch_all(
     asked: Mapping[str, Sequence[str]],
     store: TaskStore,
     found: SharedTasks,
-    told: Callable[[int, str], None],
+    report: Callable[[int, str], None],
     *,
     public: bool,
 ) -> None:
@@ -184,7 +193,7 @@ def _fetch_all(
             with engine.begin() as connection:
                 get_blobs(connection, names, scratch, public=public, streamed=len(some) == 1)
             for id in some:
-                told(found.fetched, id[:12])
+                report(found.fetched, id[:12])
                 try:
                     _fetch(id, [name for name in asked[id] if name], scratch, store.roots[0])
                 except UserError as error:
@@ -236,7 +245,7 @@ def _baselines_here(task: Task) -> dict[str, Path]:
 
 
 def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Conflict]:
-    """Copy baselines to the side that lacks them; a baseline that differs is left as it is on both sides."""
+    """Copy baselines to the side where they are missing; one that differs is left unchanged on both sides."""
     conflicts: list[Conflict] = []
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[str, str]] = []
@@ -260,14 +269,14 @@ def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Conflict]:
 
 
 def _compared_baselines(task: Task, there: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield name and hashes, here and on the store, of each baseline of a task that one side lacks, or that differs."""
+    """Yield name and hashes, here and on the store, of each baseline that differs, or is missing on one side."""
     here = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _baselines_here(task).items()}
     for name in sorted(dict(here.items() ^ there.items())):
         yield name, here.get(name, ""), there.get(name, "")
 
 
 def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
-    """Write a baseline beside the others, if it is one and its name is that of a file."""
+    """Write a baseline next to the others, if it is valid and its name is that of a file."""
     folder = _made(task.folder / _BASELINES)
     what = f"task {task.short_id}, baseline {name[:80]!r}"
     if Path(name).name != name or not name.endswith(".json") or name.startswith("."):

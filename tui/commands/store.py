@@ -166,9 +166,9 @@ def status(asked: JsonWanted) -> int:
 
 
 def _is_wrong(skew_ms: int) -> bool:
-    from gistpoint.sessions.team.opened import SKEW_TOLD_S
+    from gistpoint.sessions.team.opened import SKEW_REPORTED_S
 
-    return abs(skew_ms) > SKEW_TOLD_S * 1000
+    return abs(skew_ms) > SKEW_REPORTED_S * 1000
 
 
 def sync(asked: SyncStore) -> int:
