@@ -90,6 +90,7 @@ def _operation(
     operation: StudyOperation, writer: str, place: str, where: str, owners: dict[str, str]
 ) -> Iterator[AuditFinding]:
     kind, subject = operation.kind, operation.subject
+    # An operation without a checksum counts as changed, even if its own would be empty.
     if not operation.extra.get(SUM) or operation.extra[SUM] != checksum(operation):
         yield AuditFinding("operation_changed", f"{place}: {kind!r} of {subject} is not what was written.", where)
     if operation.reviewer != writer:
@@ -109,7 +110,7 @@ def _operation(
             "wrong_place", f"{place} is about an attempt of {owners[identity]}, but not in a file of theirs.", where
         )
     elif about not in ("person", "attempt", "repair", STUDY, ERASED):
-        yield AuditFinding("unknown_operation", f"{place} is about {subject!r}, which is nothing known.", where)
+        yield AuditFinding("unknown_operation", f"{place} is about {subject!r}, which is unknown.", where)
 
 
 def _is_cut(line: bytes) -> bool:

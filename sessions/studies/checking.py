@@ -229,7 +229,7 @@ def _feedback(study: Study, tasks: int) -> CheckFinding:
             "texts.feedback = 'full' shows the answer to people while others can still get the task: "
             "only with design.target_per_task = 1, or say 'outcome'",
         )
-    return CheckFinding("feedback", True, f"after a task people are told: {feedback.value}")
+    return CheckFinding("feedback", True, f"feedback after a task: {feedback.value}")
 
 
 def _elsewhere(study: StudyFolder) -> CheckFinding:

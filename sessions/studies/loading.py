@@ -157,7 +157,7 @@ def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalConte
     ends = (person.finished.get(journal.id) for person in folder.ledger.people.values())
     logged = {end.head for end in ends if end is not None and end.head}
     if logged and logged.isdisjoint(_heads(content)):
-        return "It is not the journal whose end the log tells of."
+        return "It is not the journal whose end is in the log."
     return ""
 
 

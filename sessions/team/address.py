@@ -112,13 +112,7 @@ def parse_address(text: str) -> StoreAddress:
     if not database and "service" not in options:
         raise TeamStoreError("The address of the store names no database.", hint=_SHAPE)
     address = StoreAddress(host, database, user, port, options)
-    if not address.local and options.get("sslmode", _VERIFIED) != _VERIFIED:
-        raise TeamStoreError(
-            f"The store on {host} would be used with sslmode={options['sslmode'][:20]}, which does not prove that it "
-            "is the server it says it is.",
-            hint=f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
-            "sslrootcert names the file of your authority.",
-        )
+    _require_verified(address)
     return address
 
 
@@ -141,6 +135,18 @@ def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
             hint="Leave it out: PGPASSWORD, ~/.pgpass or a service file give it to PostgreSQL's library.",
         )
     return url, port, options
+
+
+def _require_verified(address: StoreAddress) -> None:
+    """Raise `TeamStoreError` if a server on another machine would not have to prove its identity."""
+    mode = address.options.get("sslmode", _VERIFIED)
+    if not address.local and mode != _VERIFIED:
+        raise TeamStoreError(
+            f"The store on {address.host} would be used with sslmode={mode[:20]}, which does not prove that it is the "
+            "server it says it is.",
+            hint=f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
+            "sslrootcert names the file of your authority.",
+        )
 
 
 def _not_a_url() -> TeamStoreError:
