@@ -1,8 +1,8 @@
 """A job of a run on another machine: the order to that machine, its result, and the checks of the result.
 
-There it is a run of one job in a folder of its own, so that it goes the way of any other. What comes back is the
-attempt's journal. It has to be whole, of this job, this task and these settings, to go on from what was sent, and to
-end as the reply says; then it is taken in under the id that was promised.
+There it is a run of one job in a separate folder, so that it is handled like any other. The result is the attempt's
+journal. It has to be whole, belong to this job, this task and these settings, continue what was sent, and end as the
+reply says; then it is stored under the promised id.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gistpoint.sessions.attempts import AttemptStore, folded_state
 from gistpoint.sessions.journal import JOURNAL, journal_in
 
 _MOST_CHARACTERS = 2_000
-"""Of a message from another machine."""
+"""The longest message from another machine."""
 
 
 class AttemptOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,15 +47,15 @@ class AttemptOrder(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
     job: AgentJob
     attempt: str
-    """The id that its attempt has, or gets."""
+    """The present or future id of its attempt."""
     journal: bytes = b""
     """The attempt so far; empty for a new one."""
     most_usd: float | None = None
-    """What the attempt may cost in all."""
+    """The most that the attempt may cost."""
 
 
 class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What another machine returns of a job."""
+    """The result of a job from another machine."""
 
     status: JobStatus
     problem: str = ""
@@ -66,7 +66,7 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """Empty if there was no attempt."""
 
     def operations(self, order: AttemptOrder) -> list[JobOperation]:
-        """Return what the run notes of it."""
+        """Return the operations that record it in the run."""
         job, found = order.job.key, list[JobOperation]()
         if self.journal:
             found.append(JobAttempt(job=job, attempt=order.attempt))
@@ -81,11 +81,11 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryError(UserError):
-    """What was delivered can't be true; says why in a few words."""
+    """A result can't be true; the message says why in a few words."""
 
 
 class StoppedWorkError(UserError):
-    """The machine can't do such jobs; says why."""
+    """The machine can't do such jobs; the message says why."""
 
 
 def carried_out(

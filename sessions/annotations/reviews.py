@@ -31,9 +31,9 @@ class ReviewOperationKind(StrEnum):
     SEEN = "seen"
     UNSEEN = "unseen"
     STOPPED = "stopped"
-    """Where the reviewer was last."""
+    """The last position of the reviewer."""
     DELETE = "delete"
-    """Takes back the operation whose uuid is `target`."""
+    """Withdraws the operation whose uuid is `target`."""
 
 
 class RunVerdict(StrEnum):
@@ -65,7 +65,7 @@ class ReviewOperation(Operation, frozen=True, omit_defaults=True, rename={"subje
 
 
 class ReviewError(UserError):
-    """A review can't be read or written as asked."""
+    """A review can't be read or written as requested."""
 
 
 CODEC = Codec("gistpoint.reviews", 1, ReviewOperation, "review", ReviewError, as_text={"step": StepKey.parse})
@@ -102,7 +102,7 @@ class RunVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class LabelGiven:
-    """A label on a step, on a range of its text, or (without a step) on the run; `op` takes it back."""
+    """A label on a step, on a range of its text, or (without a step) on the run; `op` is its operation."""
 
     op: str
     label: str
@@ -115,7 +115,7 @@ class LabelGiven:
 
 @dataclass(frozen=True, slots=True)
 class RunComment:
-    """A remark on a step, a range of its text, or the run; `op` takes it back."""
+    """A remark on a step, a range of its text, or the run; `op` is its operation."""
 
     op: str
     text: str

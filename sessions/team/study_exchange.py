@@ -57,7 +57,7 @@ _FREE = text("UPDATE lines_of_studies SET assignment = NULL WHERE file = :file A
 
 @dataclass(frozen=True, slots=True)
 class StudyExchange:
-    """The folder of a study, and what one transaction sees of it in the store."""
+    """The folder of a study, and its state in the store within one transaction."""
 
     files: FolderStore
     connection: Connection
@@ -73,7 +73,7 @@ class StudyExchange:
         drop(self.connection, self._file(folder), writers)
 
     def erased(self) -> set[str]:
-        """Return the hashes of the people who were erased, as this machine or the store knows it."""
+        """Return the hashes of people whose erasure this machine or the store knows."""
         found = set(Ledger(self.files.operations()).erased)
         asked = {"file": self._file(LOG), "erased": ERASED}
         for line in self.connection.scalars(_ERASED, asked):
@@ -87,7 +87,7 @@ class StudyExchange:
     # The log
 
     def fetch_log(self) -> None:
-        """Add to the files what the store has beyond them. Raises `StudyError` for a line that is another one."""
+        """Add the store's further lines to the files. Raises `StudyError` for a line that differs."""
         log, there, gone = self.files.log, self._heads(LOG), self.erased()
         here = {writer_of(path): path.read_bytes().count(b"\n") for path in log.files()}
         self._compare_own([writer for writer in there if writer.endswith(f"@{self.files.machine}")])
@@ -109,7 +109,7 @@ class StudyExchange:
         return beyond(self.connection, {(file, writer): count for writer, count in known.items()}, numbers)
 
     def _compare_own(self, writers: Collection[str]) -> None:
-        """Compare this machine's lines: its folder may be an older copy, to which other lines were added since."""
+        """Compare this machine's lines: its folder may be an older copy, which got other lines later."""
         for writer, (count, digest) in digests(self.connection, self._file(LOG), writers).items():
             path = self.files.log.path_of(writer)
             lines = lines_in(path)[:count]
@@ -118,7 +118,7 @@ class StudyExchange:
                 raise self._conflict(writer, next(found, 0))
 
     def _differing(self, writer: str, lines: Sequence[bytes]) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number of each line here that differs, with the store's line, or None where it has none."""
+        """Yield the number of each line here that differs, with the store's line, or None if it has none."""
         there = {line.number: line.data for line in self._all(LOG, writer)}
         for number, line in enumerate(lines, 1):
             if there.get(number) != line:
@@ -129,7 +129,7 @@ class StudyExchange:
         return beyond(self.connection, {source: 0}, {source: 1})
 
     def _take_in(self, writer: str, known: int, rows: Sequence[StoreLine]) -> None:
-        """Add lines to a writer's file, which had `known` lines when they were asked for."""
+        """Add lines to a writer's file, which had `known` lines when they were requested."""
         lines = [row.data for place, row in enumerate(rows, known + 1) if row.number == place]
         with locked(self.files.log.path_of(writer)) as file:
             data = os.pread(file, os.fstat(file).st_size, 0)
@@ -151,8 +151,8 @@ class StudyExchange:
     def send_log(self, *, first: bool = False) -> None:
         """Send the lines missing in the store, and delete lines of erased people there.
 
-        Raises `StudyError` for a line that is another one there, and, where a beginning has to be the `first` of its
-        assignment, for one that is not.
+        Raises `StudyError` for a line that differs there, and, if a beginning has to be the `first` of its assignment,
+        for one that is not.
         """
         if not first:
             self.take_back()
@@ -180,9 +180,9 @@ class StudyExchange:
         return None
 
     def _add(self, new: Sequence[tuple[StoreLine, StudyOperation | None]], *, first: bool) -> None:
-        """Add lines; a second beginning of an assignment is kept and does not hold it, unless it has to be the first.
+        """Add lines; a second beginning of an assignment is kept without claiming it, unless it has to be the first.
 
-        What was taken back frees its assignment, so that it can be begun again.
+        A withdrawn beginning frees its assignment, so that it can be begun again.
         """
         file, lines = self._file(LOG), [line for line, _ in new]
         deletions = [one for _, one in new if one is not None and one.kind == StudyOperationKind.DELETE]
@@ -230,7 +230,7 @@ class StudyExchange:
     # Published journals, each in a place of its own
 
     def fetch_journals(self) -> None:
-        """Put the journals that are not here into the folder. Raises `StudyError` for one that is not what it was."""
+        """Add the missing journals to the folder. Raises `StudyError` for one that was changed."""
         gone, there = self.erased(), self._heads(ATTEMPTS)
         here = {(one.id, one.head) for one in self.files.attempts()}
         wanted = {
@@ -261,7 +261,7 @@ class StudyExchange:
         add(self.connection, chain.from_iterable(self._unsent(one, places) for one in mine))
 
     def _unsent(self, one: PublishedAttempt, places: dict[str, list[str]]) -> Iterator[StoreLine]:
-        """Yield the lines of a journal after its beginning in one of the places, or all of them for a new place."""
+        """Yield the lines of a journal after its beginning in one of the places; all of them for a new place."""
         lines = lines_in(one.journal)
         ours = [line_hash(line) for line in lines]
         named = f"{one.id}{CONFLICT}{one.head[:8]}" if one.id in places else one.id
@@ -280,7 +280,7 @@ class StudyExchange:
     # Reviews
 
     def exchange_reviews(self) -> None:
-        """Make the operations of reviewers those of both sides. Raises `StudyError` for one that is another there."""
+        """Merge the operations of reviewers of both sides. Raises `StudyError` for one that differs."""
         file, gone = self._file(REVIEWS), self.erased()
         there = uuids(self.connection, [file])
         self._drop(REVIEWS, {writer for writer, _ in there.values() if is_of(writer, gone)})
@@ -327,13 +327,13 @@ class StudyExchange:
 
 
 def opened_in(connection: Connection, study: str) -> set[str]:
-    """Return the uuids of the operations that open a study, as the store has it."""
+    """Return the uuids of the operations in the store that open a study."""
     asked = {"file": f"studies/{study}/{LOG}", "opened": StudyOperationKind.OPENED.value}
     return set(connection.scalars(_OPENED, asked))
 
 
 def _indexed(line: StoreLine, one: StudyOperation) -> StoreLine:
-    """Return a line with what indexes tell of its operation."""
+    """Return a line with the indexed members of its operation."""
     assignment = one.text("assignment") if one.kind == StudyOperationKind.BEGUN else ""
     return replace(
         line,
@@ -397,7 +397,7 @@ def _is_person(name: str, people: Collection[str]) -> bool:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """Return the whole lines of a file, without their ends; none if it is not there."""
+    """Return the whole lines of a file, without newlines; none if it is missing."""
     with suppress(FileNotFoundError):
         return path.read_bytes().split(b"\n")[:-1]
     return []
@@ -410,18 +410,18 @@ def digest_of(lines: Sequence[bytes]) -> str:
 
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
-    """Open a file of the log, which is made if it is not there, as who appends to it does."""
+    """Open and lock a file of the log as for appending, creating it if it is missing."""
     with wait_for(path) as lock:
         yield lock.file
 
 
 def _plain(value: str) -> str:
-    """Return a text as a column can hold it: without lone surrogates and zeros."""
+    """Return a text that a column can hold: without lone surrogates and zeros."""
     return value.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _identity(place: str) -> str:
-    """Return the attempt of which a place has a journal."""
+    """Return the attempt whose journal is at a place."""
     return place.partition(CONFLICT)[0]
 
 

@@ -1,4 +1,4 @@
-"""`team.toml` in a study's folder: of which study on which team's store the folder is a copy. It holds no secret."""
+"""`team.toml` in a study's folder: the study and the team's store of which it is a copy. It contains no secret."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _HINT = "`gistpoint study share DIR` writes it again."
 
 
 class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a folder knows of the study on the store."""
+    """The record of the study on the store, in its folder."""
 
     study: str
     """Its id."""
     store: str
-    """The store's address, as `parse_address` reads it."""
+    """The store's address, in the form that `parse_address` reads."""
     files_sha256: str
     """The hash of the declaration's files when they were shared or fetched."""
     fetched: bool = False
@@ -34,12 +34,12 @@ class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def address(self) -> StoreAddress:
-        """The store's address, read."""
+        """The store's address, parsed."""
         return parse_address(self.store)
 
 
 def read_note(root: Path) -> TeamNote | None:
-    """Return the note of a study's folder, None if the folder is no team's. Raises `StudyError`."""
+    """Return the note of a study's folder; None if it is not shared with a team. Raises `StudyError`."""
     try:
         note = msgspec.convert(tomllib.loads((root / FILE).read_text(encoding="utf-8")), TeamNote)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Everything on this machine sent to the team's store, and everything there fetched. Doing it again changes nothing."""
+"""Sends everything on this machine to the team's store, and fetches everything there. Repeating it changes nothing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from gistpoint.sessions.team.tasks import share_tasks
 
 @dataclass(frozen=True, slots=True)
 class StoreSync:
-    """What a synchronisation did."""
+    """The result of a synchronisation."""
 
     tasks_sent: int = 0
     tasks_fetched: int = 0
     tasks_left: int = 0
-    """Those that were deleted here, and are not fetched again."""
+    """Tasks deleted here, which are not fetched again."""
     attempts_sent: int = 0
     attempts_fetched: int = 0
     lines_sent: int = 0
@@ -62,9 +62,9 @@ class StoreSync:
 def sync(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool = False
 ) -> StoreSync:
-    """Send and fetch all that is shared; cancelled, it keeps what was done, and the next call does the rest.
+    """Send and fetch all shared data; when cancelled, it keeps what was done, and the next call does the rest.
 
-    A reader fetches the public halves of tasks; `deleted` fetches also those that were deleted here.
+    A reader fetches the public halves of tasks; `deleted` also fetches tasks that were deleted here.
     Raises `UnreachableError` as soon as the store does not answer.
     """
     with reaching(store.address):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 _LEVEL = 10
-"""Of the archives' compression: the highest takes minutes for a large repository."""
+"""The level of compression of archives: the highest takes minutes for a large repository."""
 _BASELINES = "answer/baselines"
 _AT_ONCE, _TOGETHER = 100, 2 * PIECE
 """Most tasks of one transaction, and most bytes of them unless there is one alone."""
@@ -46,12 +46,12 @@ _BLOB = text(
 
 @dataclass(slots=True)
 class SharedTasks:
-    """What a synchronisation did with tasks."""
+    """The result of synchronising tasks."""
 
     sent: int = 0
     fetched: int = 0
     left: int = 0
-    """Tasks that were deleted here and stay on the store."""
+    """Tasks deleted here that stay on the store."""
     conflicts: list[Conflict] = field(default_factory=list)
 
 
@@ -112,12 +112,12 @@ def local_tasks(store: TaskStore) -> dict[str, Task]:
 
 
 def has_answer(task: Task) -> bool:
-    """Whether a task is whole; one that came without its answer is not sent on."""
+    """Whether a task is complete; one that came without its answer is not sent on."""
     return (task.folder / ANSWER_FILE).is_file()
 
 
 def fingerprints(task: Task) -> tuple[str, str]:
-    """Return the sha256 of `task.toml`, which names that of the tree, and that of what the answer says."""
+    """Return the sha256 of `task.toml`, which contains the tree's, and the sha256 of the answer."""
     public = hashlib.sha256((task.folder / TASK_FILE).read_bytes()).hexdigest()
     answer = [task.folder / name for name in _answer_files(task.folder)]
     if not answer:
@@ -131,7 +131,7 @@ def _answer_files(folder: Path) -> list[str]:
 
 
 def _controls(folder: Path) -> list[str]:
-    """Return the file of the controls, which belongs to no digest: any machine can make it at any time."""
+    """Return the file of the controls, which is part of no digest: any machine can make it at any time."""
     return [CONTROLS_FILE] if (folder / CONTROLS_FILE).is_file() else []
 
 
@@ -184,7 +184,7 @@ def _fetch_all(
     *,
     public: bool,
 ) -> None:
-    """Fetch tasks, of which the blobs are named: the public half and the answer, or the public half alone."""
+    """Fetch tasks by their blobs: the public half and the answer, or only the public half."""
     sizes = blob_sizes(engine, {name for names in asked.values() for name in names}, public=public)
     for some in portions(asked, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, asked[id])), _TOGETHER):
         with tempfile.TemporaryDirectory(prefix=".fetching-") as name:
