@@ -53,7 +53,7 @@ def test_what_is_said_is_on_the_disk_and_can_be_taken_back(store: GlanceStore) -
     first = CODEC.decode(lines[1])
     assert first is not None
     assert first.data["words"] == (NASTY + "x" * LONGEST_WORDS)[:LONGEST_WORDS]
-    with pytest.raises(GlanceError, match="only what you said"):
+    with pytest.raises(GlanceError, match="only your own answers"):
         reader(store, "bob").take_back(wrong.op)
     found = store.book.operations
     folds = {fold(one.task, "ada", order) for order in permutations(found)}
