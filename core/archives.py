@@ -1,7 +1,7 @@
 """Archives from outside, read within bounds: every tar and zip that gistpoint did not pack itself is opened here.
 
-A bound on the members of a tar is not enough. A pax header, a long name or the map of a sparse file is read whole
-before the member that it describes, and packs to a thousandth of its size (decision 118).
+Bounding the members of a tar is not enough. A pax header, a long name or the map of a sparse file is read whole before
+the member that it describes, and compresses to a thousandth of its size (decision 118).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import IO, Any, BinaryIO, Protocol, cast
 from gistpoint.core.text import visible_line
 
 MOST_HEADER = 1 << 20
-"""Bytes of one extended header or long name; honest ones have a few hundred."""
+"""Most bytes of one extended header or long name; honest ones have a few hundred."""
 MOST_HEADERS = 64 << 20
-"""Bytes of all extended headers of a tar."""
+"""Most bytes of all extended headers of a tar together."""
 MOST_DIRECTORY = 32 << 20
-"""Bytes of a zip's directory."""
+"""Most bytes of a zip's directory."""
 _HEADERS_IN_A_ROW = 16
 _ROOM_OF_A_MEMBER = 4 * tarfile.BLOCKSIZE
-"""Bytes of a tar that a member takes beside its content: headers, and filling up to whole blocks."""
+"""Bytes that a member takes in a tar in addition to its content: headers, and padding to whole blocks."""
 _LARGEST_WINDOW = 1 << 27
 _LARGEST_FILE = 1 << 50
-"""Bytes that no file has: a header that says more is wrong."""
+"""No file is larger than this, in bytes: a header that claims more is wrong."""
 _MAGIC = {b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 _EXTENDED = frozenset(
     {
@@ -42,16 +42,16 @@ _EXTENDED = frozenset(
 
 
 class ArchiveError(Exception):
-    """An archive can't be unpacked; the text goes on from its name: `holds … and was refused`."""
+    """An archive can't be unpacked; the text continues a sentence after its name: `holds … and was refused`."""
 
 
 class ArchiveBoundError(ArchiveError):
-    """An archive exceeds a bound, so that nothing more is read of it."""
+    """An archive exceeds a bound, and no more of it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveBounds:
-    """What an archive may hold once it is unpacked."""
+    """The most that an archive may hold, unpacked."""
 
     bytes: int
     """Of the contents of all members."""
@@ -59,7 +59,7 @@ class ArchiveBounds:
 
     @property
     def stream(self) -> int:
-        """Most bytes that the decompressor gives: contents, headers, and a last read beyond the end."""
+        """Most bytes that the decompressor may return: contents, headers, and one last read beyond the end."""
         return self.bytes + MOST_HEADERS + self.members * _ROOM_OF_A_MEMBER
 
 
@@ -72,7 +72,7 @@ class Readable(Protocol):
 
 
 class _BoundedStream:
-    """What a decompressor gives, up to a bound."""
+    """The output of a decompressor, up to a bound."""
 
     def __init__(self, source: Readable, bounds: ArchiveBounds) -> None:
         self._source, self._bounds = source, bounds
@@ -92,7 +92,7 @@ def _too_large(most: int) -> ArchiveBoundError:
 
 
 class BoundedTar:
-    """The members of a tar in their order; each of them, and all that comes before it, within the bounds."""
+    """The members of a tar in their order; each one, with all that comes before it, is within the bounds."""
 
     def __init__(self, tar: tarfile.TarFile, bounds: ArchiveBounds) -> None:
         self._tar, self._bounds = tar, bounds
@@ -102,7 +102,7 @@ class BoundedTar:
         while (info := self._tar.next()) is not None:
             size += info.size
             members += 1
-            if info.size < 0:  # a pax header may say so, and would lead the reader back for ever
+            if info.size < 0:  # a pax header may claim this, and would send the reader back for ever
                 raise ArchiveBoundError(f"holds a member of {info.size} bytes and was refused")
             if size > self._bounds.bytes:
                 raise _too_large(self._bounds.bytes)
@@ -139,7 +139,7 @@ def _bounded_headers() -> type[tarfile.TarInfo]:
             return header
 
         def _proc_gnusparse_10(self, *given: object) -> None:
-            # The map of this form stands in the content, which tarfile reads without a bound. It has no public hook.
+            # The map of this form is in the content, which tarfile reads without a bound. It has no public hook.
             raise _sparse()
 
     return Header
@@ -153,24 +153,24 @@ def _sparse() -> ArchiveBoundError:
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Open a tar, plain or compressed by gzip, bzip2, xz or zstd, to be read once from its beginning to its end.
 
-    Raises `ArchiveError`, also for what is done with it meanwhile.
+    Raises `ArchiveError`, also for damage that is found while it is open.
     """
-    with _told(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
+    with _damage_reported(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
         yield tar
 
 
 @contextmanager
 def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a plain tar that comes as a stream. Raises as `opened_tar`."""
+    """Open a plain tar that comes as a stream. Raises as `opened_tar` does."""
     stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
-    with _told(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
+    with _damage_reported(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, bounds)
 
 
 @contextmanager
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
-    """Open a plain tar whose members, at most so many, are read later at their offsets. Raises as `opened_tar`."""
-    with _told("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
+    """Open a plain tar of at most so many `members`, to be read later at their offsets. Raises as `opened_tar` does."""
+    with _damage_reported("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
 
 
@@ -222,7 +222,7 @@ _DAMAGE = (
 
 
 @contextmanager
-def _told(done: str = "unpacked") -> Iterator[None]:
+def _damage_reported(done: str = "unpacked") -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
@@ -230,7 +230,7 @@ def _told(done: str = "unpacked") -> Iterator[None]:
 
 
 class _BoundedDirectory:
-    """A zip's file, whose directory is one read: no read may be longer until the zip is open."""
+    """A zip's file. Its directory is read at once: until the zip is open, no read may be longer than allowed."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self.most = file, most
@@ -246,11 +246,11 @@ class _BoundedDirectory:
 
 @contextmanager
 def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
-    """Open a zip. Its members' sizes are bounded by who reads them: none gives more than its directory says.
+    """Open a zip. Readers bound the sizes of its members: none yields more than the directory declares.
 
-    Raises `ArchiveError`, also for what is done with it meanwhile.
+    Raises `ArchiveError`, also for damage that is found while it is open.
     """
     source: Any = _BoundedDirectory(file, most_directory)
-    with _told(), zipfile.ZipFile(source) as archive:
+    with _damage_reported(), zipfile.ZipFile(source) as archive:
         source.most = 0
         yield archive

@@ -21,7 +21,7 @@ class ToolRequest:
 
 
 def arguments_of(asked: ToolRequest) -> dict[str, Any]:
-    """Return the arguments of a call. Raises `ValueError`, with the fault in words, if they are no JSON object."""
+    """Return the arguments of a call. Raises `ValueError`, with the fault in words, if they are not a JSON object."""
     try:
         values = json.loads(asked.arguments or "{}", parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
@@ -66,7 +66,7 @@ class ChatMessage:
     tool_call_id: str = ""
     """The id of the call that a message of a tool answers."""
     reasoning: str = ""
-    """A model's reasoning, if its endpoint tells it apart from the reply."""
+    """A model's reasoning, if its endpoint separates it from the reply."""
 
 
 class Usage(
@@ -80,9 +80,9 @@ class Usage(
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Those of the sent tokens that the endpoint had kept from before."""
+    """Sent tokens that the endpoint had cached."""
     reasoning_tokens: int = 0
-    """Those of the received tokens that are reasoning."""
+    """Received tokens that are reasoning."""
     cost_usd: float | None = None
     estimated: bool = False
     """Whether some of the tokens were counted from the length of the text, as the endpoint did not report them."""
@@ -114,7 +114,7 @@ class Sampling:
     max_output_tokens: int | None = None
     """Most tokens of one reply, with its reasoning."""
     reasoning_effort: str | None = None
-    """`low`, `medium`, `high`, or a word of the endpoint's own."""
+    """`low`, `medium`, `high`, or a word of the endpoint."""
     thinking_tokens: int | None = None
     """Most tokens of reasoning."""
 
@@ -130,7 +130,7 @@ class ChatProblem(StrEnum):
     NOT_AUTHORISED = "not_authorised"
     UNKNOWN_MODEL = "unknown_model"
     CONTEXT_FULL = "context_full"
-    """The conversation is longer than the model takes."""
+    """The conversation is longer than the model accepts."""
     REJECTED = "request_rejected"
 
     @property
@@ -174,7 +174,7 @@ class ChatReply:
     model: str = ""
     """The model's name as the endpoint gives it."""
     refusal: str = ""
-    """The model's own words if it declines; else empty."""
+    """The model's own words if it declines; otherwise empty."""
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier tries, request by request."""
     lost: Usage = field(default_factory=Usage)

@@ -1,4 +1,4 @@
-"""The one writer of CSV: no cell of it is a formula to a spreadsheet, and what it changed can be undone."""
+"""The one writer of CSV: no cell that it writes is a formula in a spreadsheet, and its changes can be undone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 Cell = str | int | float | None
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""How a text begins that is prefixed; one that has the prefix by itself gets another, so that one can be taken off."""
+"""Texts that begin like this get a prefix; one that already has it gets another, so that one can be removed."""
 _PREFIXED = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -27,7 +27,7 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
 
 
 def text_of_cell(cell: str) -> str:
-    """Return the text that `csv_line` was given for a cell."""
+    """Return the text from which `csv_line` made a cell."""
     return cell[1:] if _PREFIXED.match(cell) else cell
 
 

@@ -21,12 +21,12 @@ class UserError(Exception):
 
 
 def cause(error: OSError | ValueError) -> str:
-    """Return why a file could not be read, without its name, which the sentence has already."""
+    """Return why a file could not be read, without its name, which the sentence already contains."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def extra_hint(extra: str) -> str:
-    """Return how packages that gistpoint needs for some things alone are installed, where gistpoint is."""
+    """Return a hint on how to install the packages of an optional extra next to gistpoint."""
     return f"Install them: pip install 'gistpoint[{extra}]', or in a clone: uv sync --extra {extra}."
 
 
@@ -51,7 +51,7 @@ class SandboxUnavailableError(UserError):
 
 
 class RecordingError(UserError):
-    """Which tests run which functions could not be recorded."""
+    """The recording of which tests run which functions failed."""
 
 
 class InfrastructureError(UserError):
@@ -59,7 +59,7 @@ class InfrastructureError(UserError):
 
 
 class HarnessFailedError(InfrastructureError):
-    """A run was started and the harness did not begin, whatever the solver has written."""
+    """A run was started and the harness did not begin, for a reason other than the solver's code."""
 
 
 class AttemptError(UserError):

@@ -1,4 +1,4 @@
-"""Figures from few facts: tokens from the length of a text, the interval of a share, the agreement of two raters."""
+"""Simple estimates: tokens from the length of a text, the interval of a share, the agreement of two raters."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from math import sqrt
 
 CHARACTERS_PER_TOKEN = 3
-"""Fewer than English or code has by any tokenizer in use, so that an estimate is too high rather than too low."""
+"""Less than any tokenizer in use gives for English or code, so that estimates are too high rather than too low."""
 _Z_95 = 1.959963984540054
-"""The quantile of the normal distribution between whose negative and itself 95 % lie."""
+"""The quantile z of the standard normal distribution with 95 % between -z and z."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a request to a model may cost at most."""
+    """The most that a request to a model may cost."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    """The longest reply that room is kept for."""
+    """The longest reply for which room is reserved."""
     cost_usd: float | None = None
     """None without a price."""
 

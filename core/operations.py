@@ -1,4 +1,4 @@
-"""One person's operations on subjects: append-only records, of which stored data are the fold."""
+"""One person's operations on subjects: append-only records; the stored data are their fold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Data = TypeVar("Data", bound=msgspec.Struct)
 class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
     """One person's operation on a subject. Operations are append-only.
 
-    Unknown kinds and members of a line were written by a newer program, and are kept.
+    Unknown kinds and members come from a newer program, and are kept.
     """
 
     op: Text
@@ -45,7 +45,7 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
         return value if isinstance(value, str) else ""
 
     def read(self, kind: type[Data]) -> Data | None:
-        """Return the data as a record, with op, reviewer and time if it has these; None if they don't fit.
+        """Return the data as a record, with op, reviewer and time if it has such fields; None if they don't fit.
 
         An operation whose data don't fit is kept, but ignored.
         """
@@ -65,11 +65,11 @@ def in_time(operation: Operation) -> tuple[int, str]:
 
 
 DELETE = "delete"
-"""The kind of an operation that takes back another one."""
+"""The kind of an operation that withdraws another one."""
 
 
 def standing(operations: Iterable[Op]) -> list[Op]:
-    """Return the operations that were not taken back, in the order of their times; deletions apply in any order."""
+    """Return the operations that were not withdrawn, ordered by time; deletions apply in any order."""
     known = sorted(operations, key=in_time)
     gone = {operation.text("target") for operation in known if operation.kind == DELETE}
     return [operation for operation in known if operation.op not in gone]

@@ -1,4 +1,4 @@
-"""What goes to the workers of a cluster and comes back, as JSON, and the part of it that they carry out themselves.
+"""The messages between a command and the workers of a cluster, as JSON, and the part that workers carry out.
 
 Functions are sent by name: a worker imports its own. Code of a repository never enters a worker's process; it runs in
 the worker's sandbox.
@@ -21,11 +21,11 @@ from gistpoint import __version__
 from gistpoint.core.running import CancelToken
 
 MOST_BYTES = 64 * 1024**2
-"""The largest journal that is sent either way."""
+"""The largest journal that is sent in either direction."""
 
 
 class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process says of itself, and when."""
+    """A process's description of itself, with the time."""
 
     gistpoint: str = msgspec.field(default_factory=lambda: __version__)
     python: str = msgspec.field(default_factory=platform.python_version)
@@ -42,7 +42,7 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it is sent; `about` is for the function that does it."""
+    """A job as it is sent; `about` is the input of the function that does it."""
 
     start: str
     """Names the command that sends it, so that its jobs can be stopped."""
@@ -52,17 +52,17 @@ class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkStatus(StrEnum):
-    """What became of a job on a worker."""
+    """The outcome of a job on a worker."""
 
     DONE = "done"
     STOPPED = "stopped"
     """It was asked to stop before it began."""
-    LACKS = "lacks"
+    NEEDS_TASK = "lacks"
     """The worker does not have the task."""
     UNFIT = "unfit"
     """The worker can't do this job: `message` says why."""
     TOO_LARGE = "too_large"
-    """What came of it stays there: `message` says where."""
+    """The result was left on the worker: `message` says where."""
     FAILED = "failed"
     """gistpoint itself failed: `message` is the error."""
 
@@ -74,12 +74,12 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
     kind: WorkStatus
     message: str = ""
     sha256: str = ""
-    """Of `result`, as it is written here."""
+    """Of the bytes of `result`."""
     result: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class NotDoneError(Exception):
-    """A worker does not return a result, but this word on why."""
+    """A worker returns no result; `kind` and `message` say why."""
 
     def __init__(self, kind: WorkStatus, message: str = "") -> None:
         super().__init__(message)
@@ -88,29 +88,29 @@ class NotDoneError(Exception):
 
 
 class StopSwitch:
-    """Whether the command that sent a job wants it to end."""
+    """The requests to end of the command that sent a job."""
 
     def __init__(self) -> None:
         self.soon = CancelToken()
-        """What is under way may be finished."""
+        """Work under way may be finished."""
         self.at_once = CancelToken()
 
 
-# For whoever has jobs done
+# For the sender of jobs
 
 
 @dataclass
 class ClusterWorker:
-    """A worker, as it introduced itself and as it has shown itself since."""
+    """A worker: its introduction, and its conduct since."""
 
     address: str
     host: str = ""
     threads: int = 1
     clock_ms: int = 0
-    """Its clock minus ours; 0 if they differ by less than is told."""
+    """Its clock minus ours; 0 if the difference is too small to be reported."""
     strikes: int = 0
     left_out: str = ""
-    """Why it gets no jobs; empty if it does."""
+    """Why it gets no more jobs; empty if it gets some."""
 
     @property
     def name(self) -> str:
@@ -124,37 +124,37 @@ class ClusterJob:
 
     key: str
     label: str
-    """What messages call it."""
+    """Its name in messages."""
     about: Callable[[], bytes]
-    """What the worker's function is told, as JSON; called whenever the job is sent."""
+    """Returns the input of the worker's function, as JSON; called whenever the job is sent."""
     archive: Callable[[], bytes]
-    """Packs the job's task, for a worker that lacks it."""
+    """Packs the job's task, for a worker that does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOutcome:
-    """What became of a job in the end."""
+    """The final outcome of a job."""
 
     job: ClusterJob
     kind: WorkStatus | None
     """None if no worker could do it; `message` says why."""
     value: Any = None
-    """What the check made of the result."""
+    """The value that the check returned for the result."""
     worker: ClusterWorker | None = None
     message: str = ""
 
 
 class ClusterLieError(Exception):
-    """A result can't be true; says in a few words why."""
+    """A result can't be true; the message says why in a few words."""
 
 
 WorkFunction = Callable[[bytes, bytes], bytes]
-"""Does an order, given the archive of its task or nothing; a function that the worker imports by its name."""
+"""Carries out an order, with the archive of its task or none; the worker imports it by its name."""
 ResultCheck = Callable[[ClusterJob, bytes, ClusterWorker], Any]
 """Takes a job's result as JSON. Raises `ClusterLieError` if it can't be true."""
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """The workers of a cluster, for the jobs of one command."""
 
     @property
@@ -174,11 +174,11 @@ class Crew(Protocol):
 
     @property
     def places(self) -> int:
-        """How many jobs are sent before the first is done."""
+        """How many jobs may be with workers at the same time."""
         ...
 
     def stop(self) -> None:
-        """Send no job any more, and ask the workers to finish what they do; the second time, to leave it."""
+        """Send no more jobs, and ask the workers to finish what they do; the second time, to abandon it."""
         ...
 
     def carry_out(
@@ -189,7 +189,7 @@ class Crew(Protocol):
         on_outcome: Callable[[ClusterOutcome], None],
         tick: Callable[[], None] = ...,
     ) -> None:
-        """Have jobs done; return when all are, or once it was stopped. `tick` is called several times a second.
+        """Have jobs done; return when all are done, or after a stop. `tick` is called several times a second.
 
         Raises `InfrastructureError` if the scheduler goes away, or no worker is left.
         """
@@ -208,7 +208,7 @@ def introduce() -> bytes:
 
 
 def stop_jobs(start: str, at_once: bool) -> None:
-    """Ask the jobs of a command that this process does, or has still to begin, to stop."""
+    """Ask the jobs of a command to stop, those that this process has not yet begun included."""
     switch = _switches.setdefault(start, StopSwitch())
     switch.soon.cancel()
     if at_once:
@@ -216,7 +216,7 @@ def stop_jobs(start: str, at_once: bool) -> None:
 
 
 def replied(order: bytes, do: Callable[[bytes, StopSwitch], bytes]) -> bytes:
-    """Do what an order is about and return the reply; `do` returns JSON, or raises `NotDoneError`."""
+    """Carry out an order and return the reply; `do` returns JSON, or raises `NotDoneError`."""
     given = msgspec.json.decode(order, type=WorkOrder)
     switch = _switches.setdefault(given.start, StopSwitch())
     try:

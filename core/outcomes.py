@@ -89,9 +89,9 @@ class SuiteReport:
     output: str = ""
     """The bounded tail of standard output and error: information for people, never parsed."""
     writes: Writable | None = None
-    """The run's changes to its tree, if requested; without bytecode, which Python can do without."""
+    """The run's changes to its tree, if requested, except for bytecode, which Python does not need."""
     began: bool = True
-    """Whether the reporter said that it begins, which it does before anything of the tree is imported."""
+    """Whether the reporter announced its start, which it does before anything of the tree is imported."""
     watched: tuple[str, ...] = ()
     """What the watched code did that may influence its judge, sorted; empty if nothing was watched."""
 

@@ -19,9 +19,9 @@ class ImagePins:
     """A Docker image that is the environment, in place of a lock; the repository lies in one of its folders."""
 
     name: str
-    """As a registry knows it, without a tag."""
+    """Its name in a registry, without a tag."""
     digest: str
-    """`sha256:` and 64 hexadecimal digits: what a registry names the image by; of one that is in none, its id."""
+    """`sha256:` and 64 hexadecimal digits: the image's digest in a registry, or its id if no registry has it."""
     platform: str
     """`linux/amd64` or `linux/arm64`."""
     workdir: str
@@ -29,7 +29,7 @@ class ImagePins:
     python: str
     """The path of the interpreter in the image."""
     environment: tuple[str, ...] = ()
-    """Those of the image's own variables that runs get, as `NAME=value`; only names in `PASSED_ON` are possible."""
+    """The image's variables that runs get, as `NAME=value`; only names in `PASSED_ON` are possible."""
 
     @property
     def reference(self) -> str:
@@ -38,7 +38,7 @@ class ImagePins:
 
 
 PASSED_ON = ("CONDA_DEFAULT_ENV", "CONDA_PREFIX", "JAVA_HOME", "LD_LIBRARY_PATH", "MPLBACKEND", "OMP_NUM_THREADS")
-"""Variables of an image that its programs may need. None of them is Python's own, and none is known to hold secrets."""
+"""Variables of an image that its programs may need; none belongs to Python itself or is known to hold secrets."""
 PLATFORMS = ("linux/amd64", "linux/arm64")
 
 
@@ -108,7 +108,7 @@ def read_lock_line(text: str) -> LockLine | None:
 
 
 def fault_in(pins: EnvironmentPins) -> str:
-    """Return a sentence with the key of the first unusable value and a quotation; empty if there is none."""
+    """Return a sentence that names the key of the first unusable value and quotes it; empty if all are usable."""
     if not PYTHON.fullmatch(pins.python) and (pins.python or pins.lock):
         return _fault("python", "no version of Python such as '3.11'", pins.python)
     return (
@@ -176,7 +176,7 @@ def _is_passed_on(variable: str) -> bool:
 
 
 _PLACES = ("--rootdir", "--confcutdir", "--config-file", "-c")
-"""Options of pytest by which a suite would be that of another folder."""
+"""Options by which pytest would run the suite of another folder."""
 
 
 def plugins_in(arguments: Iterable[str]) -> Iterator[str]:

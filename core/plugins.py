@@ -20,7 +20,7 @@ GROUPS = (
 )
 """Every group of entry points that gistpoint reads."""
 
-MEND = "Ask whoever made the plugin, or uninstall its package."
+HINT = "Ask whoever made the plugin, or uninstall its package."
 
 
 Check = Callable[[Any], str]
@@ -28,12 +28,12 @@ Check = Callable[[Any], str]
 
 
 class PluginError(UserError):
-    """A plugin can't be loaded; the message names it, its package and `why`: an exception, or what is wrong with it."""
+    """A plugin can't be loaded; the message names it, its package and the reason `why`."""
 
     def __init__(self, entry: metadata.EntryPoint, why: str) -> None:
         package, self.why = package_of(entry), why
         where = f"{entry.group}, from {package}" if package else entry.group
-        super().__init__(f"The plugin {entry.name!r} ({where}) can't be loaded: {self.why}.", hint=MEND)
+        super().__init__(f"The plugin {entry.name!r} ({where}) can't be loaded: {self.why}.", hint=HINT)
 
 
 def declared(group: str) -> list[metadata.EntryPoint]:

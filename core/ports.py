@@ -57,7 +57,7 @@ class RunRequest:
     expected: frozenset[str] | None = None
     """Exactly the ids that must be collected; None if they are not known yet."""
     first: tuple[str, ...] = ()
-    """Ids to run before all others, in this order, so that the wanted results are known first; the rest follows."""
+    """Ids to run before all others, in this order, so that the important results come first."""
     backwards: bool = False
     """Run in the opposite order."""
     hash_seed: int = 0
@@ -67,7 +67,7 @@ class RunRequest:
     watch: bool = False
     """Whether to report what the run changes in its tree."""
     watched: tuple[WatchedSpan, ...] = ()
-    """Submitted code that an audit hook watches, with the ids of `expected` as the tests; none for a plain run."""
+    """Submitted code that an audit hook watches, with `expected` as the tests; empty for a plain run."""
 
 
 class Runner(Protocol):
@@ -84,7 +84,7 @@ class Runner(Protocol):
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report. Never raises because of the code under test; the report's status says what happened."""
+        """Run and report. Never raises because of the code under test; the report's status shows what happened."""
         ...
 
 
@@ -166,7 +166,7 @@ class Prober(Protocol):
 
 
 class Linter(Protocol):
-    """Finds what is suspicious in code without running it."""
+    """Finds suspicious code without running it."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
         """Return how often each rule is broken in each text, which is one definition at the left margin.
@@ -189,6 +189,6 @@ class ChatModel(Protocol):
     ) -> ChatReply | ChatFailure:
         """Send a conversation and return the answer; `tools` are declarations in JSON schema.
 
-        Raises `CancelledError` when stopped, but nothing because of an endpoint or a model.
+        Raises `CancelledError` when stopped; failures of an endpoint or a model are returned.
         """
         ...

@@ -1,4 +1,4 @@
-"""Durations, times and large numbers as people read them."""
+"""Durations, times and large numbers in the form that people read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
 
 
 def when(utc_ms: int, now_ms: int) -> str:
-    """Return a time in local time as people say it: the day only if it is not today, the year only if it differs."""
+    """Return a time in local time, in short: the day only if it is not today, the year only if it differs."""
     if not utc_ms:
         return "–"
     at, now = _local(utc_ms), _local(now_ms)

@@ -1,7 +1,7 @@
-"""What the faces of the program ask for: bounds of a request's fields, and which of them stay on this machine.
+"""Requests from the faces of the program: bounds of their fields, and which fields stay on this machine.
 
-A request is a frozen dataclass beside the function that carries it out. It is data: types, defaults and bounds. Its
-words for the command line are in a table of `tui/commands/` (decision 112).
+A request is a frozen dataclass, next to the function that carries it out. It is data: types, defaults and bounds. Its
+wording for the command line is in a table of `tui/commands/` (decision 112).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class ValueBounds:
-    """Between which numbers the values of a field are; None where there is no bound."""
+    """The bounds of a field's values; None for no bound."""
 
     least: int | None = None
     most: int | None = None
     above: int | None = None
-    """A bound that is itself no value of the field."""
+    """An exclusive lower bound."""
 
 
 Count = Annotated[int, ValueBounds(least=1)]
@@ -46,7 +46,7 @@ class IsolationChoice(Request):
     """How code from a repository is isolated."""
 
     sandbox: str | None = None
-    """The name of a backend; None for the user's setting, else the best one that works."""
+    """The name of a backend; None for the user's setting, or without one the best backend that works."""
     allow_unsandboxed: bool = False
     """Whether code may run without isolation if none works."""
 

@@ -39,9 +39,9 @@ class CancelToken:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Surround a wait for something that is no work of the operation, such as an endpoint's limit of requests.
+        """Surround a wait that is not part of the operation's work, such as one for an endpoint's rate limit.
 
-        Waits may be nested. Here it does nothing; a caller who counts such time gives a token that does.
+        Waits may be nested. Here it does nothing; a caller who counts such time passes a token that counts it.
         """
         yield
 
@@ -68,12 +68,12 @@ class RunProgress:
     step: str = ""
     """The purpose of the run in a few words; empty if there is only one run."""
     note: str = ""
-    """A sentence on a result; empty in most reports."""
+    """A sentence about a result; empty in most reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkStage:
-    """A step of a long operation as its reports tell of it; times are seconds of a clock that never goes back."""
+    """A step of a long operation, as its reports describe it; times are seconds of a monotonic clock."""
 
     name: str
     began: float
@@ -81,7 +81,7 @@ class WorkStage:
     done: int = 0
     total: int = 0
     took: float | None = None
-    """None while it is under way."""
+    """None while it runs."""
 
 
 def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: float) -> tuple[WorkStage, ...]:
@@ -93,7 +93,7 @@ def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: floa
 
 
 def time_left(passed: float, done: int, left: int) -> float | None:
-    """Return how long what is left takes at the pace of what was done in the time that `passed`; None before that."""
+    """Return how long the rest takes at the pace of the part `done` in the time that `passed`; None without a pace."""
     return passed * left / done if done else None
 
 
@@ -101,7 +101,7 @@ OnProgress = Callable[[RunProgress], None]
 
 
 def _ignore(progress: RunProgress) -> None:
-    """Take a report and do nothing with it."""
+    """Ignore a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Opening:
         self._report(words)
 
     def commit(self) -> None:
-        """Pass the point from which on the attempt exists. Raises `CancelledError` if it is no longer wanted."""
+        """Mark that the attempt now exists. Raises `CancelledError` if it is no longer wanted."""
         with self._lock:
             if self._cancelled:
                 raise CancelledError("The attempt was not opened.")

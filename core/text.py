@@ -36,7 +36,7 @@ def visible_line(text: str) -> str:
 
 
 def plural(number: int, one: str, several: str = "") -> str:
-    """Return a number with its noun: `1 task`, `2 tasks`; `several` is the plural that no `s` makes."""
+    """Return a number with its noun: `1 task`, `2 tasks`; `several` is an irregular plural."""
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
@@ -49,7 +49,7 @@ def shortened(text: str, characters: int) -> str:
 
 
 def bounded(text: str, characters: int, *, what: str = "text") -> str:
-    """Return `text`, cut in its middle with a line that says how many characters were left out."""
+    """Return `text`, cut in its middle, with a line there that counts the characters left out."""
     if len(text) <= characters:
         return text
     left_out = len(text) - characters

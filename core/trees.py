@@ -35,7 +35,7 @@ class TreeMember:
 
 
 class SourceTree:
-    """Read-only view of a repository; `with_files` gives a changed one that shares everything else."""
+    """A read-only view of a repository; `with_files` returns a changed view that shares everything else."""
 
     def __init__(
         self, tar: Path, members: Mapping[str, TreeMember], overlay: Mapping[str, bytes] | None = None
@@ -259,9 +259,12 @@ _BUILT = {"build", "dist", ".tox", ".nox"}
 
 def is_left_out(path: str) -> bool:
     """Whether `write_tree` leaves out a path by its name alone: history, caches and bytecode."""
+    return _is_left_out_folder(path) or path.endswith((".pyc", ".pyo"))
+
+
+def _is_left_out_folder(path: str) -> bool:
     parts = path.split("/")
-    cached = any(name in _CACHES or name.endswith(".egg-info") for name in parts)
-    return cached or parts[0] in _BUILT or path.endswith((".pyc", ".pyo"))
+    return parts[0] in _BUILT or any(name in _CACHES or name.endswith(".egg-info") for name in parts)
 
 
 def _walk(folder: Path) -> Iterator[str]:
@@ -271,17 +274,21 @@ def _walk(folder: Path) -> Iterator[str]:
         relative = here.relative_to(folder).as_posix()
         prefix = "" if relative == "." else relative + "/"
         links = [name for name in directories if (here / name).is_symlink()]
+        # In place: os.walk enters what is left in this list.
         directories[:] = [
-            name
-            for name in directories
-            if not (name in _CACHES or name in links or name.endswith(".egg-info"))
-            and not (not prefix and name in _BUILT)
-            and not (here / name / "pyvenv.cfg").exists()
+            name for name in directories if name not in links and _is_wanted_folder(here / name, prefix + name)
         ]
         for name in [*files, *links]:
-            path = here / name
-            if name.endswith((".pyc", ".pyo")) or not (path.is_symlink() or path.is_file()):
-                continue
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
-                continue
-            yield prefix + name
+            if not name.endswith((".pyc", ".pyo")) and _can_be_packed(here / name, root):
+                yield prefix + name
+
+
+def _is_wanted_folder(place: Path, path: str) -> bool:
+    return not _is_left_out_folder(path) and not (place / "pyvenv.cfg").exists()
+
+
+def _can_be_packed(path: Path, root: Path) -> bool:
+    """Whether a path is a plain file, or a link that stays below `root`."""
+    if path.is_symlink():
+        return path.resolve().is_relative_to(root)
+    return path.is_file()

@@ -19,7 +19,7 @@ Text = Annotated[str, Meta(description="a string")]
 Key = Annotated[str, Meta(min_length=1, description='a string such as "f9,ctrl+r"')]
 Amount = Annotated[Annotated[float, Meta(ge=0, le=float_info.max)] | None, Meta(description="a number of 0 or more")]
 Switch = Annotated[bool, Meta(description="true or false")]
-_MEND = "Correct it, or move it away."
+_HINT = "Correct it, or move it away."
 _PLACE = re.compile(r" \(at line \d+, column \d+\)")
 
 
@@ -72,12 +72,12 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SettingsError(f"{path} can't be read: {error.strerror}.", hint=_MEND) from error
+        raise SettingsError(f"{path} can't be read: {error.strerror}.", hint=_HINT) from error
     except UnicodeDecodeError:
-        raise SettingsError(f"{path} is not text in UTF-8.", hint=_MEND) from None
+        raise SettingsError(f"{path} is not text in UTF-8.", hint=_HINT) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         place = _PLACE.search(str(error))
-        raise SettingsError(f"{path} is not sound TOML{place[0] if place else ''}.", hint=_MEND) from None
+        raise SettingsError(f"{path} is not sound TOML{place[0] if place else ''}.", hint=_HINT) from None
 
 
 def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -17,27 +17,29 @@ _TICK_S = 0.05
 
 
 def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken = NEVER) -> Path:
-    """Return `folder`; if it is missing, have `build` make it in a temporary folder beside it, and move it there whole.
+    """Return `folder`. If it is missing, `build` makes it in a temporary folder next to it, which is then moved there.
 
-    Other threads and processes that ask meanwhile wait. A build that raises leaves nothing. The result is readable by
-    all, since another user may run the code, and writable by no user.
+    Other threads and processes that ask in the meantime wait. A build that raises leaves nothing behind. Everybody can
+    read the result, since another user may run the code, and nobody can write to it.
     """
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_name(folder.name + ".lock"), cancel):
+        # Another process may have built it while this one waited for the lock.
         if folder.is_dir():
             return folder
-        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
-            built = beside / "built"
+            built = temporary / "built"
             build(built)
             _freeze(built)
-            built.chmod(0o755)  # an ordinary user can't rename a folder without write permission
+            # An ordinary user can't rename a folder without write permission, so the top is frozen after the move.
+            built.chmod(0o755)
             built.rename(folder)
             folder.chmod(0o555)
         finally:
-            remove_frozen(beside)
+            remove_frozen(temporary)
     return folder
 
 
@@ -55,6 +57,7 @@ def remove_frozen(folder: Path) -> None:
 
 
 def _freeze(folder: Path) -> None:
+    # Links are skipped: chmod would follow them to files outside of the folder.
     for place, folders, files in os.walk(folder, topdown=False):
         for name in files:
             path = Path(place, name)

@@ -1,7 +1,7 @@
-"""The workers of a Dask cluster: who gets jobs, and what is believed of what comes back.
+"""The workers of a Dask cluster: which of them get jobs, and which of their replies are believed.
 
-Dask distributes, does again what a lost worker had, and encrypts if it is told to. Here workers introduce themselves
-before they get a job, each reply is checked, and a worker that lies is left out.
+Dask distributes jobs, repeats those of a lost worker, and can encrypt. This module has workers introduce themselves
+before they get a job, checks each reply, and gives no more jobs to a worker that lies.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from gistpoint.core.orders import (
 from gistpoint.core.text import bounded
 
 STRIKES = 3
-"""After so many lies, or jobs that it could not do, a worker is left out."""
+"""Lies, or jobs that it could not do, after which a worker gets no more."""
 SKEW_MS = 2_000
-"""A clock that differs by more than this, beyond what the measurement leaves open, is told."""
+"""Differences of clocks above this, beyond the error of the measurement, are reported."""
 GRACE_S = 20.0
-"""How long jobs may take to end once they were asked to."""
+"""How long jobs may take to end after they were asked to."""
 _LAST_S = 5.0
 _CONNECT_S = 20
 _LOOK_S = 2.0
 _POLL_S = 0.02
 _FETCH_S = 60
 _WAIT_S = 60.0
-"""How long a cluster that has no worker is waited for."""
+"""How long to wait for the first worker of a cluster."""
 _AHEAD = 2
 """Jobs submitted for each thread of a worker, so that none waits for the next."""
 _MOST_CHARACTERS = 1_000
@@ -84,10 +84,11 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def open_to_all(address: str) -> str:
-    """Return a warning if the way to a scheduler is neither encrypted nor on this machine; empty if it is."""
+    """Return a warning if the connection to a scheduler is neither encrypted nor local; otherwise an empty text."""
     given = urlsplit(address if "://" in address else f"tcp://{address}")
     host = given.hostname or ""
-    if given.scheme in ("tls", "wss", "inproc") or host in ("localhost", "::1") or host.startswith("127."):
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
+    if is_local or given.scheme in ("tls", "wss", "inproc"):
         return ""
     return (
         f"The connection to {given.netloc} is neither encrypted nor guarded: whoever reaches that port can read tasks "
@@ -96,21 +97,19 @@ def open_to_all(address: str) -> str:
 
 
 @contextmanager
-def crew_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterCrew]:
-    """Yield the crew of a cluster, after a warning about a connection that is open to all; raises as `connected`."""
+def worker_pool_at(address: str, tell: Callable[[str], None]) -> Iterator[ClusterWorkerPool]:
+    """Yield the workers of a cluster, after a warning if the connection is open to all. Raises as `connected` does."""
     with connected(address) as client:
         if warning := open_to_all(address):
             tell(warning)
-        yield ClusterCrew(client, address, tell)
+        yield ClusterWorkerPool(client, address, tell)
 
 
 def unfit_workers(client: Any) -> list[str]:
-    """Return a sentence about each worker of a cluster that can't work for this process, such as one of an older
-    version.
-    """
-    crew = ClusterCrew(client, "", lambda sentence: None)
-    crew._meet(client.nthreads())
-    return [f"{worker.name}: {worker.left_out}." for worker in crew._workers.values() if worker.left_out]
+    """Return a sentence about each worker of a cluster that can't work for this process, such as an older version."""
+    pool = ClusterWorkerPool(client, "", lambda sentence: None)
+    pool._meet(client.nthreads())
+    return [f"{worker.name}: {worker.left_out}." for worker in pool._workers.values() if worker.left_out]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +118,20 @@ class _Sent:
 
     job: ClusterJob
     workers: frozenset[str]
-    """The addresses of those that may do it."""
+    """The addresses of the workers that may do it."""
     with_archive: bool = False
 
 
 @dataclass
-class ClusterCrew:
+class ClusterWorkerPool:
     """The workers of a cluster, for the jobs of one command."""
 
     client: Any
     address: str
     tell: Callable[[str], None]
-    """Is given a sentence about each worker that is not believed or left out, and about clocks."""
+    """Receives a sentence about each worker that is not believed or gets no more jobs, and about clocks."""
     most: int | None = None
-    """Most jobs at once; None for as many as there are threads, and some ahead."""
+    """Most jobs at once; None for the number of threads, and some ahead."""
     interrupts: int = 0
     """How often Ctrl+C was pressed."""
     _start: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -146,9 +145,9 @@ class ClusterCrew:
     _avoid: dict[str, dict[str, str]] = field(default_factory=dict)
     """Workers that lied about a job or could not do it, with the reason, by the key of the job."""
     _stop: int = 0
-    """1 once the jobs are to stop, 2 once they are to stop at once."""
-    _told: int = 0
-    """What of this the workers were told."""
+    """1 after the jobs were to finish and stop, 2 after they were to stop at once."""
+    _stop_sent: int = 0
+    """The value of `_stop` that the workers know."""
     _ends_at: float = float("inf")
 
     def carry_out(
@@ -159,21 +158,22 @@ class ClusterCrew:
         on_outcome: Callable[[ClusterOutcome], None],
         tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Have jobs done; return when all are, or once it was stopped.
+        """Have jobs done; return when all are done, or after a stop.
 
-        A job whose worker dies is done elsewhere, as Dask does; so is one whose result can't be true. The first Ctrl+C
-        stops, the second at once. `tick` is called several times a second. Raises `InfrastructureError` if the
-        scheduler goes away, or no worker is left.
+        A job whose worker dies is repeated elsewhere by Dask, one whose result can't be true by this method. The first
+        Ctrl+C stops, the second stops at once. `tick` is called several times a second. Raises `InfrastructureError` if
+        the scheduler goes away or no worker is left.
         """
         todo = iter(jobs)
         with self._interruptible():
             try:
                 while True:
                     self._look()
-                    self._heed_stop()
+                    self._send_stop()
                     more = self._send(work, todo, on_outcome)
                     if not (more or self._at_work) or time.monotonic() > self._ends_at:
                         return
+                    # A copy: receiving a reply may submit its job again, which changes the dictionary.
                     for future in [one for one in self._at_work if one.status not in ("pending", "lost")]:
                         self._receive(work, future, check, on_outcome)
                     tick()
@@ -182,7 +182,7 @@ class ClusterCrew:
                 self._drop(list(self._at_work))
 
     def stop(self) -> None:
-        """Send no job any more, and ask the workers to finish what they do; the second time, to leave it."""
+        """Send no more jobs, and ask the workers to finish what they do; the second time, to abandon it."""
         self._stop = min(self._stop + 1, 2)
 
     @property
@@ -197,7 +197,7 @@ class ClusterCrew:
 
     @property
     def places(self) -> int:
-        """How many jobs are sent before the first is done."""
+        """How many jobs may be with workers at the same time."""
         ahead = _AHEAD * sum(self._workers[address].threads for address in self._fit())
         return ahead if self.most is None else min(self.most, ahead)
 
@@ -219,7 +219,7 @@ class ClusterCrew:
         )
 
     def _look(self) -> None:
-        """Now and then, see which workers there are: meet new ones, and take back jobs that nobody can do any more."""
+        """Every few seconds, update the workers: meet new ones, and take back jobs that no worker can do any more."""
         if self.client.status != "running":
             raise self._gone()
         now = time.monotonic()
@@ -237,25 +237,27 @@ class ClusterCrew:
         self._require_workers(now)
 
     def _meet(self, addresses: Iterable[str]) -> None:
-        """Let new workers introduce themselves; the reply to a call lies between its begin and its end."""
+        """Let new workers introduce themselves, and compare their clocks with this one."""
         asked = [*addresses]
         if not asked:
             return
         here, began = WorkerIntroduction(), time.monotonic()
         found: dict[str, Any] = self._ask(self.client.run, introduce, workers=asked, on_error="return")
+        # The answer was written between the call and its return: half of that span, in milliseconds, either way.
         within = (time.monotonic() - began) * 500
         for address, answer in found.items():
             worker = self._workers[address] = ClusterWorker(address)
             try:
-                said = msgspec.json.decode(answer, type=WorkerIntroduction)
+                introduction = msgspec.json.decode(answer, type=WorkerIntroduction)
             except (TypeError, msgspec.MsgspecError):
                 self._leave_out(worker, f"it has no gistpoint, or another than here: {answer!r}")
                 continue
-            worker.host = bounded(said.host, 100)
-            if different := said.differs_from(here):
+            worker.host = bounded(introduction.host, 100)
+            if different := introduction.differs_from(here):
                 self._leave_out(worker, different)
                 continue
-            ahead = said.utc_ms - here.utc_ms - within
+            # A wrong clock is reported and no reason to leave a worker out: no event is changed (decision 105).
+            ahead = introduction.utc_ms - here.utc_ms - within
             if abs(ahead) > within + SKEW_MS:
                 worker.clock_ms = round(ahead)
                 self.tell(
@@ -264,7 +266,7 @@ class ClusterCrew:
                 )
 
     def _require_workers(self, now: float) -> None:
-        """Wait for workers for a while if there is none. Raises `InfrastructureError`."""
+        """Wait for a while if there are no workers. Raises `InfrastructureError`."""
         if self._fit():
             self._alone_since = None
             return
@@ -289,7 +291,7 @@ class ClusterCrew:
     def _send(
         self, work: WorkFunction, todo: Iterator[ClusterJob], on_outcome: Callable[[ClusterOutcome], None]
     ) -> bool:
-        """Submit jobs while there are places; return whether there may be more of them."""
+        """Submit jobs while there is room; return whether more may follow."""
         while not self.stopping and len(self._at_work) < self.places:
             job = self._again.popleft() if self._again else next(todo, None)
             if job is None:
@@ -314,6 +316,7 @@ class ClusterCrew:
             sent.job.archive() if sent.with_archive else b"",
             key=f"gistpoint-{self._start}-{next(self._numbers)}",
             pure=False,
+            # Dask would else give it to any worker, also to one that lied about it or has another version.
             workers=[*sent.workers],
             allow_other_workers=False,
         )
@@ -324,6 +327,7 @@ class ClusterCrew:
     ) -> None:
         sent = self._at_work[future]
         if future.status == "finished":
+            # The scheduler says who holds a result: a reply could name another worker, which would get the strike.
             holders = self._ask(self.client.who_has, [future])
             worker = next((self._workers.get(address) for address in next(iter(holders.values()), ())), None)
             try:
@@ -334,7 +338,7 @@ class ClusterCrew:
             if worker is None or worker.left_out:
                 self._again.append(sent.job)
             else:
-                self._heed(work, sent, worker, data, check, on_outcome)
+                self._take_reply(work, sent, worker, data, check, on_outcome)
             return
         del self._at_work[future]
         if future.status == "error":
@@ -342,7 +346,7 @@ class ClusterCrew:
         elif self.client.status == "running":
             self._again.append(sent.job)
 
-    def _heed(
+    def _take_reply(
         self,
         work: WorkFunction,
         sent: _Sent,
@@ -351,7 +355,7 @@ class ClusterCrew:
         check: ResultCheck,
         on_outcome: Callable[[ClusterOutcome], None],
     ) -> None:
-        """Take a worker's reply to a job."""
+        """Check a worker's reply to a job and act on it."""
         try:
             reply = _read(sent.job, data)
             value = check(sent.job, bytes(reply.result), worker) if reply.kind is WorkStatus.DONE else None
@@ -360,9 +364,10 @@ class ClusterCrew:
             return
         message = bounded(reply.message, _MOST_CHARACTERS)
         match reply.kind:
-            case WorkStatus.LACKS if not sent.with_archive:
+            # A task travels only to a worker that asks for it, and only to that one.
+            case WorkStatus.NEEDS_TASK if not sent.with_archive:
                 self._submit(work, _Sent(sent.job, frozenset({worker.address}), with_archive=True))
-            case WorkStatus.LACKS:
+            case WorkStatus.NEEDS_TASK:
                 self._strike(sent.job, worker, "does not keep the task that it was sent")
             case WorkStatus.UNFIT:
                 self._strike(sent.job, worker, f"can't do it: {message}")
@@ -372,7 +377,7 @@ class ClusterCrew:
                 on_outcome(ClusterOutcome(sent.job, reply.kind, value, worker, message))
 
     def _strike(self, job: ClusterJob, worker: ClusterWorker, what: str) -> None:
-        """Have a job done elsewhere, and give no more to a worker to which this happens too often."""
+        """Have a job done elsewhere; a worker to which this happens too often gets no more jobs."""
         worker.strikes += 1
         what = what.rstrip(".")
         self._avoid.setdefault(job.key, {})[worker.address] = f"{worker.name} {what}"
@@ -390,17 +395,19 @@ class ClusterCrew:
 
     # Stopping
 
-    def _heed_stop(self) -> None:
-        """Tell the workers once they are to stop."""
-        if self._told == self._stop:
+    def _send_stop(self) -> None:
+        """Ask the workers to stop, once for each of the two ways."""
+        if self._stop_sent == self._stop:
             return
-        self._told = self._stop
-        self._ends_at = time.monotonic() + (GRACE_S if self._told == 1 else _LAST_S)
-        self._ask(self.client.run, stop_jobs, self._start, self._told > 1, workers=[*self._present], on_error="ignore")
+        self._stop_sent = self._stop
+        at_once = self._stop > 1
+        self._ends_at = time.monotonic() + (_LAST_S if at_once else GRACE_S)
+        self._ask(self.client.run, stop_jobs, self._start, at_once, workers=[*self._present], on_error="ignore")
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
         """Let Ctrl+C stop the work between two steps, never within one."""
+        # Only the main thread may set handlers of signals; another one is stopped by a call of `stop`.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -417,7 +424,7 @@ class ClusterCrew:
 
 
 def _read(job: ClusterJob, data: object) -> WorkReply:
-    """Return the reply that a worker sent to a job. Raises `ClusterLieError`."""
+    """Return a worker's reply to a job. Raises `ClusterLieError`."""
     try:
         reply: WorkReply = msgspec.json.decode(data, type=WorkReply)  # type: ignore[call-overload]
     except (TypeError, msgspec.MsgspecError) as error:
@@ -430,7 +437,8 @@ def _read(job: ClusterJob, data: object) -> WorkReply:
 
 
 def _failure(error: BaseException) -> str:
-    """Return why Dask gave a job up, in a sentence."""
+    """Return in a sentence why Dask gave up a job."""
+    # By its name: importing the class would load Dask, which need not be installed.
     if type(error).__name__ == "KilledWorker":
         return f"Every worker that had it died. {bounded(str(error), _MOST_CHARACTERS)}"
     return f"gistpoint failed on the worker: {type(error).__name__}: {bounded(str(error), _MOST_CHARACTERS)}"

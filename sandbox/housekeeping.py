@@ -1,4 +1,4 @@
-"""Gistpoint's caches: environments, wheels, runtimes, images, and folders of runs that died."""
+"""Listing and emptying gistpoint's caches: environments, wheels, runtimes, images, and folders of dead runs."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
     """Remove everything that `kept` lists and return what was removed; no run may be under way."""
     before = kept(cache)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
+        # Their folders are read-only, and rmtree alone would fail at the first of them.
         if folder.is_dir():
             remove_frozen(folder)
         else:
@@ -76,12 +77,14 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
 
         remove_containers(engine)
         remove_images(engine)
+    # Reported is what is really gone: every removal above ignores errors.
     after = {(item.kind, item.place) for item in kept(cache)}
     return tuple(item for item in before if (item.kind, item.place) not in after)
 
 
 def _forgotten() -> list[Path]:
     """Return our temporary folders of other kinds that have not changed for a day."""
+    # Unlike folders of runs, these carry no lock that would show whether their program still lives: only age does.
     found = []
     for prefix in _OURS:
         for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
@@ -111,6 +114,7 @@ def _images(engine: Engine) -> list[StoredItem]:
 
 
 def _size(folder: Path) -> int:
+    # Blocks, not lengths: that is what removing a sparse or a tiny file frees.
     total = 0
     for place, _, files in os.walk(folder):
         for name in files:

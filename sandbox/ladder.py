@@ -1,4 +1,4 @@
-"""Choosing the backend of a run: the configured one, or the strongest that works; unisolated only with consent."""
+"""Choosing the backend of a run: the configured one, or the strongest that works; without isolation only by consent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.outcomes import BackendRecord
-from gistpoint.core.plugins import MEND, PluginError, declared, is_callable, load
+from gistpoint.core.plugins import HINT, PluginError, declared, is_callable, load
 from gistpoint.sandbox.backends.base import Backend, BackendProbe
 from gistpoint.sandbox.limits import RunLimits
 
@@ -29,7 +29,7 @@ _FORMAT = {"format": "gistpoint-consent", "version": 1}
 
 
 def builtin_backends() -> Mapping[str, Callable[[], Backend]]:
-    """Return functions that make the built-in backends, in the order of preference; each imports its own alone.
+    """Return functions that make the built-in backends, in order of preference; each imports only its own module.
 
     Docker is used if bubblewrap does not work, or on request; Landlock, which promises less, comes after both.
     """
@@ -65,6 +65,7 @@ def installed_backends() -> Mapping[str, Callable[[], Backend]]:
 
     They are used only on request, by name, and can't replace a built-in one.
     """
+    # A package that calls its backend `bwrap` would otherwise run code for users who trust the built-in one.
     builtin = builtin_backends()
     return {entry.name: partial(_made, entry) for entry in declared(_GROUP) if entry.name not in builtin}
 
@@ -90,6 +91,7 @@ def choose(
         return _requested(requested, available if backends is not None else _every_backend(), consented)
     complaints = []
     for name, make in available.items():
+        # It always works, so a probe says nothing: it is used only after all others failed, and with consent.
         if name == UNSANDBOXED:
             continue
         backend = make()
@@ -135,7 +137,7 @@ def has_consented(config: Path) -> bool:
 
 
 def remember_consent(config: Path) -> None:
-    """Store the user's agreement; in a config folder shared between machines it is valid only for this one."""
+    """Store the user's agreement; if machines share the config folder, it is valid only for this one."""
     config.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**_FORMAT, "machine": _machine()}, indent=1) + "\n"
     (config / _CONSENT).write_text(text, "utf-8")
@@ -147,7 +149,7 @@ def withdraw_consent(config: Path) -> None:
 
 
 def _machine() -> str:
-    """Return a name of this machine that reveals nothing about it."""
+    """Return a name for this machine that reveals nothing about it."""
     try:
         own = Path("/etc/machine-id").read_text("ascii").strip()
     except (OSError, ValueError):
@@ -190,7 +192,7 @@ def diagnose(
             if name not in plugins:
                 raise
             why = error.why if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
-            probe = BackendProbe(works=False, why_not=why, mend=MEND)
+            probe = BackendProbe(works=False, why_not=why, mend=HINT)
             found.append(Diagnosis(name, probe, None, {}, plugin=True))
             continue
         found.append(Diagnosis(name, probe, record, enforced, plugin=name in plugins))

@@ -47,6 +47,7 @@ class MountPaths:
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
     """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
+    # The lock ends with the process however it dies, so `leftovers` can tell dead runs from live ones without a list.
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
         try:
@@ -78,8 +79,10 @@ def _unlocked() -> Iterator[Path]:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError, NoLocksError):
             stat = folder.lstat()
-            if stat.st_uid != os.geteuid() or time.time() - stat.st_mtime < _YOUNG_S or is_held(folder):
+            is_young = time.time() - stat.st_mtime < _YOUNG_S
+            if stat.st_uid != os.geteuid() or is_young or is_held(folder):
                 continue
+            # Whoever made the folder may lock it between the look and this line: only the lock itself decides.
             lock = take(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
             if lock is not None:
                 with lock:
@@ -87,7 +90,7 @@ def _unlocked() -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, even if the tested code removed permissions from folders in it."""
+    """Remove a folder, even if the tested code took permissions away from folders in it."""
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
     for place, names, _ in os.walk(folder):
@@ -109,6 +112,7 @@ def lay_out(tree: SourceTree, folder: Path) -> None:
     folder.chmod(0o755)
     made = {""}
     try:
+        # Files before links: a link laid out first could lead a later file out of the folder.
         for path in tree.files():
             _folders(folder, posixpath.dirname(path), made)
             _write(folder / path, tree.read(path), executable=path in tree.members and tree.members[path].executable)
@@ -133,6 +137,7 @@ def _folders(root: Path, path: str, made: set[str]) -> None:
 
 
 def _write(path: Path, data: bytes, *, executable: bool) -> None:
+    # O_EXCL and O_NOFOLLOW: what is already there, such as a link, is an error and never written through.
     mode = 0o755 if executable else 0o644
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     with os.fdopen(descriptor, "wb") as file:
@@ -143,6 +148,7 @@ def _write(path: Path, data: bytes, *, executable: bool) -> None:
 def _cut_links_out(folder: Path, links: Iterable[str]) -> None:
     """Remove links that lead out, as resolved by the file system: their text alone can deceive."""
     root = folder.resolve()
+    # Again and again: a link that leads inside may do so through one that has just been removed.
     while out := [path for path in links if (folder / path).is_symlink() and not _leads_inside(folder / path, root)]:
         for path in out:
             (folder / path).unlink()
@@ -158,9 +164,10 @@ def _leads_inside(link: Path, root: Path) -> bool:
 def fill_control(
     folder: Path, pins: EnvironmentPins, files: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> None:
-    """Fill the folder that a run is shown.
+    """Fill the control folder that a run is shown.
 
-    It gets `files` of the payload by their names in it, `texts` by name, the build steps and the task's metadata.
+    `files` maps names in it to files of the payload, `texts` names to contents. The program of the build steps and the
+    task's metadata are added.
     """
     folder.mkdir()
     for name, file in {**files, _BUILD_STEPS: _BUILD_STEPS}.items():
@@ -185,7 +192,7 @@ def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:
 
 
 def building(places: MountPaths, pins: EnvironmentPins, arguments: Sequence[str]) -> list[str]:
-    """Return a command that runs the task's build steps first, if it has any."""
+    """Return a command that runs the task's build steps first, if there are any."""
     if not pins.build_steps:
         return [*arguments]
     program = f"{places.folders['control']}/{_BUILD_STEPS}"
@@ -198,7 +205,7 @@ def roots_in(place: str, pins: EnvironmentPins) -> list[str]:
 
 
 def plain_environment(places: MountPaths, hash_seed: int) -> dict[str, str]:
-    """Return the environment that every run has."""
+    """Return the environment variables of every run."""
     return {
         "PATH": os.pathsep.join((posixpath.dirname(places.python), "/usr/local/bin", "/usr/bin", "/bin")),
         "HOME": places.home,

@@ -10,7 +10,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Bounds of one run, in bytes unless the name counts something; none of them is a duration.
+    """Bounds of one run: bytes, or a count where the name says so; none is a duration.
 
     `memory` bounds the sum over all processes of the run, `address_space` each of them alone: the second is larger
     because thread pools and large maps reserve more than they touch.
@@ -35,10 +35,9 @@ class RunLimits:
         return self.workspace + self.temporary
 
     def of_a_process(self) -> dict[str, int]:
-        """Return the limits on each process, by their names in the module `resource`; how many there are is not one.
-
-        That of data says no more than that of addresses: it takes the place of one that gistpoint's own process has.
-        """
+        """Return the limits of each single process, by their names in the module `resource`."""
+        # RLIMIT_NPROC is missing on purpose: it counts all processes of a user, not those of a run.
+        # RLIMIT_DATA adds nothing to RLIMIT_AS, but it replaces a limit that gistpoint's own process may have.
         return {
             "RLIMIT_CORE": 0,
             "RLIMIT_NOFILE": self.open_files,
@@ -53,7 +52,7 @@ class RunLimits:
 
 
 def suite_timeout(baseline_seconds: float) -> float:
-    """Return the seconds that a run of a suite may take: five times its baseline, ten at least."""
+    """Return the seconds that a run of a suite may take: five times its baseline, but at least ten."""
     return max(10.0, 5.0 * baseline_seconds)
 
 
@@ -65,7 +64,7 @@ _ALWAYS = {"time": WATCHED, "output": WATCHED}
 def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
     """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's own watching, or not at all.
 
-    A watched limit is checked ten times a second, and the run is ended. gistpoint itself watches time and output.
+    A watched limit is checked ten times a second; a run that exceeds it is ended. Time and output are always watched.
     """
     return {
         "memory": memory,

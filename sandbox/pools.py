@@ -1,4 +1,4 @@
-"""Processes that decide candidates, here or on a Dask cluster, and ruff as the linter of what they corrupt."""
+"""Processes that decide candidates, here or on a Dask cluster, and ruff as the linter of corruptions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SandboxHarness:
     def fetch(
         self, spec: SourceSpec, scratch: Path, run: RunContext, look: Callable[[SourceTree], None] | None = None
     ) -> Repository:
-        """Fetch a source below `scratch` and pin its suite's requirements; `look` gets its files first, and may raise.
+        """Fetch a source below `scratch` and pin its suite's requirements; `look` sees its files first, and may raise.
 
         Raises `SourceError` and `EnvironmentBuildError`.
         """
@@ -100,15 +100,15 @@ class SandboxHarness:
         return SuiteTestMapper(backend, store, timeout_s=SLOWER * max_suite_seconds)
 
     def confirmer(self) -> Confirmer | None:
-        """Return what makes the controls of tasks; inputs of no test are left to the confirmation of a pass."""
+        """Return what makes the controls of tasks; inputs that no test uses are left to the confirmation of a pass."""
         return confirmer_on(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def scorer(self, intake: Intake) -> GlanceScorer:
-        """Return what predicts whether a corruption of this library is seen at a glance."""
+        """Return the scorer that predicts whether a corruption of this library is seen at a glance."""
         return GlanceScorer(intake.repository.tree, frozenset(intake.test_files), RuffLinter())
 
     def model(self, name: str) -> ChatModel:
-        """Return the chat model of that name; each process reads the key of its own environment or config file."""
+        """Return the chat model of that name; each process reads the key from its own environment or config file."""
         import os
 
         from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
@@ -119,7 +119,7 @@ class SandboxHarness:
         return RetryingModel(OpenAICompatibleModel(settings))
 
     def prober(self, library: SourceLibrary) -> SuiteProber:
-        """Return the prober of this library's candidates; it is warm from the first one on."""
+        """Return the prober of this library's candidates; it stays warm after the first one."""
         intake = library.intake
         return SuiteProber(
             choose(self.backend, consented=self.consented),
@@ -139,13 +139,15 @@ _GRACE_S = 5.0
 
 @contextmanager
 def local_workers(size: int) -> Iterator[Workers]:
-    """Yield `size` processes of this machine; they end with the context, and if this process dies in any way."""
+    """Yield `size` processes of this machine; they end with the context, or when this process dies in any way."""
+    # Spawned, not forked: this process may have threads, and a fork would copy the locks that they hold.
     context = multiprocessing.get_context("spawn")
     listening, telling = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(size, mp_context=context, initializer=_begin, initargs=(listening,))
     try:
         yield Workers(pool, size)
     finally:
+        # First the word to stop, then the wait: a job under way would otherwise run to its own end.
         telling.send(None)
         pool.shutdown(wait=True, cancel_futures=True)
         telling.close()
@@ -157,17 +159,19 @@ def _begin(listening: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
+    # A pool tells its processes nothing when it dies by a signal; the sentinel of the parent does.
     threading.Thread(target=_watch, args=(listening, parent.sentinel), daemon=True).start()
     Finalize(None, close_contexts, exitpriority=10)
 
 
 def _watch(listening: Connection, parent: int) -> None:
-    """Stop what runs when the pool is closed, and soon end; end at once when the first process is gone."""
+    """Stop all work when the pool is closed, and end soon after; end at once when the first process is gone."""
     if parent not in wait([listening, parent]):
         ends = time.monotonic() + _GRACE_S
         close_contexts()
         while not wait([parent], _POLL_S) and time.monotonic() < ends:
             close_contexts()  # of unfinished jobs
+    # Not sys.exit: in this thread it would end the thread alone, and leave the process to its job.
     os._exit(1)
 
 
@@ -194,7 +198,7 @@ def cluster_workers(address: str) -> Iterator[Workers]:
 
 
 class _Impure:
-    """Dask's executor; it calls a function each time, like any other, although Dask would cache the result."""
+    """Dask's executor, which calls a function every time instead of returning a cached result."""
 
     def __init__(self, client: Any) -> None:
         self._executor = client.get_executor(pure=False)
@@ -205,12 +209,18 @@ class _Impure:
         return future
 
 
-# Ruff as the linter of corruptions: it only reads the code, from its standard input, and no settings
+# Ruff as the linter of corruptions. It reads only the code, from its standard input: settings of the repository or
+# of the user would make the same change look different on two machines.
 
 
 RULES = "F,B,SIM,PL,RET,RUF,E7,C4,PERF,PIE,FURB,FLY,UP,TRY,RSE,ASYNC,DTZ"
 _NOT_OF_A_FUNCTION = "F401,F811,F821,F822,PLR09,PLR2004,PLC0415,PLW0603,RUF001,RUF002,RUF003,RUF100,TRY003"
-"""Rules about names of a module, about sizes, about texts and about taste, which say nothing of a change."""
+"""Rules about names of a module, sizes, texts and taste, which say nothing about a change."""
+_CHECK = (
+    *("check", "--isolated", "--no-cache", "--quiet", "--ignore-noqa", "--exit-zero"),
+    *("--output-format", "json", "--target-version", "py311"),
+    *("--select", RULES, "--ignore", _NOT_OF_A_FUNCTION, "-"),
+)
 _TIMEOUT_S = 60
 
 
@@ -218,11 +228,12 @@ class RuffLinter:
     """Implements `gistpoint.core.ports.Linter`."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
-        """Return how often each rule is broken in each text; all are read in one call.
+        """Return how often each rule is broken in each text; one call of ruff reads them all.
 
         Raises `InfrastructureError` if ruff can't be run.
         """
         whole = "\n\n\n".join(texts) + "\n"
+        # Starting ruff takes longer than reading: the texts are joined, and findings sorted by their lines again.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
         for item in _findings(whole):
@@ -237,27 +248,27 @@ class _Place(msgspec.Struct):
 
 class _Finding(msgspec.Struct):
     code: str | None
-    """None for what ruff says of the syntax."""
+    """None for an error of syntax."""
     location: _Place
 
 
 def _findings(text: str) -> list[_Finding]:
     import ruff
 
-    command = [
-        os.fsdecode(ruff.find_ruff_bin()), "check", "--isolated", "--no-cache", "--quiet", "--ignore-noqa",
-        "--exit-zero", "--output-format", "json", "--target-version", "py311", "--select", RULES,
-        "--ignore", _NOT_OF_A_FUNCTION, "-",
-    ]  # fmt: skip
+    command = [os.fsdecode(ruff.find_ruff_bin()), *_CHECK]
     try:
         with tempfile.TemporaryDirectory(prefix="gistpoint-lint-") as neutral:
             done = subprocess.run(
-                command, input=text.encode("utf-8", "replace"), capture_output=True, cwd=neutral, timeout=_TIMEOUT_S,
+                command,
+                input=text.encode("utf-8", "replace"),
+                capture_output=True,
+                cwd=neutral,
+                timeout=_TIMEOUT_S,
                 env={"NO_COLOR": "1", "PATH": os.defpath},
-            )  # fmt: skip
+            )
         return msgspec.json.decode(done.stdout, type=list[_Finding])
     except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError) as error:
         raise InfrastructureError(
             f"ruff could not read the corruptions of a function: {type(error).__name__}.",
-            hint="Look whether `ruff check` runs in gistpoint's own environment.",
+            hint="Check that `ruff check` runs in gistpoint's own environment.",
         ) from error

@@ -1,8 +1,8 @@
-"""The secret that a run of tests gets only through standard input, and the tags that authenticate its records.
+"""The secret that a run of tests receives only on standard input, and the tags that authenticate its records.
 
-The tested code shares a process with the reporter. It can't know the key of the records, which is gone from every file,
-environment variable and command line before anything of the repository is imported, nor which of the meaningless tests
-(sentinels) have to fail, and how. Both are created for each run.
+The tested code shares a process with the reporter. It can't know the key of the records, which no file, environment
+variable or command line holds any more when the repository is first imported. Nor can it know which of the meaningless
+tests (sentinels) have to fail, and how. Both are made for each run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class RunSecret:
 
     @classmethod
     def new(cls) -> RunSecret:
-        """Make one: each way to judge a test must be seen to fail, and half of them to pass as well, in any order."""
+        """Make one: each way to judge a test must be seen to fail, and half of them also to pass, in random order."""
+        # SystemRandom: what earlier runs showed must not predict this one.
         chance = random.SystemRandom()
         chosen = [(kind, True) for kind in _KINDS]
         chosen += [(kind, False) for kind in chance.sample(_KINDS, len(_KINDS) // 2)]
@@ -59,7 +60,7 @@ class RunSecret:
 
 
 NOTHING_SECRET = RunSecret(b"", "", {})
-"""For runs of code that was not submitted: their records carry no tags, and there are no sentinels."""
+"""For runs of code that nobody submitted: no tags on their records, and no sentinels."""
 
 
 class ResultSeal:
@@ -74,6 +75,7 @@ class ResultSeal:
         made = blake2b(record, key=self._key, digest_size=_TAG // 2, person=b"record").hexdigest().encode()
         if tag != made or separator != b" ":
             raise SealError
+        # Each record has a new key, so a key found in memory later can't sign another past (decision 42).
         self._key = blake2b(record, key=self._key, digest_size=32, person=b"next").digest()
         return record
 
@@ -93,18 +95,20 @@ def handed_over(order: Mapping[str, object]) -> Iterator[int]:
         with contextlib.suppress(BrokenPipeError), os.fdopen(writing, "wb") as pipe:
             pipe.write(packed(order))
 
+    # By a thread: an order longer than the pipe's buffer would block until the run reads, which has not started yet.
     writer = threading.Thread(target=write, name="order", daemon=True)
     writer.start()
     try:
         yield reading
     finally:
+        # Closed before the join: a run that never read would leave the writer waiting for ever.
         os.close(reading)
         writer.join()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One way to judge a test: lines with `{0}` and `{1}` for two values, which are equal if all is `right`."""
+    """One way to judge a test: lines with two values, `{0}` and `{1}`, which are equal if it is to end as `right`."""
 
     lines: Sequence[str]
     right: Shown

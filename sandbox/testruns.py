@@ -1,4 +1,4 @@
-"""Running a suite on a tree: laid out, run by pytest in isolation, reported by test id."""
+"""Running a suite on a tree: the tree is laid out, pytest runs in isolation, results are reported by test id."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class SuiteRunner:
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run and report; whatever the code under test does is shown by the report's status."""
+        """Run and report; the report's status shows whatever the code under test does."""
         run.progress(RunProgress("preparing"))
         try:
             run.check()
@@ -93,6 +93,7 @@ class SuiteRunner:
         except CancelledError as error:
             return self._report(RunStatus.CANCELLED, error.message)
         except (EnvironmentBuildError, TaskError, OSError) as error:
+            # Nothing of the tree has run yet, so it is not to blame and is not charged (decision 121).
             return self._report(RunStatus.INFRASTRUCTURE, str(error))
 
     def _report(self, status: RunStatus, reason: str) -> SuiteReport:
@@ -120,6 +121,7 @@ class SuiteRunner:
                 run.progress(RunProgress("running", transcript.done, transcript.collected or 0, latest))
 
         run.progress(RunProgress("collecting"))
+        # Over a pipe and never as a file: the tested code could read its own order and sentinels there (decision 42).
         with handed_over(_order(request, secret)) as order:
             command = Command(
                 tree=base / "tree",
@@ -139,6 +141,7 @@ class SuiteRunner:
 
     def _conclude(self, request: RunRequest, transcript: Transcript, ended: Ended) -> SuiteReport:
         altered = list(ended.altered)
+        # Before the records are judged: in a tree that was changed they say nothing of the task's tests (decision 41).
         if ended.stop is Stop.EXITED and altered:
             more = f" and {len(altered) - 1} more" if len(altered) > 1 else ""
             first = "the top folder of its tree" if altered[0] == "." else altered[0]
@@ -168,7 +171,7 @@ class SuiteRunner:
 
 
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
-    """Return programs that a run is shown in addition to the usual ones: a compiler, for build steps."""
+    """Return the programs that a run sees in addition to the usual ones: a compiler, for build steps."""
     if not pins.build_steps or pins.image is not None:
         return ()
     from gistpoint.sandbox.backends.runtime import toolchain
@@ -182,7 +185,8 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 
 
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
-    """Return what the hook saw in a finished run; that it did not report is worth reading too."""
+    """Return what the hook saw in a finished run, or that it did not report."""
+    # Silence is a mark as well: the hook lives in the tested process, which may have removed it (decision 116).
     if not request.watched:
         return ()
     notes = [note.get("marks") for note in transcript.notes if note.get("kind") == "watched"]
@@ -222,6 +226,8 @@ def invoke_pytest(
     `program` is the module that starts pytest, `plugin` the file that reports; both are in the control folder.
     """
     control = places.folders["control"]
+    # By a module of ours, not `-m pytest`: plugins named on the command line are imported after those that the
+    # repository's own settings name (decision 42).
     arguments = [places.python, "-m", program, f"{control}/{plugin}", "-p", "no:cacheprovider"]
     for name in pins.plugins:
         arguments += ["-p", name]

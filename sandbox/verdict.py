@@ -1,9 +1,9 @@
-"""Turns the records of a run into a report that can be trusted, or refuses it: any doubt counts against the run.
+"""Turns the records of a run into a report that can be trusted, or refuses them: any doubt counts against the run.
 
-The code under test shares its process with the reporter. So a pass requires a test that raised nothing, as seen before
-any other plugin could look, and was reported passed, once; a run counts only if its records carry the tags of its own
-reporter, are complete and in order, its sentinels had the required outcomes, and its last record agrees with the exit
-status of the process.
+The code under test shares its process with the reporter. So a test passes only if it raised nothing, as seen before any
+other plugin could look, and was reported as passed exactly once. A run counts only if its records carry the tags of its
+own reporter and are complete and in order, if its sentinels had the required outcomes, and if its last record agrees
+with the exit status of the process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Collected(ReportRecord, tag="collected"):
 
 
 class RunRecord(ReportRecord, tag="run"):
-    """A test begins: `i` is its place among the ids, or its name if it was not collected as one of them."""
+    """A test begins: `i` is its number among the ids, or its name if it was not collected as one of them."""
 
     i: int | str
 
@@ -101,7 +101,7 @@ class Conclusion:
 
 
 class Transcript:
-    """The records of one run, taken as they arrive; `notes` are those that other files of the payload added."""
+    """The records of one run as they arrive; `notes` are those that other files of the payload added."""
 
     def __init__(self, secret: RunSecret) -> None:
         self.ids: list[str] = []
@@ -112,7 +112,7 @@ class Transcript:
         self.finish: int | None = None
         self.forged = ""
         self.began = False
-        """Whether the reporter said that it begins."""
+        """Whether the reporter announced that it begins."""
         self.notes: list[dict[str, object]] = []
         self._seal = ResultSeal(secret.key)
         self._sentinels: Mapping[str, Shown] = secret.outcomes
@@ -124,6 +124,7 @@ class Transcript:
 
     def feed(self, line: bytes) -> TestResult | None:
         """Take one line; return the test that it completes. All lines after the first forged one are ignored."""
+        # No recovery: after a wrong tag the next key is unknown, so no later line can be checked.
         if self.forged:
             return None
         try:
@@ -148,6 +149,7 @@ class Transcript:
         self._number += 1
         if record.n != self._number:
             raise ForgedRecordError(f"Record {self._number} carries the number {record.n}.")
+        # `finish` agrees with the exit status only while it is the last word: code that runs at exit could add more.
         if self.finish is not None:
             raise ForgedRecordError("A record follows the finish record.")
         if isinstance(record, _Begin) is not (self._number == 1):
@@ -223,6 +225,7 @@ class Transcript:
         text = "" if outcome is Outcome.PASSED else record.text[:_MAX_TEXT]
         result = TestResult(name, outcome, record.seconds, text)
         known = self.results.get(name)
+        # A test that ran several times under one id is as bad as its worst run.
         if known is None or _SEVERITY.index(outcome) > _SEVERITY.index(known.outcome):
             self.results[name] = result
         return result
@@ -236,6 +239,7 @@ class Transcript:
 
     def conclude(self, exit_code: int | None, expected: frozenset[str] | None = None) -> Conclusion:
         """Judge the run by its records and the exit status of its process, which ended by itself."""
+        # Forgery first: every later check reads records, which mean nothing once one of them is not the reporter's.
         if self.forged:
             return Conclusion(RunStatus.INVALID, self.forged)
         if self.finish is None:
@@ -252,6 +256,7 @@ class Transcript:
         missing = sum(self._allowed.values()) - self.done
         if missing or len(self._sentinels_seen) != self._awaited_sentinels:
             return Conclusion(RunStatus.INVALID, f"The run ended early: {missing} collected tests never ran.")
+        # Sentinels fail in every honest run, so pytest never leaves with 0 (decision 42).
         if exit_code != _TESTS_FAILED:
             return Conclusion(RunStatus.INVALID, f"The exit status is {exit_code} although tests must have failed.")
         extra = sorted(frozenset(self.ids) - expected) if expected is not None else []
@@ -281,25 +286,35 @@ def fold(name: str, reports: object) -> tuple[Outcome, str | None]:
     phases: dict[str, tuple[str, bool]] = {}
     raws: list[str | None] = []
     subtest_failed = False
-    for report in reports:
-        when, rest = report[0], report[1:]
+    for when, *rest in reports:
         if when == "raw":
             raws.append(rest[0])
         elif when == "subtest":
             subtest_failed = True
         elif rest[0] == "rerun":
+            # A rerun starts over: what failed before it, subtests included, no longer counts.
             phases, raws, subtest_failed = {}, [], False
         elif when in phases:
             raise ForgedRecordError(f"{name} reported its {when} twice.")
         else:
             phases[when] = (rest[0], rest[1])
+    raised = _raised(name, phases, raws)
+    outcome = _outcome(phases)
+    if subtest_failed and outcome is not Outcome.ERROR:
+        return Outcome.FAILED, raised
+    return outcome, raised
+
+
+def _raised(name: str, phases: Mapping[str, tuple[str, bool]], raws: list[str | None]) -> str | None:
+    """Return the exception of the call, as seen before any plugin; raises if it contradicts a reported pass."""
     if len(raws) > 1:
         raise ForgedRecordError(f"{name} was called {len(raws)} times for one report.")
     raised = raws[0] if raws else None
-    outcome = _outcome(phases)
-    if phases.get("call", ("", False))[0] == "passed" and (not raws or raised is not None):
+    passed, _ = phases.get("call", ("", False))
+    seen_to_pass = bool(raws) and raised is None
+    if passed == "passed" and not seen_to_pass:
         raise ForgedRecordError(f"{name} was reported passed, although its call raised {raised}.")
-    return (Outcome.FAILED if subtest_failed and outcome is not Outcome.ERROR else outcome), raised
+    return raised
 
 
 def _is_report(report: object) -> bool:

@@ -1,4 +1,4 @@
-"""What became of attempts: as rows, tables and archives, and the settling of passes that are to be read."""
+"""The outcomes of attempts as rows, tables and archives, and the settling of passes that are to be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gistpoint.sessions.journal import JOURNAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptPass(Request):
-    """A pass that was read and was earned."""
+    """A reviewed pass that was earned."""
 
     attempt: str
     why: str = ""
@@ -37,7 +37,7 @@ class AcceptPass(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectPass(Request):
-    """A pass that was read and does not count as solved."""
+    """A reviewed pass that does not count as solved."""
 
     attempt: str
     why: str
@@ -45,7 +45,7 @@ class RejectPass(Request):
 
 
 def accept_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: AcceptPass) -> AttemptSummary:
-    """Count a pass that is suspicious, or that a reviewer has rejected; return the attempt as it stands then.
+    """Count a pass that is suspicious, or that a reviewer has rejected; return the attempt afterwards.
 
     Raises `UserError` if there is nothing to settle.
     """
@@ -60,7 +60,7 @@ def accept_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: AcceptPass
 
 
 def reject_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: RejectPass) -> AttemptSummary:
-    """Record that a pass was not earned; return the attempt as it stands then. Raises `UserError` without a reason."""
+    """Record that a pass was not earned; return the attempt afterwards. Raises `UserError` without a reason."""
     if not wanted.why.strip():
         raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
     summary = _passed(attempts, wanted.attempt)
@@ -76,7 +76,7 @@ def _passed(attempts: AttemptStore, attempt_id: str) -> AttemptSummary:
 
 
 def outcome(summary: AttemptSummary) -> str:
-    """Return how an attempt ended, or that it has not ended; a pass that does not count is marked."""
+    """Return the end of an attempt in words, or that it has not ended; a pass that does not count is marked."""
     ending = summary.state.ending
     if summary.problem:
         return "damaged"
@@ -98,7 +98,7 @@ def _started(summary: AttemptSummary) -> str:
 
 
 def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
-    """Return attempts as lists and exports have them, and the numbers of those solved and of those to be read."""
+    """Return attempts in the form of lists and exports, with the numbers of solved ones and of those to be read."""
     results = Counter(summary.result for summary in summaries)
     return {
         "attempts": [attempt_row(summary) for summary in summaries],
@@ -110,12 +110,12 @@ def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:
 
 
 def standings(summaries: Iterable[AttemptSummary]) -> list[Standing | None]:
-    """Return how the pass of each attempt stands, None without one; a damaged journal proves none."""
+    """Return the standing of each attempt's pass; None without one, or if the journal is damaged."""
     return [None if summary.problem else standing(summary.state) for summary in summaries]
 
 
 def attempt_row(summary: AttemptSummary) -> dict[str, Any]:
-    """Return an attempt as lists and exports have it; its keys are stable."""
+    """Return an attempt in the form of lists and exports; its keys are stable."""
     state = summary.state
     last, best = state.last, state.best
     return {
@@ -177,7 +177,7 @@ def _json(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
 
 
 def _archive(store: AttemptStore, chosen: Sequence[AttemptSummary]) -> bytes:
-    """Pack the journals reproducibly, whole lines only; heads prove something only on this machine and are left out."""
+    """Pack the journals reproducibly, whole lines only; heads are left out, since they prove something only here."""
     import zstandard
 
     buffer = io.BytesIO()
@@ -196,4 +196,4 @@ ATTEMPT_WRITERS: Mapping[str, Callable[[AttemptStore, Sequence[AttemptSummary]],
     "json": _json,
     "archive": _archive,
 }
-"""What attempts are written as, by name."""
+"""The formats of attempts, by name."""

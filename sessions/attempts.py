@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
 from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
 from gistpoint.core.errors import AttemptError, UserError
@@ -38,7 +38,7 @@ from gistpoint.sessions.outlines import Outline, Outlines, Versions
 
 _STARTING = "starting.lock"
 _SAVED_EVERY_S = 5.0
-"""While many journals are read, what is known is written so often."""
+"""How often the results are saved while many journals are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class AttemptSummary:
     open: bool = False
     """Whether a process has it open for writing."""
     elsewhere: bool = False
-    """Whether other machines made it and nobody went on with it here."""
+    """Whether it comes from other machines and nobody has continued it here."""
 
     @property
     def actor(self) -> str:
-        """Who made it: `person`, `model`, `replay` or `simulated`."""
+        """The kind of solver: `person`, `model`, `replay` or `simulated`."""
         return self.state.header.actor
 
     @property
@@ -76,12 +76,12 @@ class AttemptSummary:
         return self.state.header.participant or ""
 
     def is_of(self, participant: str) -> bool:
-        """Whether a person made it: that with the pseudonym, or without one somebody at this machine."""
+        """Whether it is by a person: the one with the pseudonym, or without a pseudonym anybody at this machine."""
         return self.actor == PERSON and self.participant == participant and bool(participant or not self.elsewhere)
 
     @property
     def branch(self) -> str:
-        """The machine whose lines these are, if another one went on with the attempt; empty otherwise."""
+        """The machine of these lines, if another machine continued the attempt; otherwise empty."""
         return self.attempt_id.rpartition("~")[2] if "~" in self.attempt_id else ""
 
     @property
@@ -91,7 +91,7 @@ class AttemptSummary:
 
     @property
     def result(self) -> AttemptResult:
-        """Its result so far; a damaged journal proves nothing."""
+        """The result so far; not solved if the journal is damaged."""
         return AttemptResult.NOT_SOLVED if self.problem else attempt_result(self.state, self.accepted)
 
 
@@ -120,7 +120,7 @@ class AttemptStore:
     ) -> None:
         """`reviews` is the folder in which reviewers rule on suspicious passes.
 
-        The listener is told of attempts that belong to no study.
+        The listener is notified of attempts that belong to no study.
         """
         self.root = root
         self._listener = listener
@@ -128,10 +128,10 @@ class AttemptStore:
         self._clock = clock
         self._version = version
         self._known: dict[str, tuple[object, AttemptSummary]] = {}
-        """What was read of each attempt, with the versions of its files."""
+        """The summary of each attempt that was read, with the versions of its files."""
         self._outlines: Outlines | None = None
         self._shown: dict[str, tuple[Outline, AttemptSummary]] = {}
-        """What `outlines` yielded last, by id."""
+        """The last results of `outlines`, by id."""
 
     def start(
         self,
@@ -144,8 +144,8 @@ class AttemptStore:
     ) -> OpenAttempt:
         """Begin a new attempt, with the task's budgets unless others are given.
 
-        `attempt_id` is one that was promised elsewhere before: a folder of that name without a whole event is used.
-        Raises `AttemptError` if the same person has another attempt at this task open: one clock, not two.
+        `attempt_id` is an id that was promised earlier: a folder of that name without a whole event is used. Raises
+        `AttemptError` if the same person has another attempt at this task open, since two clocks must not run at once.
         """
         with self._starting():
             self._refuse_second(task.id, enrolment)
@@ -157,17 +157,17 @@ class AttemptStore:
             except BaseException:
                 journal.discard()
                 raise
-        return self._told(attempt, journal)
+        return self._opened(attempt, journal)
 
     @contextmanager
     def _starting(self) -> Iterator[None]:
-        """Serialise the processes that look for open attempts and begin one."""
+        """Let only one process at a time look for open attempts and begin one."""
         self.root.mkdir(parents=True, exist_ok=True)
         with wait_for(self.root / _STARTING):
             yield
 
     def _refuse_second(self, task_id: str, who: Enrolment | AttemptStarted, attempt_id: str = "") -> None:
-        """Refuse a clock beside that of another open attempt by the same person; `who` says whose this is."""
+        """Refuse a second running clock of the same person; `who` is the person."""
         for folder in self._folders() if who.actor == PERSON else []:
             if folder.name == attempt_id or not is_open(folder):
                 continue
@@ -193,18 +193,18 @@ class AttemptStore:
                 journal.close()
                 raise
             (self.root / ELSEWHERE / journal.path.parent.name).unlink(missing_ok=True)
-        return self._told(attempt, journal)
+        return self._opened(attempt, journal)
 
-    def _told(self, attempt: Attempt, journal: JournalWriter) -> OpenAttempt:
+    def _opened(self, attempt: Attempt, journal: JournalWriter) -> OpenAttempt:
         if self._listener is not None and attempt.state.header.study is None:
             journal.tell(self._listener)
         return OpenAttempt(attempt, journal)
 
     def adopt(self, attempt_id: str, data: bytes) -> None:
-        """Take in the journal of an attempt that was made elsewhere, or went on there; it is on the disk on return.
+        """Store the journal of an attempt that was made or continued elsewhere; it is on the disk on return.
 
-        Raises `AttemptError` if it is not whole, if it does not go on from the journal that is here, or if the attempt
-        is open.
+        Raises `AttemptError` if it is not whole, if it does not continue the journal that is here, or if the attempt is
+        open.
         """
         content = journal_in(data)
         if content.fault or content.torn or not content.events:
@@ -267,7 +267,7 @@ class AttemptStore:
         return self._read(self.folder(attempt_id), self._book())
 
     def _read(self, folder: Path, book: ReviewBook) -> AttemptSummary:
-        """Return the summary of an attempt; a journal that did not change since it was read is not read again."""
+        """Return the summary of an attempt; an unchanged journal is not read again."""
         versions = _versions(folder)
         known = self._known.get(folder.name)
         if known is None or known[0] != versions:
@@ -288,10 +288,10 @@ class AttemptStore:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
     def outlines(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts as `summaries` does, but of the state only what lists show, and without the head.
+        """Yield all attempts as `summaries` does, but with only the part of the state that lists show, and no head.
 
-        What was read is kept on the disk: a journal that did not change is read once. An attempt of which nothing
-        changed since the last call is the same object.
+        Results are kept on the disk, so that an unchanged journal is read only once. An attempt that has not changed
+        since the last call is the same object.
         """
         if not self.root.is_dir():
             return
@@ -311,7 +311,7 @@ class AttemptStore:
             kept.save()
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
-        """Return some attempts as `outlines` does, those that are still there."""
+        """Return those of some attempts that still exist, as `outlines` does."""
         book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
         found = (self._outline(name, kept, book, elsewhere) for name in attempt_ids)
         return [summary for summary in found if summary is not None]
@@ -322,7 +322,7 @@ class AttemptStore:
         return self._outlines
 
     def _outline(self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]) -> AttemptSummary | None:
-        """Return what lists show of an attempt; None if the folder holds none."""
+        """Return an attempt with what lists show of it; None if the folder contains none."""
         folder = self.root / name
         versions = _versions(folder)
         outline = kept.get(name, versions)
@@ -384,13 +384,13 @@ def _same_person(header: AttemptStarted, who: Enrolment | AttemptStarted) -> boo
 
 
 def _task_of(folder: Path) -> str:
-    """Return the id of the task of an attempt, from the first line of its journal; empty if that tells none."""
+    """Return the id of an attempt's task, from the first line of its journal; empty if the line has none."""
     first = first_event(folder / JOURNAL)
     return first.data.task_id if first is not None and isinstance(first.data, AttemptStarted) else ""
 
 
 def _summary(folder: Path) -> AttemptSummary:
-    """Read a journal; what its files don't say is left at its default."""
+    """Read a journal; facts that its files don't contain keep their defaults."""
     content = read_journal(folder / JOURNAL)
     state, problem = folded_state(content.events)
     header = state.header
@@ -410,7 +410,7 @@ def _summary(folder: Path) -> AttemptSummary:
 
 
 def _versions(folder: Path) -> Versions:
-    """Return which versions of the files of an attempt are on the disk."""
+    """Return the versions of an attempt's files on the disk."""
     found = []
     for path in (folder / JOURNAL, head_path(folder)):
         with suppress(OSError):
@@ -420,7 +420,7 @@ def _versions(folder: Path) -> Versions:
 
 
 def folded_state(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:
-    """Return the state up to the first event that lacks the data of its type, and a sentence about that event."""
+    """Return the state up to the first event without the data of its type, and a sentence about that event."""
     state = AttemptState()
     for event in events:
         try:

@@ -1,4 +1,4 @@
-"""The confirmation of a pass, a step of its own after the end of the attempt, into its journal (decision 114)."""
+"""The confirmation of a pass: a separate step after the end of the attempt, written to its journal (decision 114)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ NOTHING_TO_ASK = "It has no pass that could be confirmed and is not."
 
 @dataclass(frozen=True, slots=True)
 class AskedPass:
-    """What came of asking for the confirmation of an attempt's pass."""
+    """The result of requesting the confirmation of an attempt's pass."""
 
     attempt_id: str
     state: AttemptState
-    """The attempt as it stands now."""
+    """The attempt's present state."""
     confirmation: Confirmation | None = None
     """None if nobody could be asked, for the reason `why_not`."""
     why_not: str = ""
@@ -43,9 +43,9 @@ def confirm_attempt(
     task: Task | None = None,
     run: RunContext = UNATTENDED,
 ) -> AskedPass:
-    """Confirm the pass of an attempt that has ended, and write what came of it to the journal.
+    """Confirm the pass of an attempt that has ended, and write the outcome to the journal.
 
-    `attempts` and `task` stand for those of the services. Raises `UserError` if the attempt, its task or a sandbox is
+    `attempts` and `task` replace those of the services. Raises `UserError` if the attempt, its task or a sandbox is
     missing, or if the attempt is open, and `CancelledError` when stopped: nothing is then written.
     """
     store = attempts or services.attempts
@@ -76,7 +76,7 @@ def after_the_end(
 ) -> AskedPass | None:
     """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; None if that is impossible.
 
-    The attempt stands without it: `gistpoint attempt confirm` asks again, and says what is wrong. Raises
+    The attempt is valid without it: `gistpoint attempt confirm` tries again, and reports what is wrong. Raises
     `CancelledError` when stopped.
     """
     try:
@@ -99,7 +99,7 @@ def not_asked(attempts: AttemptStore) -> list[AttemptSummary]:
 def confirm_attempts(
     services: Services, attempt_ids: Sequence[str], run: RunContext = UNATTENDED
 ) -> Iterator[AskedPass]:
-    """Confirm the passes of attempts one after the other, as `confirm_attempt` does; what is wrong is told of each.
+    """Confirm the passes of attempts one after the other, as `confirm_attempt` does; each result names its fault.
 
     Raises `CancelledError` when stopped; what was written before stays.
     """
@@ -119,11 +119,11 @@ class ObjectToVerdict(Request):
     attempt: str
     why: str
     reviewer: str = ""
-    """Who objects; empty for the participant of the attempt, else the login."""
+    """Who objects; empty for the participant of the attempt, or without one the login name."""
 
 
 def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerdict) -> AttemptSummary:
-    """Write a solver's objection where reviewers read it, as a comment on the run; it decides nothing by itself.
+    """Write a solver's objection as a comment on the run, where reviewers read it; it decides nothing by itself.
 
     Raises `UserError` without a reason, or for a pass that counts.
     """
@@ -133,7 +133,7 @@ def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerd
     if not summary.state.solved or not summary.state.suspicious:
         raise UserError(
             f"There is nothing to object to: {summary.attempt_id} has no pass that is to be read.",
-            hint=f"`gistpoint attempt show {summary.attempt_id}` says how it stands.",
+            hint=f"`gistpoint attempt show {summary.attempt_id}` shows its state.",
         )
     solver = Reviewer(reviews, wanted.reviewer or summary.participant or getpass.getuser())
     solver.comment(attempt_key(summary.attempt_id), f"{OBJECTION} {wanted.why.strip()}")
@@ -141,4 +141,4 @@ def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerd
 
 
 OBJECTION = "The solver objects:"
-"""How the comment of an objection begins."""
+"""The first words of an objection's comment."""

@@ -3,9 +3,9 @@
 A head is written after its event, so a journal may have later events than its head, but never fewer. A journal from
 elsewhere has no head until its attempt is resumed on this machine; the head then names the first event since.
 
-A head carries a tag that needs the key of this machine. The key lies outside of the data folder, beside it a copy of
-each head of the user's attempts: whoever can write to the data folder alone can neither make a head, nor put an older
-one back, nor take it away. Decision 120 says what is believed.
+A head carries a tag that needs the key of this machine. The key is outside the data folder, together with a copy of
+each head of the user's attempts: whoever can write only to the data folder can neither make a head, nor put an older
+one back, nor remove it. Decision 120 says what is believed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BYTES = 256
 _KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
 _KEY_ID_CHARACTERS = 16
 _TAG_CHARACTERS = 32
-"""128 bits: with more, a head of a long journal has no room in its sector."""
+"""128 bits: with more, the head of a long journal would not fit into its sector."""
 
 
 class HeadOrigin(StrEnum):
@@ -47,9 +47,9 @@ class HeadOrigin(StrEnum):
 
     HERE = "this machine"
     UNSIGNED = "unsigned"
-    """An earlier version, or a machine that could write no key: anybody can make such a head."""
+    """An earlier version, or a machine that could not write a key: anybody can make such a head."""
     OTHER = "another machine"
-    """Tagged with a key that is not this machine's, so that the tag says nothing here."""
+    """Tagged with the key of another machine, so that the tag proves nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Head:
 
 
 def from_elsewhere(root: Path) -> frozenset[str]:
-    """Return the attempts below a folder that other machines made and that nobody went on with here."""
+    """Return the attempts below a folder that come from other machines and that nobody has continued here."""
     with contextlib.suppress(OSError):
         return frozenset(path.name for path in (root / ELSEWHERE).iterdir())
     return frozenset()
@@ -83,14 +83,14 @@ def head_path(folder: Path) -> Path:
 def read_head(folder: Path) -> Head | None:
     """Return the head of the attempt in `folder`, None if it has none. Raises `BrokenHeadError`.
 
-    The copy outside of the data folder counts unless the head beside the journal is this machine's and later.
+    The copy outside the data folder counts, unless the head next to the journal is this machine's and later.
     """
-    beside = _read(head_path(folder), folder.name)
+    own = _read(head_path(folder), folder.name)
     place = _copy_path(folder)
     copy = _read(place, folder.name) if place is not None else None
-    if copy is None or beside is None:
-        return copy or beside
-    return beside if beside.origin is HeadOrigin.HERE and beside.seq >= copy.seq else copy
+    if copy is None or own is None:
+        return copy or own
+    return own if own.origin is HeadOrigin.HERE and own.seq >= copy.seq else copy
 
 
 def has_head(folder: Path) -> bool:
@@ -105,7 +105,7 @@ def remove_head(folder: Path) -> None:
 
 
 def move_head(folder: Path, to: Path) -> None:
-    """Give the head of an attempt to the branch of it that its folder has become, in both places."""
+    """Move the head of an attempt to the branch that its folder has become, in both places."""
     for path, target in zip(_places(folder), _places(to), strict=True):
         if path.exists():
             path.rename(target)
@@ -159,13 +159,13 @@ class HeadFile:
 
 
 def _places(folder: Path) -> list[Path]:
-    """Return the files that hold the head of the attempt in `folder`, the one beside its journal first."""
+    """Return the files that hold the head of the attempt in `folder`, the one next to its journal first."""
     copy = _copy_path(folder)
     return [head_path(folder)] if copy is None else [head_path(folder), copy]
 
 
 def _copy_path(folder: Path) -> Path | None:
-    """Return the path of the copy of a head; None for attempts that are not among the user's, such as a worker's."""
+    """Return the path of the copy of a head; None for attempts outside the user's folder, such as a worker's."""
     locations = Locations.of_user()
     if folder.parent != locations.attempts and folder.parent.resolve() != locations.attempts.resolve():
         return None
@@ -193,14 +193,14 @@ def _read(path: Path, attempt: str) -> Head | None:
 
 
 def _origin(attempt: str, head: Head, key_id: str, tag: str) -> HeadOrigin:
-    """Return who wrote a head. Raises `BrokenHeadError` for one that names this machine's key and lacks its tag."""
+    """Return who wrote a head. Raises `BrokenHeadError` for one that names this machine's key but has a wrong tag."""
     if not key_id and not tag:
         return HeadOrigin.UNSIGNED
     key = _key()
     if key is None or key_id != _key_id(key):
         return HeadOrigin.OTHER
     if not hmac.compare_digest(tag.encode(), _tag(key, attempt, head).encode()):
-        raise BrokenHeadError(f"The head kept of {attempt} was changed: it lacks the tag of this machine.")
+        raise BrokenHeadError(f"The head kept of {attempt} was changed: it does not have the tag of this machine.")
     return HeadOrigin.HERE
 
 
@@ -215,7 +215,7 @@ def _key_id(key: bytes) -> str:
 
 
 def _key() -> bytes | None:
-    """Return the key of this machine, None if there is none that can be used."""
+    """Return the key of this machine; None if there is no usable one."""
     with contextlib.suppress(OSError, ValueError):
         text = (Locations.of_user().proofs / KEY).read_text(encoding="ascii")
         return bytes.fromhex(text) if _KEY_TEXT.fullmatch(text) else None
@@ -223,9 +223,9 @@ def _key() -> bytes | None:
 
 
 def _key_for_writing() -> bytes | None:
-    """Return the key of this machine, made at the first use; None where none can be stored.
+    """Return the key of this machine, made at the first use; None if it can't be stored.
 
-    Raises `UserError` if the file holds none: another one in its place would make every head another machine's.
+    Raises `UserError` if the file holds no key: a new one would make every head count as another machine's.
     """
     path = Locations.of_user().proofs / KEY
     with contextlib.suppress(OSError):

@@ -117,15 +117,15 @@ class ImportRecords(Request):
 
     data_set: Literal["breakpoint"]
     file: Annotated[str | None, LOCAL] = None
-    """None for the records that wait for their repository."""
+    """A file; None for the records that wait for their repository."""
     sources: Annotated[str | None, LOCAL] = None
-    """The file that says where repositories are to be had, and what their suites need."""
+    """The file with the locations of repositories, and the needs of their suites."""
     only: str | None = None
-    """A text that repository, file or function must hold."""
+    """A text that must occur in the repository, file or function."""
     min_failing: Count = 5
 
     def record_sources(self) -> RecordSources:
-        """Return where repositories are to be had. Raises `UserError`."""
+        """Return the locations of repositories. Raises `UserError`."""
         if self.sources is None:
             return RecordSources()
         path = Path(self.sources)
@@ -138,21 +138,21 @@ class ImportRecords(Request):
 
     def records(self, ledger: ImportLedger) -> tuple[list[BreakpointRecord], list[ImportOutcome]]:
         """Return the valid records that are wanted, and the outcomes of the damaged ones. Raises `UserError`."""
-        if self.file is None:
-            waiting = ledger.read().pending.values()
-            texts = (pending.text.encode("utf-8", "surrogateescape") for pending in waiting)
-            items = [item for text in texts for item in read_records(text)]
-        else:
-            items = list(read_records(_bytes_of(Path(self.file))))
-            if not any(isinstance(item, BreakpointRecord) for item in items):
-                why = f" Line {items[0].line}: {items[0].reason}" if items and isinstance(items[0], Damage) else ""
-                raise UserError(f"{self.file} holds no record of the data set.{why}")
+        items = _waiting(ledger) if self.file is None else list(read_records(_bytes_of(Path(self.file))))
         damaged = [item for item in items if isinstance(item, Damage)]
         valid = [item for item in items if isinstance(item, BreakpointRecord)]
-        wanted = self.only or ""
-        return [item for item in valid if wanted in f"{item.url} {_function(item)}"], [
-            ImportOutcome(item.line, "", "damaged", "damaged", item.reason) for item in damaged
-        ]
+        if self.file is not None and not valid:
+            why = f" Line {damaged[0].line}: {damaged[0].reason}" if damaged else ""
+            raise UserError(f"{self.file} holds no record of the data set.{why}")
+        outcomes = [ImportOutcome(item.line, "", "damaged", "damaged", item.reason) for item in damaged]
+        part = self.only or ""
+        return [item for item in valid if part in f"{item.url} {_function(item)}"], outcomes
+
+
+def _waiting(ledger: ImportLedger) -> list[BreakpointRecord | Damage]:
+    """Return the records that wait for their repository."""
+    texts = (pending.text.encode("utf-8", "surrogateescape") for pending in ledger.read().pending.values())
+    return [item for text in texts for item in read_records(text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Importer:
     tasks: Path
     """The folder of the tasks."""
     open_harness: Callable[[], tuple[Runner, FetchingHarness]]
-    """Is called once, when the first repository is to be fetched."""
+    """Called once, before the first repository is fetched."""
     outcomes: list[ImportOutcome]
     min_failing: int = 5
     run: RunContext = field(default=UNATTENDED)

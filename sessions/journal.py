@@ -32,7 +32,7 @@ JOURNAL = "journal.jsonl"
 LOCK = "lock"
 KIND = LogKind("gistpoint.journal", error=AttemptError)
 GROUP_SECONDS = 1.0
-"""How long events that are synced in groups may wait for their sync."""
+"""How long events may wait to be synced in a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def read_journal(path: Path) -> JournalContent:
 
 
 def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> JournalContent:
-    """Return the content of a journal's bytes, compared with the head that was kept of it if there is one."""
+    """Return the content of a journal's bytes, compared with its stored head if there is one."""
     whole = data.rfind(b"\n") + 1
     events: list[JournalEvent] = []
     head, broken_at, at_head, newer = "", None, "", ""
@@ -92,26 +92,34 @@ def journal_in(data: bytes, kept: Head | None = None, fault: str = "") -> Journa
         event = decoded(line)
         if number == 1:
             newer = _newer(line, event)
-        if broken_at is None and (event is None or event.prev != head or event.seq != number):
+        continues = event is not None and event.prev == head and event.seq == number
+        if broken_at is None and not continues:
             broken_at = number
-            fault = f"Its chain of hashes breaks at line {number}." if event else f"Line {number} is no event."
+            fault = f"Its chain of hashes breaks at line {number}." if event else f"Line {number} is not an event."
         if event is None:
             break
         head = line_hash(line)
         events.append(event)
         if kept is not None and number == kept.seq:
             at_head = head
-    if kept is not None and not fault and at_head != (kept.sha256 if kept.seq else ""):
-        fault = (
-            f"It was cut back: it ends with event {len(events)}, and event {kept.seq} was on the disk."
-            if len(events) < kept.seq
-            else f"It was rewritten: event {kept.seq} is not the one that was on the disk."
-        )
+    # A fault in the chain explains a missing head as well, and names the line.
+    if kept is not None and not fault:
+        fault = _fault_at_head(kept, at_head, len(events))
     return JournalContent(tuple(events), head, whole, len(data) - whole, broken_at, newer or fault, kept)
 
 
+def _fault_at_head(kept: Head, found: str, events: int) -> str:
+    """Return why a journal of so many events does not have its head, or has another one; empty if it has it."""
+    expected = kept.sha256 if kept.seq else ""
+    if found == expected:
+        return ""
+    if events < kept.seq:
+        return f"It was cut back: it ends with event {events}, and event {kept.seq} was on the disk."
+    return f"It was rewritten: event {kept.seq} is not the one that was on the disk."
+
+
 def _newer(first: bytes, event: JournalEvent | None) -> str:
-    """Return a sentence if the first line of a journal says that a newer gistpoint wrote it."""
+    """Return a sentence if a newer gistpoint wrote the first line of a journal; otherwise an empty text."""
     try:
         KIND.check(first, JOURNAL)
     except AttemptError as error:
@@ -123,7 +131,7 @@ def _newer(first: bytes, event: JournalEvent | None) -> str:
 
 
 def decoded(line: bytes) -> JournalEvent | None:
-    """Return the event of a line; None if the line is none."""
+    """Return the event of a line; None if the line is not an event."""
     try:
         value = json.loads(line)
         return JournalEvent(
@@ -139,22 +147,22 @@ def decoded(line: bytes) -> JournalEvent | None:
 
 
 class JournalListener(Protocol):
-    """Is told of the attempts that this process writes, by the folder of each; every method returns at once.
+    """Is notified of the attempts that this process writes, each by its folder; every method returns at once.
 
-    None of them may raise, but for `resuming`.
+    Only `resuming` may raise.
     """
 
     def resuming(self, folder: Path) -> None:
-        """Take notice before an attempt is opened to go on with it. Raises `UserError` if that must not be."""
+        """Called before an attempt is resumed. Raises `UserError` if that is not allowed."""
 
     def opened(self, folder: Path) -> None:
-        """Take notice of an attempt that is open for writing now."""
+        """Called when an attempt is open for writing."""
 
     def wrote(self, folder: Path) -> None:
-        """Take notice of a line that was written."""
+        """Called when a line was written."""
 
     def closed(self, folder: Path) -> None:
-        """Take notice of the end of writing."""
+        """Called at the end of writing."""
 
 
 class JournalWriter:
@@ -207,7 +215,7 @@ class JournalWriter:
         return event
 
     def tell(self, listener: JournalListener) -> None:
-        """Tell a listener of the journal from now on."""
+        """Notify a listener of the journal from now on."""
         self._listener = listener
         listener.opened(self.path.parent)
 
@@ -265,7 +273,7 @@ class JournalWriter:
 
 
 def is_open(folder: Path) -> bool:
-    """Whether a process, this one included, has the attempt in `folder` open for writing."""
+    """Whether a process, including this one, has the attempt in `folder` open for writing."""
     return is_held(folder / LOCK)
 
 

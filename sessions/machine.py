@@ -1,4 +1,4 @@
-"""The six random characters that stand for a machine in files and databases that it shares with others."""
+"""The six random characters that identify a machine in files and databases that it shares with others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.logs import create_file
 MACHINE_FILE = "machine"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 MACHINE = re.compile(f"[{_ALPHABET}]{{6}}")
-"""What the name of a machine looks like."""
+"""The form of a machine's name."""
 
 
 def crockford(characters: int = 6) -> str:
@@ -21,7 +21,7 @@ def crockford(characters: int = 6) -> str:
 
 
 def machine_of(data: Path) -> str:
-    """Return the six random characters that stand for this machine, kept in its data folder."""
+    """Return the six random characters that identify this machine, kept in its data folder."""
     path = data / MACHINE_FILE
     if not path.exists():
         data.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What lists show of attempts, kept in one file: a journal that did not change is not read again at the next start."""
+"""The part of attempts that lists show, kept in one file, so that unchanged journals need not be read at each start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTLINES = "outlines"
 _FORMAT = 3
 
 Versions = tuple[tuple[int, int, int], ...]
-"""Which versions of an attempt's files are on the disk: inode, size, and when they were changed."""
+"""The versions of an attempt's files on the disk: inode, size, and time of the last change."""
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
@@ -46,7 +46,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, state: AttemptState, versions: Versions, started_utc_ms: int, problem: str) -> Outline:
-        """Return the outline of an attempt as its journal has it."""
+        """Return the outline of an attempt's state."""
         header = structs.replace(state.header, brief="", extra={}, solver=msgspec.UNSET)
         return cls(
             versions,
@@ -67,7 +67,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def state(self) -> AttemptState:
-        """The state of the attempt, blank in what lists do not show."""
+        """The state of the attempt, blank where lists show nothing."""
         return AttemptState(
             header=self.header,
             budgets=self.budgets,
@@ -94,16 +94,16 @@ def _outlined(submission: Submission) -> Submission:
 
 
 class _File(msgspec.Struct, frozen=True):
-    """The content of the file; each outline is decoded when it is asked for."""
+    """The content of the file; outlines are decoded on demand."""
 
     format: int
     program: str
-    """The version whose fold made them."""
+    """The version of gistpoint that folded them."""
     outlines: dict[str, msgspec.Raw]
 
 
 class Outlines:
-    """The outlines that are known of the attempts in one folder, by id."""
+    """The known outlines of the attempts in one folder, by id."""
 
     def __init__(self, root: Path, program: str) -> None:
         """`program` is the version of gistpoint: another one may fold the same events to something else."""
@@ -112,13 +112,13 @@ class Outlines:
         self._read: dict[str, Outline] = {}
         self._decoder = msgspec.msgpack.Decoder(Outline)
         self._changed = False
-        with suppress(OSError, msgspec.MsgspecError):  # nothing in it can't be made again
+        with suppress(OSError, msgspec.MsgspecError):  # everything in it can be made again
             found = msgspec.msgpack.decode(self._path.read_bytes(), type=_File)
             if (found.format, found.program) == (_FORMAT, program):
                 self._kept.update(found.outlines)
 
     def get(self, attempt_id: str, versions: Versions) -> Outline | None:
-        """Return the outline of an attempt; None if it is not known, or its files are others now."""
+        """Return the outline of an attempt; None if it is unknown, or the files have changed."""
         known = self._read.get(attempt_id)
         if known is None and attempt_id in self._kept:
             with suppress(msgspec.MsgspecError):
@@ -140,7 +140,7 @@ class Outlines:
             self._changed = True
 
     def save(self) -> None:
-        """Write the file if it is no longer right; one that can't be written is not missed."""
+        """Write the file if it is out of date; errors are ignored, since it can be made again."""
         if not self._changed:
             return
         self._changed = False

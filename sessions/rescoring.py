@@ -1,4 +1,4 @@
-"""Results of other harnesses, judged again by gistpoint's own judge, and kept in a file of whoever asked for it."""
+"""Results of other harnesses, judged again by gistpoint's own judge and kept in the file of whoever requested it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RescoredResult:
-    """A result of another harness, and what our own judge says of it."""
+    """A result of another harness, and the verdict of our own judge."""
 
     task: Task
     returned: ReturnedResult
@@ -36,7 +36,7 @@ class RescoredResult:
 
     @property
     def differs(self) -> bool:
-        """Whether the harness says something else; also of a patch that does not apply, or a pass to be read."""
+        """Whether the harness says otherwise; also true of a patch that does not apply, and a pass to be read."""
         claimed = self.result is not None and self.result.their_solved is True
         refused = (Comparison.DOES_NOT_APPLY, Comparison.TO_BE_READ)
         unfit = self.result is not None and self.result.comparison in refused
@@ -44,7 +44,7 @@ class RescoredResult:
 
     @property
     def words(self) -> str:
-        """What came of it, in a few words."""
+        """The outcome, in a few words."""
         if self.result is None:
             return self.why
         if self.result.comparison is Comparison.TO_BE_READ:
@@ -58,14 +58,14 @@ class RescoredResult:
 
     @property
     def noted(self) -> str:
-        """What the last column says; nothing where the harness just has no figure."""
+        """The text of the last column; empty if the harness just has no figure."""
         missing = self.result is not None and self.result.comparison is Comparison.NO_FIGURE
         return "" if missing else self.words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescoreResults(Request):
-    """What solvers left in another harness, and the tasks that it is about."""
+    """Results of solvers in another harness, and their tasks."""
 
     path: str
     tasks: tuple[str, ...]
@@ -74,7 +74,7 @@ class RescoreResults(Request):
 
 
 class Rescoring:
-    """The results that were returned for some tasks, and what becomes of them."""
+    """The returned results for some tasks, and their new verdicts."""
 
     def __init__(self, services: Services, wanted: RescoreResults) -> None:
         """Read them. Raises `UserError` for results or tasks that can't be read."""
@@ -88,7 +88,7 @@ class Rescoring:
         """Results of other tasks."""
 
     def judge(self, begin: Callable[[int, int, Task], None]) -> None:
-        """Judge every result, and keep it; `begin` is told how many are done, of how many, and the next one's task."""
+        """Judge every result, and keep it; `begin` gets how many are done, of how many, and the next task."""
         for number, one in enumerate(self._returned):
             task = next((task for task in self.tasks if task.id.startswith(one.task)), None)
             if task is None:
@@ -127,7 +127,7 @@ def _judged(task: Task, one: ReturnedResult, services: Services) -> RescoredResu
 
 
 def _own_attempt(task: Task, one: ReturnedResult, services: Services) -> str:
-    """Return what the store says of an attempt that a log claims to be gistpoint's own."""
+    """Return the store's account of an attempt that a log claims to be gistpoint's own."""
     id = visible_line(one.attempt)[:40]
     try:
         known = services.attempts.summary(one.attempt)

@@ -1,4 +1,4 @@
-"""The one attempt that a server serves: opened at the first call, whoever calls, and left unfinished at the end."""
+"""The one attempt that a server serves: opened at the first call by anybody, and left unfinished at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gistpoint.sessions.services import Services, is_our_demo
 
 FAILED = "gistpoint failed, and nothing was spent. What went wrong is in the log of `gistpoint mcp`, not here."
 KIND = "mcp"
-"""The kind of a solver that came over the protocol, as the header of an attempt names it."""
+"""The kind of a solver that uses the protocol, in the header of an attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class ServeAttempt(Request):
 
     task: str
     attempt: str | None = None
-    """An unfinished one that came this way, to go on with."""
+    """An unfinished attempt over MCP to resume."""
     budgets: str | None = None
     """Such as `16/4`; None for the task's own."""
     participant: str = ""
@@ -59,7 +59,7 @@ class Answered:
 class ServedAttempt:
     """Opens the attempt late, and closes it early; its methods may be called from any thread.
 
-    Calls are made one at a time: the server sees to their order.
+    Calls are made one at a time; the server keeps their order.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class ServedAttempt:
         resumed: AttemptSummary | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
-        """`solver` is what is known of it before a client says more; `budgets` replace the task's.
+        """`solver` is what is known about it before a client says more; `budgets` replace the task's.
 
-        `tell` is told for the log which attempt it is, and what went wrong.
+        `tell` receives lines for the log: which attempt it is, and what went wrong.
         """
         self._tell = tell
         self._services, self.task, self._resumed = services, task, resumed
@@ -115,9 +115,9 @@ class ServedAttempt:
     def call(
         self, name: str, arguments: Mapping[str, Any] | None, raw: str, client: Mapping[str, Any], run: RunContext
     ) -> Answered:
-        """Make a call; blocks until it is answered. `raw` is the text of arguments that are no object.
+        """Make a call; blocks until it is answered. `raw` is the text of arguments that are not an object.
 
-        `client` is what the client says of itself; it is recorded by the call that begins the attempt.
+        `client` is the client's description of itself, recorded by the call that begins the attempt.
         """
 
         def made(attempt: Attempt) -> tuple[str, bool]:
@@ -186,12 +186,12 @@ class ServedAttempt:
             self._opened.attempt.heartbeat()
 
     def hand_in(self) -> None:
-        """Have a hand-in judged that a time limit has begun."""
+        """Have a hand-in that a time limit has begun judged."""
         if self._opened is not None and not self._closed:
             self._opened.attempt.finish_pending()
 
     def close(self, *, at_once: bool = False) -> None:
-        """Close the journal, confirm the pass of an attempt that has ended, and say how to go on.
+        """Close the journal, confirm the pass of an attempt that has ended, and report how to continue.
 
         `at_once` confirms nothing: `gistpoint attempt confirm` does it later. Only the first call does anything.
         """
@@ -210,10 +210,10 @@ class ServedAttempt:
 def served_attempt(
     services: Services, wanted: ServeAttempt, transport: str, tell: Callable[[str], None]
 ) -> ServedAttempt:
-    """Return the attempt that is wanted, to be served over a transport (`stdio` or `http`).
+    """Return the requested attempt, to be served over a transport (`stdio` or `http`).
 
-    Raises `UserError` for one that can't be gone on with, for budgets that are none, and for a baseline whose client
-    may read the answer.
+    Raises `UserError` for one that can't be resumed, for invalid budgets, and for a baseline whose client may read the
+    answer.
     """
     task = services.tasks.find(wanted.task)
     resumed = _resumed(services, task, wanted)
@@ -233,7 +233,7 @@ def served_attempt(
 
 
 def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSummary | None:
-    """Return the attempt to go on with; a person's, and that of an agent's run, are none."""
+    """Return the attempt to resume, which can be neither a person's nor that of an agent's run."""
     if not wanted.attempt:
         return None
     for given, name in ((wanted.budgets, "--budgets"), (wanted.role, "--role"), (wanted.participant, "--participant")):
@@ -269,7 +269,7 @@ def _budgets(text: str, services: Services, task: Task) -> Budgets:
 
 
 def answer_is_open(task: Task, locations: Locations) -> bool:
-    """Whether other users of this machine can read a task's answer that is not public anyway."""
+    """Whether other users of this machine can read a task's answer, unless it is public anyway."""
     answer = task.folder / "answer"
     if is_our_demo(task, locations) or not answer.exists() or not answer.stat().st_mode & 0o044:
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
 from gistpoint.core.errors import AttemptError, EndpointError, UserError
 from gistpoint.core.kinds.folder import read_answer
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def is_our_demo(task: Task, locations: Locations) -> bool:
-    """Whether a task is a demo task as shipped with gistpoint; the task's own claim proves nothing."""
+    """Whether a task is a demo task shipped with gistpoint; the task's own claim proves nothing."""
     return task.demo and task.folder.parent == locations.demo
 
 
@@ -49,7 +49,7 @@ def read_gist_settings(file: str) -> dict[str, Any]:
 
 
 def never(why_not: str) -> bool:
-    """Say no, where nobody can be asked whether code may run without isolation."""
+    """Refuse to run code without isolation, because nobody can be asked."""
     return False
 
 
@@ -66,11 +66,11 @@ class Consent:
 
 
 class MirrorStanding(Protocol):
-    """Where the mirror of attempts stands; as text a few words, or none."""
+    """The state of the mirror of attempts; its text is a few words, or empty."""
 
     @property
     def well(self) -> bool:
-        """Whether nobody has to look."""
+        """Whether it needs no attention."""
         ...
 
 
@@ -79,7 +79,7 @@ class AttemptMirror(Protocol):
 
     @property
     def state(self) -> MirrorStanding:
-        """Return where it stands now."""
+        """Return its present state."""
         ...
 
 
@@ -106,7 +106,7 @@ class Services:
     It probes the machine, off the event loop.
     """
     confirmer_for: Callable[[Task], Confirmer | None] = lambda task: None
-    """Returns what confirms passes of a task, chosen as `runner_for` chooses; None if there is nothing that does."""
+    """Returns the confirmer of passes of a task, chosen as `runner_for` chooses; None if there is none."""
     enrolment: Enrolment = field(default_factory=Enrolment)
     """The role of a new attempt."""
     gist_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Services:
         """Begin an attempt of a task with the settings given for it; its own budgets apply unless others are given.
 
         `enrolment` is that of a solver other than the person at the keyboard, or of a participant in a study. A
-        `replay` belongs to no participant. `attempt_id` is as `AttemptStore.start` takes it.
+        `replay` belongs to no participant. For `attempt_id` see `AttemptStore.start`.
         `opening` may raise `CancelledError`.
         """
         opening = opening or Opening()
@@ -146,9 +146,9 @@ class Services:
         return self.attempts.start(task, judge, enrolment, budgets=budgets, attempt_id=attempt_id)
 
     def enrolled(self, task: Task, enrolment: Enrolment) -> Enrolment:
-        """Return an enrolment as an attempt of a task has it: the demo's answers are public, so none of it counts.
+        """Return the enrolment for an attempt of a task: attempts of the demo, whose answers are public, don't count.
 
-        A study's organiser knows the tasks, and a study says itself what counts.
+        Studies are exempt: their organisers know the tasks, and their declarations say what counts.
         """
         if enrolment.role is Role.BASELINE and enrolment.study is None and is_our_demo(task, self.locations):
             return replace(enrolment, role=Role.DEMO)
@@ -162,9 +162,9 @@ class Services:
         return kind_of(task).settled(task, read_answer(task), given)
 
     def unfinished(self, task: Task) -> list[AttemptSummary]:
-        """Return a person's attempts of a task that have not ended, the newest first, damaged ones included.
+        """Return a person's unfinished attempts of a task, the newest first, including damaged ones.
 
-        Those of a gist have the settings that a new attempt would have: the given ones, else the task's.
+        Those of a gist have the settings that a new attempt would have: the given ones, or the task's.
         """
         found = self.attempts.unfinished(task.id, self.enrolment)
         kind = kind_of(task)

@@ -32,12 +32,12 @@ class TaskStore:
     """The tasks below some folders; new ones go into the first. `demo` is where the demo's are unpacked."""
 
     def __init__(self, *roots: Path, demo: Path | None = None, note: Callable[[str], None] = lambda text: None) -> None:
-        """`note` is told what differs where a task that is opened is here already."""
+        """`note` receives the differences between a task that is opened and the one already here."""
         self.note = note
         self.roots = roots if demo is None else (*roots, demo)
         self._demo = demo
         self._known: dict[Path, tuple[object, Task]] = {}
-        """What was read of each folder, with the version of its file."""
+        """The task of each folder that was read, with the version of its file."""
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
         """Yield all tasks by folder and id; a task in two folders only once."""
@@ -56,7 +56,7 @@ class TaskStore:
                     yield task
 
     def _task(self, folder: Path) -> Task:
-        """Return the task in a folder; a file that did not change since it was read is not read again."""
+        """Return the task in a folder; an unchanged file is not read again."""
         stat = (folder / TASK_FILE).stat()
         version = (stat.st_ino, stat.st_size, stat.st_ctime_ns)
         known = self._known.get(folder)
@@ -102,7 +102,7 @@ class TaskStore:
 
     @property
     def deleted(self) -> set[str]:
-        """The ids of tasks that were deleted here, and that no synchronisation brings back unasked."""
+        """The ids of tasks deleted here, which no synchronisation brings back unless asked to."""
         return {note.name for note in self._notes.iterdir()} if self._notes.is_dir() else set()
 
     def forget_deleted(self, identity: str) -> None:
@@ -114,10 +114,10 @@ class TaskStore:
         return self.roots[0] / ".deleted"
 
     def add(self, archive: Path) -> Task:
-        """Unpack an archive into the first folder and return its task; one of the same id that is here stays.
+        """Unpack an archive into the first folder and return its task; an existing task of the same id stays.
 
-        One of the same content under another id is told. Raises `TaskError` for an archive that can't be used, and
-        where the task that is here has other conditions.
+        A task of the same content under another id is reported. Raises `TaskError` for an archive that can't be used,
+        and if the existing task has other conditions.
         """
         task = unpack_task(archive, self.roots[0], known=self.roots[1:], note=self.note)
         if other := self._of_same_content(task):
@@ -131,7 +131,7 @@ class TaskStore:
         return next((name for name in found if name != task.id), "")
 
     def _opened(self, folder: Path) -> Task:
-        """Return the task of any folder, or the one that is here under its id."""
+        """Return the task of any folder, or the one already here under its id."""
         task = read_task(folder)
         here = (root / task.id for root in self.roots)
         known = next((place for place in here if (place / TASK_FILE).is_file() and not place.samefile(folder)), None)
@@ -151,15 +151,15 @@ class TaskSet:
     """Tasks in the order of the set, without duplicates, and a sentence for each that can't be read."""
 
     name: str
-    """The name that was given for it, without folders."""
+    """The name under which it was requested, without folders."""
     tasks: tuple[Task, ...]
     problems: tuple[str, ...] = ()
 
 
 def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
-    """Return the tasks whose content an earlier one has, by their id, each with the earlier one.
+    """Return the tasks with the content of an earlier one, by id, each with the earlier one.
 
-    A corruption has another id in each campaign that finds it; what stands in the answers tells that it is the same.
+    A corruption has another id in each campaign that finds it; the answers show that it is the same.
     """
     first: dict[str, Task] = {}
     found: dict[str, Task] = {}
@@ -173,7 +173,7 @@ def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
 def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) -> TaskSet:
     """Return the tasks that the names select; without a name, all tasks of the store.
 
-    With `distinct`, of tasks with the same content only the first, and a sentence for each other one.
+    With `distinct`, only the first of tasks with the same content is returned, and a sentence for each other one.
 
     A name is a task (id, prefix of an id, folder or `.tar.zst`), a folder of task folders, or a text file with one of
     these per line; in the file `#` begins a comment, and paths are relative to the file. Raises `TaskError` for a name
@@ -222,9 +222,9 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
         name = line.partition("#")[0].strip()
         if not name:
             continue
-        beside = path.parent / name
+        folder = path.parent / name
         try:
-            found.append(read_task(beside) if (beside / TASK_FILE).is_file() else store.find(name))
+            found.append(read_task(folder) if (folder / TASK_FILE).is_file() else store.find(name))
         except UserError as error:
             found.append(f"{path.name}, line {number}: {error}")
     if not found:
@@ -233,7 +233,7 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
 
 
 _OTHERS = frozenset({"tasks", "campaigns", "attempts", "imports"})
-"""Folders whose files may name tasks that nobody worked on, and the attempts, which are looked at separately."""
+"""Folders whose files may name tasks that nobody worked on, and the attempts, which are examined separately."""
 
 
 def is_in_use(task_id: str, locations: Locations) -> bool:

@@ -11,7 +11,6 @@ from gist_tasks import FAITHFUL, OWNED, FakeEntrypoints, FakeGistJudge, build_gi
 from scripted_endpoint import ScriptedModel
 
 from gistpoint.core.assist.exchange import Assistant
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import (
     EndReason,
@@ -21,6 +20,7 @@ from gistpoint.core.attempts.events import (
     PauseReason,
     RequestedCall,
 )
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.kinds.folder import read_answer

@@ -15,9 +15,9 @@ from scripted_endpoint import ScriptedModel
 
 from gistpoint.core.agents.loop import Left, work
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import JournalEvent
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatMessage

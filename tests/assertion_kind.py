@@ -16,8 +16,8 @@ import pytest
 from builders import write_files
 
 from gistpoint.core.analysis.findings import Findings, Number
-from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
+from gistpoint.core.attempts.harness import CallOutcome, ForcedOutcome, Log, TaskHarness
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, NoKindState
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds import registry
@@ -104,7 +104,7 @@ class Tried:
         return self.report.reason
 
 
-class AssertionBench(TaskBench):
+class AssertionBench(TaskHarness):
     """Every rewritten file replaces the one before."""
 
     def __init__(self, task: Task, judge: AssertionJudge) -> None:
@@ -168,10 +168,10 @@ class AssertionJudge:
     def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
         return replace(task, budgets=budgets)
 
-    def bench(self, task: Task) -> AssertionBench:
+    def harness(self, task: Task) -> AssertionBench:
         return AssertionBench(task, self)
 
-    def ending_as(self, instead: Instead) -> AssertionJudge:
+    def ending_as(self, instead: ForcedOutcome) -> AssertionJudge:
         return self
 
     def judge(self, tree: SourceTree, run: RunContext) -> Tried:

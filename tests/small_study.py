@@ -10,9 +10,9 @@ from builders import CHECKS, REPAIR, build_task
 from fakes import FakeRunner
 from study_folders import Machine, declare
 
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.study.declaration import Question, QuestionKind

@@ -12,8 +12,8 @@ from fakes import FakeClock, FakeRunner
 from gist_tasks import OWNED, FakeEntrypoints, FakeGistJudge, build_gist_task
 from recorders import Memory
 
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import PERSON, Enrolment, Role
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer

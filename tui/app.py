@@ -25,7 +25,7 @@ from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
 
 if TYPE_CHECKING:
-    from gistpoint.core.attempts.bench import Judged
+    from gistpoint.core.attempts.harness import Judged
     from gistpoint.core.attempts.state import AttemptState
     from gistpoint.core.tasks.model import Answer, Task
     from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt

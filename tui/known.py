@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gistpoint.core.attempts.knowledge import source_text
+from gistpoint.core.attempts.revealed import source_text
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError

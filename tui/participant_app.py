@@ -24,7 +24,7 @@ from gistpoint.tui.screens.assigned import AssignedScreen, AssignedTask
 from gistpoint.tui.screens.kinds import screens_of
 
 if TYPE_CHECKING:
-    from gistpoint.core.attempts.bench import Judged
+    from gistpoint.core.attempts.harness import Judged
     from gistpoint.tui.screens.solve.interruptions import How
     from gistpoint.tui.screens.solve.screen import SolveScreen
     from gistpoint.tui.screens.summary import SummaryScreen

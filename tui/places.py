@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gistpoint.core.attempts.knowledge import traced_functions
+from gistpoint.core.attempts.revealed import traced_functions
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.known import Shown, shown_file, shown_function

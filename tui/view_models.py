@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.clock import Clock
 from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Ending, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled

@@ -1,7 +1,7 @@
 """The clocks of an attempt, derived from its events and never stored.
 
-Time between two events of one process is counted for the pane that had the focus. Between two processes no clock runs.
-Sleep of the machine shows as the difference between the spans of the two clocks.
+Time between two events of one process counts for the pane that had the focus. Between two processes no clock runs.
+The machine's sleep shows as the difference between the spans of the two clocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Doubt:
     idle: bool = False
     """Whether there was no input since the question appeared."""
     grows: ClockActivity | None = None
-    """The activity as which the current span is claimed; None after input or once the code is hidden."""
+    """The activity as which the current span can be claimed; None after input or after the code was hidden."""
     idle_before_ms: int = 0
     """The clock's idle time before that span."""
 
@@ -62,7 +62,7 @@ NO_DOUBT = Doubt()
 
 
 def asked(doubt: Doubt, clock: Clock, activity: ClockActivity, since_mono_ms: int, mono_ms: int) -> tuple[Doubt, Clock]:
-    """Return doubt and clock after the question, with the time since the last input counted as idle."""
+    """Return doubt and clock after the question; the time since the last input counts as idle."""
     span = min(max(0, mono_ms - since_mono_ms), clock.of(activity))
     before = doubt.stopped(clock, idle=True)
     return replace(before, grows=activity, idle_before_ms=clock.idle), _moved(clock, activity, -span)
@@ -91,7 +91,7 @@ SLEEP_THRESHOLD_MS = 2_000
 
 
 class ClockActivity(StrEnum):
-    """The activity that a span of time is counted as."""
+    """The activity for which a span of time counts."""
 
     READING = "reading"
     EXPLORING = "exploring"
@@ -132,7 +132,7 @@ class Clock(Struct, frozen=True):
     thinking: int = 0
     asleep: int = 0
     away: int = 0
-    """Between two processes, by the wall clock: the program was closed or had died."""
+    """Time between two processes, by the wall clock: the program was closed or had died."""
     running: ClockActivity = ClockActivity.READING
     mono_ms: int | None = None
     """Monotonic time of the last event of this process; None before the first."""
@@ -170,7 +170,7 @@ class Clock(Struct, frozen=True):
 
 
 class SystemTime:
-    """The machine's clocks, as `core.ports.TimeSource`."""
+    """The machine's clocks; implements `core.ports.TimeSource`."""
 
     def utc_ms(self) -> int:
         """Milliseconds since the epoch."""

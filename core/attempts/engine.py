@@ -13,7 +13,6 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType, structs
 
-from gistpoint.core.attempts.bench import CallOutcome, Judged, Price, TaskJudge
 from gistpoint.core.attempts.clock import Clock, IdleStage
 from gistpoint.core.attempts.events import (
     SCHEMA_VERSION,
@@ -43,6 +42,7 @@ from gistpoint.core.attempts.events import (
     Resumed,
     SuspectMarked,
 )
+from gistpoint.core.attempts.harness import CallOutcome, Judged, Price, TaskJudge
 from gistpoint.core.attempts.identity import Enrolment, new_attempt_id, participant_code
 from gistpoint.core.attempts.malformed import Malformed, arguments_in, bound_again, malformed_call
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, advance, fold
@@ -82,7 +82,7 @@ class ToolResult:
 
 
 class Attempt:
-    """An attempt in progress, or one that is read back."""
+    """An attempt in progress, or one read from its journal."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class Attempt:
         self.state = fold(events, AttemptState(of_kind=judge.blank))
         state = self.state
         self.task = judge.as_recorded(task, state.header.extra, state.budgets) if state.started else task
-        """The task as this attempt sees it, with its own budgets and settings."""
-        self._bench = judge.bench(self.task)
+        """The task as this attempt sees it, with the attempt's own budgets and settings."""
+        self._harness = judge.harness(self.task)
         self.judge = judge
         self._recorder = recorder
         self._time = clock
@@ -106,7 +106,7 @@ class Attempt:
         self._lock = RLock()
         self._calling = self._left = False
         self._listeners: list[Listener] = []
-        self._bench.restore(self.state)
+        self._harness.restore(self.state)
         self.found: dict[str, Judged] = {}
         """The judgements of this process by call id."""
 
@@ -124,12 +124,12 @@ class Attempt:
         and for a participant without a code.
         """
         participant_code(enrolment.participant)
-        bench, identity = self._bench, attempt_id or new_attempt_id(self._time.utc_ms())
-        given = budgets or bench.budgets(enrolment.role)
+        harness, identity = self._harness, attempt_id or new_attempt_id(self._time.utc_ms())
+        given = budgets or harness.budgets(enrolment.role)
         if given.tool_uses < 1 or given.submissions < 1:
             raise AttemptError("An attempt begins with one tool use and one submission or more.")
-        self.task = bench.with_budgets(given)
-        brief, of_kind = bench.brief(self.task), dict(bench.start_data(given))
+        self.task = harness.with_budgets(given)
+        brief, of_kind = harness.brief(self.task), dict(harness.start_data(given))
         self.append(
             AttemptStarted(
                 schema=SCHEMA_VERSION,
@@ -143,10 +143,10 @@ class Attempt:
                 brief=brief,
                 brief_sha256=sha256_of_text(brief),
                 budgets=self.task.budgets,
-                backend=bench.backend,
+                backend=harness.backend,
                 tool_semantics=tool_semantics,
                 tool_names=tuple(
-                    tool.name for tool in bench.tools(structs.replace(self.state, budgets=self.task.budgets))
+                    tool.name for tool in harness.tools(structs.replace(self.state, budgets=self.task.budgets))
                 ),
                 conditions_sha256=conditions_sha256(self.task, of_kind, brief, tool_semantics),
             )
@@ -167,21 +167,21 @@ class Attempt:
     @property
     def tree(self) -> SourceTree:
         """The repository as it is now, with accepted replacements."""
-        return self._bench.tree
+        return self._harness.tree
 
     def files(self) -> Mapping[str, bytes | None]:
         """Return the files that were changed so far, including those of the last submission."""
-        return self._bench.files(self.state)
+        return self._harness.files(self.state)
 
     @property
     def backend(self) -> BackendRecord:
         """The isolation that code runs in."""
-        return self._bench.backend
+        return self._harness.backend
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that the attempt was started with, as far as this version has them."""
-        names, tools = self.state.header.tool_names, self._bench.tools(self.state)
+        names, tools = self.state.header.tool_names, self._harness.tools(self.state)
         return tools if names is UNSET else tuple(tool for tool in tools if tool.name in names)
 
     def subscribe(self, listener: Listener) -> None:
@@ -198,7 +198,7 @@ class Attempt:
         if self.state.ended:
             return ()
         began_with = self.tools
-        return tuple(tool for tool in self._bench.offered(self.state) if tool in began_with)
+        return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
 
     def callable_tool(self, name: str) -> Tool:
         """Return a tool that can be called now; raises `RefusalError` with the reason if it can't."""
@@ -206,12 +206,12 @@ class Attempt:
 
     def _offered(self, tool: Tool) -> Tool:
         if tool not in self.offered():
-            raise RefusalError(self._bench.refusal(tool))
+            raise RefusalError(self._harness.refusal(tool))
         return tool
 
     def price(self, tool: Tool) -> Price:
         """Return the cost of a call of `tool`."""
-        return self._bench.price(tool, self.state)
+        return self._harness.price(tool, self.state)
 
     def call(
         self,
@@ -256,7 +256,7 @@ class Attempt:
         return result
 
     def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
-        """Complete the call that a process which died, or a limit, had begun; None if there is none."""
+        """Complete the call that a limit, or a process that died, began; return None if there is none."""
         result = None
         while True:
             with self._lock:
@@ -270,19 +270,19 @@ class Attempt:
                 self._calling = False
 
     def leave(self) -> None:
-        """Record nothing more: what becomes of the call under way is for the next process, which finishes it."""
+        """Record nothing more; the next process will finish the call under way."""
         with self._lock:
             self._left = True
 
     def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
         """Hand in the text last saved, because a limit was reached or, with `code`, because the solver gives up.
 
-        `finish_pending` has it judged. Kinds of task that hand in nothing by themselves end at once.
+        `finish_pending` has it judged. Kinds of task without automatic hand-ins end at once.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
                 return
-            tool = self._bench.last_call(self.state)
+            tool = self._harness.last_call(self.state)
             if tool is None:
                 self.append(AttemptEnded(reason.value, _value(code)))
                 return
@@ -297,7 +297,7 @@ class Attempt:
             self.append(turn)
 
     def hand_over(self, to: str, *, by: str = "", note: str = "") -> None:
-        """Record that another driver goes on: `to` is `model` or `person`; `by` is the person's pseudonym."""
+        """Record that another driver continues: `to` is `model` or `person`; `by` is the person's pseudonym."""
         with self._lock:
             self._require_running()
             self.append(HandedOver(to=to, by=by, note=note))
@@ -323,7 +323,7 @@ class Attempt:
                 self.append(Resumed())
 
     def answer(self, answered: QuestionnaireAnswered) -> None:
-        """Record answers to a questionnaire, in the pause that it is asked in or at work."""
+        """Record answers to a questionnaire, either in a pause for it or during work."""
         with self._lock:
             if not self.state.ended:
                 self.append(answered)
@@ -377,7 +377,7 @@ class Attempt:
         """Record that text was pasted, and whether the brief or a result had shown it."""
         if not self.state.ended:
             answers = (call.text for call in self.state.calls if call.text)
-            self.append(AffordanceUsed.paste(text, (self._bench.brief(self.task), *answers), outside=outside))
+            self.append(AffordanceUsed.paste(text, (self._harness.brief(self.task), *answers), outside=outside))
 
     def use_affordance(self, kind: str, times: int = 1) -> None:
         """Count the use of an affordance: it costs no budget, and models don't have it."""
@@ -392,7 +392,7 @@ class Attempt:
                 self.check_time()
 
     def check_time(self) -> None:
-        """End the attempt if its working time is up; or begin the hand-in, for `finish_pending` to judge."""
+        """If the working time is up, end the attempt, or begin the hand-in, which `finish_pending` judges."""
         limit = self.state.budgets.time_limit_s
         if limit is None or self.state.ended or self.state.pending is not None:
             return
@@ -431,7 +431,7 @@ class Attempt:
         self.append(ProcessStarted(self._time.boot_id(), self._version))
 
     def append_made(self, make: Callable[[AttemptState], EventData]) -> AttemptState:
-        """Write an event that is made of the present state, with none in between; return the state after it."""
+        """Write an event made from the present state, with no other in between; return the state after it."""
         with self._lock:
             self.append(make(self.state))
             return self.state
@@ -454,10 +454,10 @@ class Attempt:
 
     def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
         """Save unsaved typing by a separate step; raises `AttemptError` if the call would then be impossible."""
-        saving = self._bench.to_save(tool, arguments, self.state)
+        saving = self._harness.to_save(tool, arguments, self.state)
         if saving is None or self.state.remaining.tool_uses == 0:
             return
-        last = tool is not None and tool == self._bench.last_call(self.state)
+        last = tool is not None and tool == self._harness.last_call(self.state)
         saved = self._begin(saving)
         if self._answer(saved, UNATTENDED, ends=False).refused and not last:
             raise AttemptError("What was typed can't be saved.", hint="The answer to the call says why.")
@@ -470,7 +470,7 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call. One that is not bound yet, as of a process that died, is bound from its event."""
+        """Answer a call. One that is not bound yet, such as one of a process that died, is bound from its event."""
         started = self._time.mono_ms()
         try:
             if bound is None:
@@ -480,13 +480,13 @@ class Attempt:
         except RefusalError as refusal:
             outcome = self._refused(str(refusal))
         else:
-            outcome = self._bench.handle(call, bound, self, run)
+            outcome = self._harness.handle(call, bound, self, run)
         return self._finish(call, outcome, started, ends=ends)
 
     def _refused(self, reason: str) -> CallOutcome:
         if self.state.header.tool_semantics < 2:
             return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(0, 0))
-        return self._bench.refuse(reason, self.state)
+        return self._harness.refuse(reason, self.state)
 
     def _finish(self, call: AttemptCall, outcome: CallOutcome, started: int, *, ends: bool) -> ToolResult:
         charged, output, old = outcome.charged, outcome.output, self.state.remaining
@@ -494,7 +494,7 @@ class Attempt:
             self.found[call.call_id] = outcome.found
         with self._lock:
             left = old.spend(tool_uses=charged.tool_uses, submissions=charged.submissions, scores=charged.scores or 0)
-            text = "\n".join([output.text, *self._bench.remark(charged, left, self.state)])
+            text = "\n".join([output.text, *self._harness.remark(charged, left, self.state)])
             scores = left.scores if self.state.budgets.scores else UNSET
             self.append(
                 CallAnswered(
@@ -515,7 +515,7 @@ class Attempt:
         state = self.state
         if state.ended or state.pending is not None:
             return
-        reason = self._bench.ending(state)
+        reason = self._harness.ending(state)
         if reason is not None:
             self.append(AttemptEnded(reason.value, state.calls[-1].code or UNSET if state.calls else UNSET))
         elif state.remaining.tool_uses == 0:
@@ -527,7 +527,7 @@ def _value(code: GiveUpCode | None) -> str | UnsetType:
 
 
 def _enrolled(enrolment: Enrolment) -> dict[str, Any]:
-    """Return an enrolment as the header has it; people have no settings, and only studies have a protocol."""
+    """Return an enrolment in the form of the header; people have no settings, and only studies have a protocol."""
     data, solver = asdict(enrolment), dict(enrolment.solver)
     for name in ("solver", "protocol_sha256", "assistance", "gist_help_sha256"):
         data[name] = data[name] or UNSET

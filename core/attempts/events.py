@@ -24,7 +24,7 @@ from gistpoint.core.tools.declaration import Replacement, Revealed
 
 SCHEMA_VERSION = 1
 _SHORT = 1_000
-"""In code points; a shorter half-written text is stored whole, which costs little and is easy to read."""
+"""A half-written text with fewer code points is stored whole, which costs little and is easy to read."""
 
 
 class PauseReason(StrEnum):
@@ -39,7 +39,7 @@ class PauseReason(StrEnum):
     SUSPEND_DETECTED = "suspend_detected"
     CORRECTION = "correction"
     ENDPOINT_WAIT = "endpoint_wait"
-    """A model's endpoint wants to be asked later."""
+    """A model's endpoint asked to be called later."""
     HANDOVER = "handover"
     QUESTIONNAIRE = "questionnaire"
     """A study asks about the task before the work on it."""
@@ -87,7 +87,7 @@ class GiveUpCode(StrEnum):
     DECLINED = "declined"
     TRUNCATED = "truncated"
     NOT_SUPPORTED = "not_supported"
-    """A built-in solver has no way to go about such a task."""
+    """A built-in solver can't attempt tasks of this kind."""
 
 
 SOLVER_GIVE_UP_CODES = (
@@ -114,7 +114,7 @@ class Pane(StrEnum):
     ASSIST = "assist"
     """The chat with the assistant of a study's condition."""
     GIST_HELP = "gist_help"
-    """A gist that a study's condition shows beside a repair."""
+    """A gist that a study's condition shows with a repair."""
     MODEL = "model"
     """No pane: a model has the attempt, and thinks."""
 
@@ -161,13 +161,13 @@ class AttemptStarted(EventData, frozen=True):
     budgets: Budgets = Budgets()
     backend: BackendRecord = BackendRecord("")
     tool_semantics: int = 1
-    """What calls that can't be carried out cost: under 1 nothing, under 2 see `TaskBench.refuse`."""
+    """The rule for calls that can't be carried out: under 1 they cost nothing, under 2 see `TaskHarness.refuse`."""
     tool_names: tuple[str, ...] | UnsetType = UNSET
     """The tools that the attempt has, whatever later versions offer; unset in journals of earlier ones."""
     model: str | UnsetType = UNSET
-    """The name by which a model was asked for."""
+    """The requested name of the model."""
     solver: dict[str, Any] | UnsetType = UNSET
-    """What a solver that is a program was given: its endpoint's host, its settings, its prompts."""
+    """The settings of a solver that is a program: its endpoint's host, its options, its prompts."""
     protocol_sha256: str | UnsetType = UNSET
     """The protocol of the study that was in force."""
     assistance: str | UnsetType = UNSET
@@ -187,7 +187,7 @@ class ProcessStarted(EventData, frozen=True):
 
 
 class FocusMoved(EventData, frozen=True):
-    """A pane has the focus: one of `Pane`; that of another version changes nothing."""
+    """A pane has the focus: one of `Pane`; a pane of another version changes nothing."""
 
     type: ClassVar[str] = "view"
     durable: ClassVar[bool] = False
@@ -199,7 +199,7 @@ class CallMade(EventData, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "tool_call"
     extra: dict[str, Any] = {}
-    """What the caller has beside it: a model's tokens and cost."""
+    """Further data of the caller: a model's tokens and cost."""
     thought: str | UnsetType = UNSET
     tool: str
     malformed: str | UnsetType = UNSET
@@ -225,7 +225,7 @@ class BudgetLeft(msgspec.Struct, frozen=True):
 
 
 class CallAnswered(EventData, frozen=True):
-    """A call has its answer."""
+    """A call was answered."""
 
     type: ClassVar[str] = "tool_result"
     call_id: str
@@ -281,9 +281,9 @@ class SubmissionScored(EventData, frozen=True):
 
 
 class PassConfirmed(EventData, frozen=True):
-    """What came of the confirmation of a submission that passed; it follows the end of the attempt.
+    """The outcome of confirming a submission that passed; it follows the end of the attempt.
 
-    The fields are those of `Confirmation`. Of several on one submission the last holds.
+    The fields are those of `Confirmation`. Of several for one submission the last counts.
     """
 
     type: ClassVar[str] = "confirmation"
@@ -308,19 +308,19 @@ class PassConfirmed(EventData, frozen=True):
 
     @property
     def confirmation(self) -> Confirmation:
-        """The confirmation; words of a newer version count as unconfirmed, and are told in its detail."""
-        said = msgspec.to_builtins(self)
+        """The confirmation; words of a newer version count as unconfirmed, and its detail quotes them."""
+        values = msgspec.to_builtins(self)
         try:
-            return msgspec.convert(said, Confirmation)
+            return msgspec.convert(values, Confirmation)
         except msgspec.ValidationError:
             newer = f"A newer gistpoint says: {self.result} {self.reason or ''}".rstrip()
             return msgspec.convert(
-                {**said, "result": Confirmed.UNCONFIRMED, "reason": None, "detail": newer}, Confirmation
+                {**values, "result": Confirmed.UNCONFIRMED, "reason": None, "detail": newer}, Confirmation
             )
 
 
 class RequestedCall(msgspec.Struct, frozen=True):
-    """A call as a model asked for it; `arguments` is the text as received."""
+    """A call as a model requested it; `arguments` is the text as received."""
 
     id: str = ""
     name: str = ""
@@ -336,7 +336,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     content: str = ""
     reasoning: str | UnsetType = UNSET
     refusal: str | UnsetType = UNSET
-    """The model's own words where it declines."""
+    """The model's own words if it declines."""
     tool_calls: tuple[RequestedCall, ...] = ()
     finish: str = ""
     """Why the reply ended, in the endpoint's word."""
@@ -352,7 +352,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     retried: tuple[str, ...] = ()
     """The failures of earlier tries (`chat.ChatProblem`)."""
     tools: tuple[str, ...] | UnsetType = UNSET
-    """The tools that were offered, where they are not those of the turn before."""
+    """The tools that were offered, if they differ from those of the turn before."""
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):
@@ -361,9 +361,9 @@ class HandedOver(EventData, frozen=True, kw_only=True):
     type: ClassVar[str] = "handover"
     to: str
     by: str = ""
-    """The pseudonym of the person who takes or gives."""
+    """The pseudonym of the person who takes over or hands over."""
     note: str = ""
-    """What the person tells the model."""
+    """The person's message to the model."""
 
 
 class Paused(EventData, frozen=True):
@@ -411,7 +411,7 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
 
     @classmethod
     def between(cls, buffer: str, before: str | None, now: str) -> BufferEdited:
-        """Return the event of a text that was `before`: with the whole, or with the part that is new.
+        """Return the event for a change of text: with the whole text, or only with the new part.
 
         Texts are written many times a minute, and whole ones would fill the disk with copies.
         """
@@ -453,10 +453,10 @@ class AffordanceUsed(EventData, frozen=True):
     kind: str = ""
     times: int = 1
     characters: int | UnsetType = UNSET
-    """Of a paste, as all that follows; its text is not recorded."""
+    """Set for a paste, as are the following fields; the text is not recorded."""
     sha256: str | UnsetType = UNSET
     shown: bool | UnsetType = UNSET
-    """Whether the solver had been shown the text; indentation and empty lines make no difference."""
+    """Whether the solver had seen the text before; indentation and empty lines make no difference."""
     outside: bool | UnsetType = UNSET
     """Whether it came through the terminal, rather than from the program's own clipboard."""
 
@@ -473,7 +473,7 @@ def _without_layout(text: str) -> str:
 
 
 class SuspectMarked(EventData, frozen=True):
-    """A function was marked as suspect, or the mark was taken back."""
+    """A function was marked as suspect, or the mark was removed."""
 
     type: ClassVar[str] = "suspect"
     function: str
@@ -488,7 +488,7 @@ class Heartbeat(EventData, frozen=True):
 
 
 class QuestionnaireAnswered(EventData, frozen=True):
-    """The solver answered questions about the attempt; `values` is by item, None for what was declined."""
+    """The solver answered questions about the attempt; `values` is by item, None for a declined one."""
 
     type: ClassVar[str] = "questionnaire"
     extra: dict[str, Any] = {}
@@ -501,7 +501,7 @@ class QuestionnaireAnswered(EventData, frozen=True):
 
 
 class AssistAsked(EventData, frozen=True, kw_only=True):
-    """The person asked the assistant. The context that was sent can be built again from the events before this one."""
+    """The person asked the assistant. The context sent can be rebuilt from the events before this one."""
 
     type: ClassVar[str] = "assist_asked"
     exchange: int
@@ -512,7 +512,7 @@ class AssistAsked(EventData, frozen=True, kw_only=True):
     template: str = ""
     context_sha256: str = ""
     calls: int = 0
-    """Answers to calls that were sent."""
+    """How many answers to calls were sent."""
     left_out: tuple[str, ...] = ()
     """Ids of the calls whose answers did not fit."""
 
@@ -565,7 +565,7 @@ class AttemptEnded(EventData, frozen=True):
 
 
 class OtherEvent(EventData, frozen=True):
-    """The data of an event of a type that this version does not know, or that do not fit their type."""
+    """Data of an unknown type of event, or data that do not fit their type."""
 
     data: Mapping[str, Any]
 
@@ -613,7 +613,7 @@ class JournalEvent:
 
 
 class Recorder(Protocol):
-    """Takes the events of an attempt."""
+    """Records the events of an attempt."""
 
     def append(self, data: EventData) -> JournalEvent:
         """Write one event after the last and return it as written; if it is durable, once it is on the disk."""

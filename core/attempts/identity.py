@@ -12,7 +12,7 @@ from typing import Any
 from gistpoint.core.errors import AttemptError
 
 TIME_CHARACTERS = 10
-"""Of an attempt's id: its first ones tell when it began, and sort so."""
+"""The first characters of an attempt's id encode when it began, and sort by it."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 PERSON, REPLAY, MODEL, SIMULATED = "person", "replay", "model", "simulated"
@@ -51,7 +51,7 @@ class Enrolment:
     assignment: str | None = None
     comforts_off: tuple[str, ...] = field(default_factory=tuple)
     solver: Mapping[str, Any] = field(default_factory=dict)
-    """What a solver that is a program was given, as the journal keeps it; its member `model` is the model's name."""
+    """The settings of a solver that is a program, as in the journal; the member `model` is the model's name."""
     protocol_sha256: str = ""
     """The protocol of the study."""
     assistance: str = ""
@@ -66,7 +66,7 @@ def is_code(text: str) -> bool:
 
 
 def participant_code(code: str) -> str:
-    """Return a code for a new attempt, or an empty text for nobody. Raises `AttemptError` for one that is none."""
+    """Return a code for a new attempt, or an empty text for nobody. Raises `AttemptError` if it is not a code."""
     if code and not is_code(code):
         raise AttemptError(f"{code[:60]!r} can't be the code of a participant.", hint=CODE_HINT)
     return code

@@ -19,7 +19,7 @@ from gistpoint.core.attempts.state import AttemptCall
 from gistpoint.core.tools.declaration import BoundCall, RefusalError, Tool
 
 RAW_CHARACTERS = 100_000
-"""Most characters that are journalled of the text of a malformed call's arguments."""
+"""How many characters of a malformed call's arguments are journalled."""
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 1_000
 _MOST_ARGUMENTS = 20
 """Most arguments that are journalled if they are too large; more than any tool has, so that one of them is unknown."""
@@ -37,8 +37,7 @@ class Malformed(StrEnum):
 def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malformed, raw: str) -> CallMade:
     """Return the event of a call that can't be carried out; the engine gives it its id.
 
-    `given` are the arguments, or the fault of `raw`, their text as received; `tool` is None if there is none of the
-    name.
+    `given` are the arguments, or the fault of `raw`, their text as received; `tool` is None if no tool has the name.
     """
     fault = given if isinstance(given, Malformed) else Malformed.BAD_ARGUMENTS
     return CallMade(
@@ -76,7 +75,7 @@ def _no_json(constant: str) -> None:
 
 
 def arguments_in(raw: str) -> Mapping[str, Any] | Malformed:
-    """Return the arguments in the text of a call, or its fault; a text too long to be journalled whole is not JSON."""
+    """Return the arguments in the text of a call, or its fault; a text too long for the journal counts as not JSON."""
     try:
         value = json_object(raw)
     except ValueError:
@@ -92,7 +91,7 @@ def _cut(raw: str) -> str:
 
 
 def _kept(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments; replace those too large or too deep for a journal by similar flat, bounded ones."""
+    """Return the arguments; those too large or too deep for a journal are replaced by flat, bounded ones."""
     try:
         small = len(json.dumps(arguments, allow_nan=False)) <= RAW_CHARACTERS
     except (RecursionError, TypeError, ValueError):

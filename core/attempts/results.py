@@ -1,4 +1,4 @@
-"""What an attempt comes to, and words for several; a list needs no more of an attempt's state."""
+"""The result of an attempt, and words for several results; lists need no more of an attempt's state."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class AttemptResult(StrEnum):
 def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
     """Return the result of a run whose tests passed or did not.
 
-    `suspicious` says why the pass is to be read; `accepted` is the decision of the reviewers: None if there is none
-    yet, or if they disagree.
+    `suspicious` says why the pass is to be read; `accepted` is the reviewers' decision: None if there is none yet, or
+    if they disagree.
     """
     if not solved or accepted is False:
         return AttemptResult.NOT_SOLVED
@@ -35,7 +35,7 @@ def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None =
 
 
 class Standing(StrEnum):
-    """What the confirmation of a pass came to, with those that nobody asked for."""
+    """The state of a pass's confirmation, including passes whose confirmation nobody requested."""
 
     CONFIRMED = Confirmed.CONFIRMED.value
     CONTRADICTED = Confirmed.CONTRADICTED.value
@@ -45,14 +45,14 @@ class Standing(StrEnum):
 
 
 def standing_of(confirmation: Confirmation | None) -> Standing:
-    """Return how a pass stands with this confirmation, or without one."""
+    """Return the standing of a pass with this confirmation, or without one."""
     return Standing.NOT_ASKED if confirmation is None else Standing(confirmation.result.value)
 
 
-def standing_told(words: str, *, passes: bool) -> Standing | None:
-    """Return how the pass of a run stands, of which only `words` are known, such as `unconfirmed (too_slow)`.
+def standing_in(words: str, *, passes: bool) -> Standing | None:
+    """Return the standing of a run's pass from its words, such as `unconfirmed (too_slow)`.
 
-    Without words a run that `passes` is of a kind that is not confirmed, and any other has no pass: None.
+    Without words, a run that `passes` is of a kind that is not confirmed; any other has no pass: None.
     """
     name = words.partition(" (")[0]
     if name in frozenset(Standing):
@@ -63,7 +63,7 @@ def standing_told(words: str, *, passes: bool) -> Standing | None:
 def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[str, ...]:
     """Return why a pass is to be read before it counts (`formats.md`, confirmation).
 
-    `marks` are those of its text. A confirmed pass counts whatever they are; a contradicted one needs a reviewer.
+    `marks` are those of its text. A confirmed pass counts whatever its marks; a contradicted one needs a reviewer.
     """
     match standing_of(confirmation):
         case Standing.CONFIRMED:
@@ -108,10 +108,10 @@ def by_tests_words(standings: Iterable[Standing | None]) -> str:
 def solved_and_by_tests(results: Sequence[AttemptResult], confirmations: Sequence[str]) -> str:
     """Return in a few words how many runs count as solved, and how many by the tests alone; empty without any run.
 
-    `confirmations` are the words of each run on its confirmation, as `standing_told` reads them.
+    `confirmations` are the words of each run about its confirmation, which `standing_in` reads.
     """
     if not results:
         return ""
     pairs = zip(results, confirmations, strict=True)
-    by_tests = by_tests_words(standing_told(words, passes=result.passes) for result, words in pairs)
+    by_tests = by_tests_words(standing_in(words, passes=result.passes) for result, words in pairs)
     return "; ".join(filter(None, [solved_words(results), by_tests]))

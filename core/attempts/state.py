@@ -51,13 +51,13 @@ from gistpoint.core.attempts.events import (
 )
 from gistpoint.core.attempts.exchanges import Exchanges, exchanges_after
 from gistpoint.core.attempts.identity import MODEL, PERSON
-from gistpoint.core.attempts.knowledge import Knowledge
 from gistpoint.core.attempts.results import AttemptResult as AttemptResult
 from gistpoint.core.attempts.results import Standing as Standing
 from gistpoint.core.attempts.results import doubts, standing_of
 from gistpoint.core.attempts.results import result_of as result_of
 from gistpoint.core.attempts.results import solved_words as solved_words
 from gistpoint.core.attempts.results import suspicions as suspicions
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.chat import Usage
 from gistpoint.core.confirmation.model import Confirmation
 from gistpoint.core.errors import AttemptError
@@ -68,19 +68,19 @@ from gistpoint.core.tools.declaration import NOTHING_REVEALED, Replacement, Reve
 
 @dataclass(frozen=True, slots=True)
 class ModelSpending:
-    """What the model of an attempt has cost so far."""
+    """The cost of an attempt's model so far."""
 
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
-    """Of all replies, with the tries that were lost."""
+    """Of all replies, including failed tries."""
     retried: int = 0
     """Requests that were sent again."""
     malformed: int = 0
-    """Calls that could not be carried out as they were asked for."""
+    """Calls that could not be carried out as requested."""
 
 
 def spending_of(turns: Iterable[ModelTurn], malformed: int) -> ModelSpending:
-    """Return the cost of replies, of whose calls so many could not be carried out."""
+    """Return the cost of replies; `malformed` counts their calls that could not be carried out."""
     turns = tuple(turns)
     costs = (part for turn in turns for part in (turn.usage, turn.lost) if part is not UNSET)
     return ModelSpending(len(turns), sum(costs, Usage()), sum(len(turn.retried) for turn in turns), malformed)
@@ -97,11 +97,11 @@ class KindState(Protocol):
     unit: ClassVar[str]
     """The unit of the budget of calls, in words."""
     hands_in_once: ClassVar[bool]
-    """Whether the only submission ends the attempt; submissions are then no budget of their own."""
+    """Whether the only submission ends the attempt; then submissions are not a separate budget."""
 
     @property
     def scores_made(self) -> int:
-        """How many scores were asked for before the hand-in."""
+        """How many scores were requested before the hand-in."""
         ...
 
     def score_words(self, score: float) -> str:
@@ -165,9 +165,9 @@ class AttemptCall:
     revealed: Revealed = NOTHING_REVEALED
     thought: str = ""
     automatic: str = ""
-    """The limit that made the program itself call; empty for a call of the solver."""
+    """The limit that made the program call; empty for a call by the solver."""
     number: int = 0
-    """Its place among the calls of the attempt, from 1; the calls of one reply share their turn."""
+    """Its number among the calls of the attempt, from 1; the calls of one reply share their turn."""
     malformed: str = ""
     """Why it can't be carried out (`malformed.Malformed`); empty for a sound call."""
     raw: str = ""
@@ -175,7 +175,7 @@ class AttemptCall:
     code: str = ""
     """The `GiveUpCode` of a hand-in by which a solver gives up."""
     requested: bool = False
-    """Whether a model's reply asked for it."""
+    """Whether a model's reply requested it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class Submission:
     at_ms: int = 0
     seconds: float = 0.0
     confirmation: Confirmation | None = None
-    """Of a pass, once the attempt has ended; None if nobody asked."""
+    """Of a pass, after the attempt has ended; None if nobody requested one."""
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -268,7 +268,7 @@ NOT_STARTED = AttemptStarted()
 class AttemptState(Struct, frozen=True):
     """Everything known of an attempt after some number of its events.
 
-    A struct because the fold replaces it several times an event: a dataclass takes ten times as long.
+    A struct, because the fold replaces it several times for each event, and a dataclass takes ten times as long.
     """
 
     header: AttemptStarted = NOT_STARTED
@@ -284,7 +284,7 @@ class AttemptState(Struct, frozen=True):
     buffers: Mapping[str, str] = struct_field(default_factory=dict)
     """Half-written code by buffer name (`path::qualname`)."""
     of_kind: KindState = NoKindState()
-    """The state of the task's kind; kept up to date if the fold begins with `bench.TaskJudge.blank`."""
+    """The state of the task's kind; kept up to date if the fold begins with `TaskJudge.blank`."""
     notes: str = ""
     pane: Pane = Pane.BRIEF
     pause: Pause | None = None
@@ -300,9 +300,9 @@ class AttemptState(Struct, frozen=True):
     questionnaires: tuple[QuestionnaireAnswered, ...] = ()
     """Answers that the solver gave during the attempt."""
     exchanges: Exchanges = ()
-    """With the assistant of a study's condition."""
+    """Exchanges with the assistant of a study's condition."""
     left_brief: bool = False
-    """Whether the solver has gone on from the brief, to another pane or to questions about it."""
+    """Whether the solver has left the brief, for another pane or for questions about it."""
     processes: int = 0
     events: int = 0
     unknown: int = 0
@@ -320,7 +320,7 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def spent(self) -> ModelSpending:
-        """What the model has cost so far."""
+        """The cost of the model so far."""
         return spending_of(self.turns, sum(bool(call.malformed) for call in self.calls))
 
     @property
@@ -396,18 +396,18 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def passing(self) -> Submission | None:
-        """The pass that counts: the first that needs no reading, else the first; None without one."""
+        """The pass that counts: the first that needs no review, or the first of all; None without a pass."""
         passes = [s for s in self.submissions if s.solved]
         return next((s for s in passes if not s.doubts), passes[0] if passes else None)
 
     @property
     def confirmation(self) -> Confirmation | None:
-        """What came of the confirmation of the pass; None if there is no pass, or if nobody asked."""
+        """The outcome of confirming the pass; None if there is no pass, or nobody requested it."""
         return self.passing.confirmation if self.passing is not None else None
 
     @property
     def standing(self) -> Standing | None:
-        """How the pass stands; None without one."""
+        """The standing of the pass; None without one."""
         return None if self.passing is None else standing_of(self.confirmation)
 
 
@@ -423,7 +423,8 @@ def advance(state: AttemptState, event: JournalEvent) -> AttemptState:
             f"The data of event {event.seq} do not fit its type, {event.type}.",
             hint="`gistpoint attempt show` shows what comes before it.",
         )
-    if isinstance(event.data, PassConfirmed):  # it comes when the attempt is over: no time of the solver's passes
+    # It follows the end of the attempt, when none of the solver's time passes.
+    if isinstance(event.data, PassConfirmed):
         confirmed = _on_submission(state, event.data.call_id, confirmation=event.data.confirmation)
         return structs.replace(confirmed, events=state.events + 1)
     restarted = isinstance(event.data, ProcessStarted)
@@ -448,15 +449,15 @@ def _running(state: AttemptState) -> ClockActivity:
 
 
 def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
-    """Return the state with what an event says, beside clocks and counts."""
+    """Return the state after an event, apart from clocks and counts."""
     match event.data:
         case AttemptStarted() as data:
             return _attempt_started(state, data)
-        case ProcessStarted():  # nobody can answer any more for the time in which the last process asked
+        case ProcessStarted():
+            # Nobody can still answer for the time about which the last process asked.
             return structs.replace(state, doubt=NO_DOUBT)
         case FocusMoved(pane=pane):
-            left = state.left_brief or pane != Pane.BRIEF
-            return structs.replace(state, pane=Pane(pane), left_brief=left) if pane in set(Pane) else state
+            return _focus_moved(state, pane)
         case Paused(reason=reason, text=text):
             left = state.left_brief or reason == PauseReason.QUESTIONNAIRE
             return structs.replace(state, pause=Pause(reason, text, event.mono_ms), left_brief=left)
@@ -480,7 +481,7 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
 
 
 def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
-    """Return the state with what an event of a model says, or answers to a questionnaire."""
+    """Return the state after an event of a model, or answers to a questionnaire."""
     match data:
         case QuestionnaireAnswered():
             return structs.replace(state, questionnaires=(*state.questionnaires, data))
@@ -495,7 +496,7 @@ def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
 
 
 def _after_call(state: AttemptState, data: EventData) -> AttemptState:
-    """Return the state with what an event of a call says; others change nothing."""
+    """Return the state after an event of a call; others change nothing."""
     match data:
         case CallMade():
             return _call_made(state, data)
@@ -508,6 +509,12 @@ def _after_call(state: AttemptState, data: EventData) -> AttemptState:
         case SubmissionScored():
             return _submission_scored(state, data)
     return state
+
+
+def _focus_moved(state: AttemptState, pane: str) -> AttemptState:
+    if pane not in set(Pane):  # a pane of another version
+        return state
+    return structs.replace(state, pane=Pane(pane), left_brief=state.left_brief or pane != Pane.BRIEF)
 
 
 def _attempt_started(state: AttemptState, data: AttemptStarted) -> AttemptState:

@@ -1,7 +1,7 @@
-"""Tasks of single functions of the demo's library, for simulated studies: real code, real metrics, and no proof.
+"""Tasks of single functions of the demo's library, for simulated studies: real code and metrics, but no proof.
 
-Which tests a corrupted function breaks is not tried out: all that enter it count as failing. So the tasks are written
-in no time, are marked in their provenance, and can be attempted; whether they are fair nobody has shown.
+No test is run on a corrupted function: all tests that enter it count as failing. So the tasks are made instantly and
+can be attempted, but nobody has shown that they are fair; their provenance says so.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 
 BACKEND = "none"
-"""In the place of the backend on which a baseline was recorded."""
+"""Replaces the name of the backend on which a baseline was recorded."""
 NOT_PROVEN = "not proven: for simulated studies"
 LEAST_LINES = 2
 
 
 @dataclass(frozen=True)
 class DemoLibrary:
-    """The demo's library with what its own tasks tell of its suite."""
+    """The demo's library, with what its own tasks record about its suite."""
 
     tree: SourceTree
     known: Answer
@@ -99,14 +99,14 @@ class DemoLibrary:
             return None
 
     def corrupted(self, function: str) -> Target | None:
-        """Return the function with the likeliest change that an operator makes in it; None if none makes any."""
+        """Return the function with the likeliest change by an operator; None if no operator applies."""
         path, _, qualname = function.partition("::")
         index = index_source(path, self.tree.read(path))
         kept = enumerate_corruptions(index, index.get(qualname), self.vocabulary).kept
         return kept[0].target if kept else None
 
     def next_target(self, functions: Iterator[str], mode: Mode) -> tuple[Target, Mode]:
-        """Return the next function that can be a task, and in which mode: removed where no operator fits.
+        """Return the next function that can be a task, and its mode: removed if no operator applies.
 
         Raises `NoTaskError` if there is none.
         """
@@ -119,7 +119,7 @@ class DemoLibrary:
 
     @cached_property
     def intake(self) -> Intake:
-        """What the suite shows on the original, as the demo's task recorded it."""
+        """The results of the suite on the original, as recorded by the demo's task."""
         baseline = self.known.baselines[0]
         return Intake(
             repository=Repository(Source("demo", LIBRARY, VERSION), self.tree, PINS),
@@ -133,7 +133,7 @@ class DemoLibrary:
         )
 
     def write(self, target: Target, mode: Mode, into: Path) -> Task:
-        """Write the task of a corrupted function, for which all tests that enter it count as failing."""
+        """Write the task of a corrupted function; all tests that enter it count as failing."""
         failing = frozenset(self.known.entered[target.name]) & self.intake.passed
         results = {
             id: TestResult(id, Outcome.FAILED if id in failing else Outcome.PASSED) for id in sorted(self.intake.passed)

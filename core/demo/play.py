@@ -12,7 +12,7 @@ from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.tools.declaration import ArgumentKind
 
 LONGEST_WAIT_S = 30.0
-"""Most seconds of recorded thinking, after the speed is applied; longer ones are cut."""
+"""The longest pause for recorded thinking in seconds, at the chosen speed; longer ones are cut."""
 
 
 def play(
@@ -23,7 +23,7 @@ def play(
     speed: float = 1.0,
     cancel: CancelToken = NEVER,
 ) -> Iterator[tuple[Mapping[str, Any], ToolResult | None]]:
-    """Do the steps in turn and yield each with its result.
+    """Carry out the steps in turn, and yield each with its result.
 
     `wait` is called with the seconds of thinking before a step; it may wait less, and returns early when cancelled.
     """

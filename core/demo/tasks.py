@@ -18,7 +18,7 @@ from gistpoint.core.tasks.model import Mode, Task, shown_mode
 PACKAGE = "gistpoint.core.demo"
 LIBRARY = "sporvei"
 SECRET = b"the answers of the demo come with gistpoint"
-"""From which the salts of the demo's ids are made; there is nothing to hide, and its tasks are the same everywhere."""
+"""The source of the salts of the demo's ids. It hides nothing, and makes the ids the same everywhere."""
 RECORDED = ("playthrough.json", "gist-playthrough.json")
 
 
@@ -45,7 +45,7 @@ class DemoTask:
 
     @property
     def shown_mode(self) -> str:
-        """The mode as people read it."""
+        """The mode for display."""
         return shown_mode(self.mode, several=len(self.targets) > 1, targets=len(self.targets))
 
     @property

@@ -1,4 +1,4 @@
-"""A command, as it is written: a test, several tests, or a program, with its input."""
+"""A command in its written form: a test, several tests, or a program, with its input."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ GIST_FILE = "test_gist.py"
 PROGRAM_FILE = "gist.py"
 """The name of the file that holds a gist of a program."""
 COMMAND_FILE = ".gistpoint_command.py"
-"""The name of the file that a command without a file of its own is started from, in runs of the original."""
+"""The file from which runs of the original start a command that has no file of its own."""
 MAX_STDIN_CHARACTERS = 100_000
 MAX_VARIABLES, MAX_VARIABLE_CHARACTERS = 50, 10_000
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OUR_VARIABLES = re.compile(
     r"PATH|HOME|TMPDIR|TMP|TEMP|LD_.*|DYLD_.*|PYTHON.*|PYTEST.*|GISTPOINT.*|COVERAGE.*|MALLOC_.*|GLIBC_.*|BASH_ENV|ENV"
 )
-"""Variables that decide what is run, or that a run needs for itself: no command may set them."""
+"""Variables that decide what is run, or that the run itself needs: no command may set them."""
 _SCRIPT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
@@ -62,9 +62,9 @@ class Entrypoint:
     qualname: str = ""
     arguments: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    """Of `CODE` the code, of `CONSOLE` the name of the script."""
+    """The code of a `CODE` command, or the name of a `CONSOLE` script."""
     stdin: str = ""
-    """What a program reads from its standard input."""
+    """The program's standard input."""
     variables: tuple[tuple[str, str], ...] = ()
     """Variables of its environment besides those of every run, by name."""
 
@@ -83,7 +83,7 @@ class Entrypoint:
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Of several tests, the files, folders and tests that pytest is to run."""
+        """The files, folders and tests that pytest is to run, if it runs several tests."""
         before = ("", *self.arguments)
         return tuple(
             word
@@ -116,7 +116,7 @@ class Entrypoint:
 
     @property
     def called_as(self) -> str:
-        """The name that the program finds in `sys.argv[0]`, if that is not the file that it is started from."""
+        """The value of the program's `sys.argv[0]`, if it is not the file from which it is started."""
         return {EntrypointKind.CODE: "-c", EntrypointKind.CONSOLE: self.own[0] if self.own else ""}.get(self.kind, "")
 
     @property
@@ -244,6 +244,6 @@ def _inside(command: str, path: str) -> str:
 
 
 def command_line(entrypoint: Entrypoint) -> str:
-    """Return the command as a shell takes it, its variables in front; standard input is only named."""
+    """Return the command for a shell, with its variables in front; standard input is only mentioned."""
     given = [f"{name}={shlex.quote(value)}" for name, value in entrypoint.variables]
     return " ".join([*given, entrypoint.text, *(["< stdin"] if entrypoint.stdin else [])])

@@ -1,4 +1,4 @@
-"""Commands that no file of the codebase starts: `python -c CODE`, and console scripts as an installer writes them."""
+"""Commands without a file in the codebase: `python -c CODE`, and console scripts in the form that installers write."""
 
 from __future__ import annotations
 

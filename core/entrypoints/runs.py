@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gistpoint.core.trees import SourceTree
 
 DOCTEST = "doctest:"
-"""What the names of doctests begin with."""
+"""The prefix of the names of doctests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class TestRun:
     raised: Raised | None = None
     phase: str = ""
     fixed: str | None = None
-    """Of a test that is made at run time, a hash of the data that it was made with; None for any other."""
+    """For a test made at run time, a hash of the data that it was made from; otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestGuard:
-    """The facts by which a run ensures that the test that ran is the one that was put in."""
+    """The facts by which a run verifies that the test that ran is the one that was put in."""
 
     __test__ = False
 
@@ -59,11 +59,11 @@ class TestGuard:
     decorated: bool
     """Whether decorators other than pytest's marks may have wrapped it."""
     pytest_names: Mapping[str, str]
-    """Names that the file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    """Names that the file imports from pytest, with the attribute behind each; empty for pytest itself."""
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Where a command has several tests: the lines of each by qualified name."""
+    """For a command with several tests, the lines of each by qualified name."""
     doctests: Mapping[str, str] = field(default_factory=dict)
-    """The hash of each docstring that is run, by the name of what it is on; see `docstring_sha256`."""
+    """The hash of each docstring that is run, by the name of its object; see `docstring_sha256`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Operand:
     names: tuple[str, ...]
     specials: tuple[tuple[str, str, int], ...] = ()
     wild: str = ""
-    """The module of a class of the environment whose objects equal anything, or whatever they are told to."""
+    """The module of an environment's class whose objects equal anything, or anything they are configured to equal."""
     replaced: bool = False
     """Whether it is a function of a library that something else has replaced."""
 
@@ -107,15 +107,15 @@ class Isolation:
     own_modules: tuple[str, ...] = ()
     """Files that the run itself wrote and then executed."""
     made_functions: tuple[str, ...] = ()
-    """Names of functions in code that is in no file and that the environment executed."""
+    """Names of functions in code without a file that the environment executed."""
     made_elsewhere: tuple[str, ...] = ()
     """Names of all such code, each with the function of the environment that was called to execute it."""
     made_here: tuple[str, ...] = ()
-    """Names of code that is in no file (a string, marshalled bytes) and that the gist or the codebase executed."""
+    """Names of code without a file (a string, marshalled bytes) that the gist or the codebase executed."""
     processes: tuple[str, ...] = ()
     """Programs that were started."""
     stand_ins: tuple[tuple[str, str], ...] = ()
-    """Names of modules of the codebase that something other than the gist was bound to, each with its kind."""
+    """Module names of the codebase that were bound to something other than the gist, each with its kind."""
     equal_to_all: tuple[str, ...] = ()
     """Qualified names of functions that answered yes to every comparison."""
     operands: tuple[Operand, ...] | None = None
@@ -200,14 +200,12 @@ class GistTrial:
     reason: str = ""
     output: str = ""
     began: bool = True
-    """Whether the harness said that it begins, which it does before the gist is read."""
+    """Whether the harness announced its start, which it does before the gist is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """The output of a solver's shell command, standard output and error in order; `refused` is why it did not
-    run at all.
-    """
+    """The output of a solver's shell command, standard output and error in order; `refused` says why it did not run."""
 
     text: str
     exit_status: int | None
@@ -314,7 +312,7 @@ class EntrypointRunner(Protocol):
         files: Mapping[str, str] | None = None,
         cancel: CancelToken = NEVER,
     ) -> CommandOutput:
-        """Run a shell command in `tree`, or in an empty folder, with `files` written beside what is there.
+        """Run a shell command in `tree`, or in an empty folder, with `files` written in addition to its content.
 
         Without `execution` only commands that read files are run: no interpreter and no pytest.
         """

@@ -1,4 +1,4 @@
-"""A function corrupted by a model: from its name to a target, with a record from which it can be reproduced."""
+"""A function corrupted by a model: from its name to a target, with a record that can be replayed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _ASSERTION = re.compile(r"^E\s+(?:AssertionError\b|assert\b|Failed:)|: Assertion
 
 @dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """What all conversations of a set share."""
+    """The settings that all conversations of a set share."""
 
     examples: str = ""
     """Corruptions that readers have judged, as text; shown after the template of the paper."""
@@ -111,7 +111,7 @@ class SuiteTrials:
 
 
 def last_line(message: str) -> str:
-    """Return the last line of the exception that pytest shows; the very last line if it shows none."""
+    """Return the last line of the exception that pytest shows, or the very last line if it shows none."""
     lines = [line for line in message.splitlines() if line.strip()]
     return next((line for line in reversed(lines) if line.startswith("E ")), lines[-1] if lines else "")
 
@@ -288,7 +288,7 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
 
 
 def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
-    """Return what names the rules for corruptions without a model that a model's code breaks; they only advise it."""
+    """Return a function that names the rules for corruptions without a model that a text breaks; they only advise."""
     rules = Gate(original, scope, most_lines=None)
 
     def read(target: Target) -> Appearance:
@@ -302,7 +302,7 @@ def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader
 
 
 def _broken_by_removal(intake: Intake, ref: FunctionRef, runner: Runner, run: RunContext) -> tuple[str, ...]:
-    """Return the tests that fail without the function's body, in the order in which they ran."""
+    """Return the tests that fail if the function's body is removed, in the order in which they ran."""
     tree = intake.repository.tree
     try:
         removed = corrupted_tree(tree, (removal_target(tree, str(ref), frozenset(intake.test_files)),))
@@ -325,17 +325,17 @@ class CorruptingModel(Request):
     model: str | None = None
     keep: Keep = Keep.BEST
     rounds: Natural = 5
-    """Of test feedback."""
+    """Rounds of test feedback."""
     max_tool_calls: Count = 30
     examples: Annotated[str | None, LOCAL] = None
-    """The file of judged corruptions, of which it is shown some."""
+    """The file of judged corruptions, some of which it is shown."""
     max_tokens: Count | None = None
-    """Sent and received."""
+    """Tokens sent and received."""
     max_cost: Positive | None = None
     """In US dollars."""
 
     def caps(self) -> tuple[int | None, float | None]:
-        """Return the most tokens and US dollars for one function; None where nothing is said."""
+        """Return the most tokens and US dollars for one function; None for no limit."""
         return self.max_tokens, self.max_cost
 
     def loop(self, min_failing: int, max_tokens: int | None, max_cost: float | None) -> LoopSettings:
@@ -354,17 +354,17 @@ class CorruptingModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorruptingModelOfSet(CorruptingModel):
-    """The model that corrupts the functions of a set; its other limits are those of all functions together."""
+    """The model that corrupts the functions of a set; its limits are for all functions together."""
 
     max_tokens_per_function: Count | None = None
     max_cost_per_function: Positive | None = None
 
     def caps(self) -> tuple[int | None, float | None]:
-        """Return the most tokens and US dollars for one function; None where nothing is said."""
+        """Return the most tokens and US dollars for one function; None for no limit."""
         return self.max_tokens_per_function, self.max_cost_per_function
 
     def require_model(self) -> None:
-        """Raise `UserError` if there is something for a model to keep to, and no model."""
+        """Raise `UserError` if there are options of a model, and no model."""
         limits = ("examples", "max_tokens", "max_cost", "max_tokens_per_function", "max_cost_per_function")
         given = [name for name in limits if getattr(self, name) is not None]
         if given and not self.model:

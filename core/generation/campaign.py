@@ -1,7 +1,7 @@
 """The campaign: candidates are decided ahead by workers and accepted strictly in their order.
 
 So the tasks are the same for any number of workers; verdicts that were not needed stay in the state. Until the set is
-full it stands as it would if nothing else came: what is proven is there at once, and gives way to what is better.
+full, it is what it would be if no more candidates came: proven tasks are written at once, and replaced by better ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gistpoint.core.tasks.trees import corrupted_tree
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict on deleting the body of the candidate.
 
-    Every test that can see it is run, although fewer would do: one that hangs costs the whole suite its time limit.
+    Every test that can see it is run, although fewer would do: a test that hangs would cost the whole suite its limit.
     """
     library, name, needed = trial.library, trial.candidate.name, trial.settings.min_failing
     try:
@@ -72,7 +72,7 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
             return trial.dropped(why)
         if verdict.kept is None:
             return verdict
-        trial.tell_controls()
+        trial.report_controls()
         return with_controls(here, verdict)
 
 
@@ -84,17 +84,17 @@ def _way(settings: CampaignSettings, candidate: CorruptionCandidate) -> Callable
 
 
 MOST_SHARED = 1
-"""Functions that two groups may have in common."""
+"""How many functions two groups may have in common."""
 
 
 @dataclass
 class CandidateVerdicts:
     """The verdicts so far in their order, with their present status.
 
-    A corruption that is not subtle enough waits until there is no other candidate. Of the corruptions in a set, more
-    than half must not be among the first that a spectrum-based localisation names: one that is among them waits until
-    enough others came. Remaining places then go to those that wait, the most subtle first. In a stratified set none is
-    accepted beyond the share of its stratum, and those that wait get their places once their stratum has no other.
+    A corruption that is not subtle enough waits until there is no other candidate. More than half of the corruptions in
+    a set must not be among the first that a spectrum-based localisation names: one that is waits until there are enough
+    others. The remaining places then go to waiting ones, the most subtle first. In a stratified set none is accepted
+    beyond the share of its stratum, and waiting ones get their places when their stratum has no other candidate.
     """
 
     count: int
@@ -106,7 +106,7 @@ class CandidateVerdicts:
     stratum: Mapping[str, str] = field(default_factory=dict)
     """The stratum of each candidate, by its key."""
     left: Counter[str] = field(default_factory=Counter)
-    """The candidates of each stratum whose verdict is not here yet."""
+    """How many candidates of each stratum have no verdict yet."""
     _waiting: dict[int, CandidateVerdict] = field(default_factory=dict)
     _groups: list[frozenset[str]] = field(default_factory=list)
     _hidden: int = 0
@@ -127,7 +127,7 @@ class CandidateVerdicts:
         return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
 
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
-        """Return what would become tasks if only `others`, which are later in the order, came after these."""
+        """Return the verdicts that would become tasks if only `others`, later in the order, were still to come."""
         after = replace(
             self,
             verdicts=[*self.verdicts],
@@ -143,7 +143,7 @@ class CandidateVerdicts:
         return after.accepted
 
     def take(self, verdict: CandidateVerdict) -> None:
-        """Count a verdict, and accept it or one that waited for it, if one can be accepted."""
+        """Count a verdict; accept it, or one that waited for it, if possible."""
         self.verdicts.append(verdict)
         self.left[self.stratum.get(verdict.key, "")] -= 1
         if verdict.kept is None:
@@ -155,7 +155,7 @@ class CandidateVerdicts:
         self._accept_waiting(at_last=False)
 
     def fill(self) -> None:
-        """Accept as many waiting verdicts as are still wanted, once there is no other candidate."""
+        """Accept as many waiting verdicts as are still wanted, after the last candidate."""
         self.left.clear()
         self._accept_waiting(at_last=True)
 
@@ -193,7 +193,7 @@ class CandidateVerdicts:
         return subtle + sorted(others, key=lambda item: _preference(item[1]))
 
     def _has_run_out(self, verdict: CandidateVerdict) -> bool:
-        """Whether its stratum, in a stratified set, has no candidate left that could be preferred to it."""
+        """Whether the set is stratified and its stratum has no candidate left that could be preferred to it."""
         return bool(self.strata.names) and self.left[self.stratum.get(verdict.key, "")] <= 0
 
     def _leave_out(self, place: int, reason: Reason) -> None:
@@ -201,7 +201,7 @@ class CandidateVerdicts:
 
 
 def _located(verdict: CandidateVerdict) -> tuple[int, int]:
-    """Return how many corruptions are hard to locate, and how many are not; none if nothing is known of it."""
+    """Return how many corruptions are hard to locate, and how many are not; zeros if that is unknown."""
     assert verdict.kept is not None
     ranks = [part["evidence"]["rank"] for part in verdict.kept.provenance.get("parts", ())]
     hidden = sum(rank is not None and rank > LOCATED for rank in ranks)
@@ -209,7 +209,7 @@ def _located(verdict: CandidateVerdict) -> tuple[int, int]:
 
 
 def _subtlety(verdict: CandidateVerdict) -> float:
-    """Return the mean subtlety of the corruptions; 1 if nothing is known of them."""
+    """Return the mean subtlety of the corruptions; 1 if it is unknown."""
     assert verdict.kept is not None
     parts = verdict.kept.provenance.get("parts", ())
     values = [part["subtlety"]["value"] for part in parts if "subtlety" in part]
@@ -217,7 +217,7 @@ def _subtlety(verdict: CandidateVerdict) -> float:
 
 
 def _preference(verdict: CandidateVerdict) -> tuple[float, float]:
-    """Return the key by which waiting verdicts are ordered: first what readers see least of, then the most subtle."""
+    """Return the key that orders waiting verdicts: the least visible to readers first, then the most subtle."""
     return glance_of(verdict) or 0.0, -_subtlety(verdict)
 
 
@@ -243,19 +243,19 @@ class Workers:
 
 
 class CampaignTasks(Protocol):
-    """The tasks of a campaign as they stand, which may change until the set is full."""
+    """The tasks of a campaign, which may change until the set is full."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Let the set consist of the tasks of these verdicts, also those of an earlier run: write and withdraw."""
+        """Make the set the tasks of these verdicts, including those of an earlier run: write and withdraw tasks."""
         ...
 
     def settle(self) -> None:
-        """Make the tasks that stand final."""
+        """Make the present tasks final."""
         ...
 
 
 OnProgress = Callable[["CandidateVerdicts", Collection[str]], None]
-"""Is given the verdicts so far, and the keys of the candidates that workers have."""
+"""Receives the verdicts so far, and the keys of the candidates that workers have."""
 
 
 def run_campaign(
@@ -269,12 +269,12 @@ def run_campaign(
     strata: Strata | None = None,
     on_progress: OnProgress = lambda verdicts, keys: None,
 ) -> Counts:
-    """Decide candidates in their order until `count` are kept; `tasks` is told at each change which.
+    """Decide candidates in their order until `count` are kept; `tasks` receives the kept ones after each change.
 
-    Candidates of a stratum that has its share are passed over, and have their turn if its share grows.
+    Candidates of a stratum that has its share are skipped, and have their turn if the share grows.
 
     `on_progress` is called several times a second. Raises `CancelledError`, and any error that a worker raises; earlier
-    verdicts are kept, and the tasks that stand.
+    verdicts and the present tasks are kept.
     """
     stratum = {candidate.key: candidate.stratum for candidate in candidates}
     selection = CandidateVerdicts(count, strata=strata or Strata(), stratum=stratum, left=Counter(stratum.values()))
@@ -309,14 +309,14 @@ class _Turns:
     selection: CandidateVerdicts
 
     def pop(self) -> CorruptionCandidate | None:
-        """Return the next candidate that is wanted, whose turn it is now; None if there is none."""
+        """Return the next wanted candidate, whose turn it is now; None if there is none."""
         found = next(self._wanted(), None)
         if found is not None:
             self.left.remove(found)
         return found
 
     def ahead(self, busy: Collection[str]) -> CorruptionCandidate | None:
-        """Return the next one that is wanted as far as is known, has no verdict, and that no worker is `busy` with."""
+        """Return the next candidate that seems wanted, has no verdict, and is not among the `busy` ones."""
         return next((c for c in self._wanted() if c.key not in self.state.verdicts and c.key not in busy), None)
 
     def known(self) -> Iterator[CandidateVerdict]:
@@ -337,8 +337,8 @@ def _in_order(
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead.
 
-    If a model or its endpoint fails, nothing is begun any more; what the other workers are at is waited for, since it
-    was paid for, and then the error is raised.
+    If a model or its endpoint fails, no more work begins. The work of the other workers was paid for: it is awaited,
+    and then the error is raised.
     """
     pending = _Pending(context)
     came = bool(state.verdicts)
@@ -381,7 +381,7 @@ class _Pending:
     def done(self) -> Iterator[tuple[str, Any]]:
         """Wait a moment; yield the results that came in, with their keys. Raises `CancelledError`.
 
-        What a worker raised is raised once no result came in with it.
+        An error of a worker is raised when no result came in with it.
         """
         done, _ = wait(self.keys, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         self._run.check()
@@ -428,8 +428,8 @@ def sample(verdicts: Iterable[CandidateVerdict], count: int, seed: int) -> list[
 def control(context: Context, specimen: Specimen) -> dict[str, Any]:
     """Run the whole suite on a specimen; return whether it agrees with the probe, and in which ids they differ.
 
-    If the probe stopped at the number of failing tests that it needed, those must fail here as well, as far as the
-    suite gets: nothing is known of tests after a hang. Otherwise the failing tests must be the same, and a run that
+    If the probe stopped at the number of failing tests that it needed, those must fail here too, as far as the suite
+    gets: tests after a hang have no outcome. Otherwise the failing tests must be the same, and a run that
     hangs must hang in both.
     """
     with opened(context) as here:

@@ -1,4 +1,4 @@
-"""Candidates of a campaign in an order that depends only on the seed, and the number of corruptions tried of each."""
+"""A campaign's candidates, in an order that depends only on the seed, and how many corruptions of each are tried."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.metrics.bars import MetricBar, at_bars
 from gistpoint.core.metrics.conditions import filter_rows
 from gistpoint.core.metrics.table import percentile
+from gistpoint.core.text import plural
 
 LOCATED = 5
-"""Places in a spectrum-based localisation that a solver would look at first."""
+"""How many functions of a spectrum-based localisation a solver would look at first."""
 SUBTLE = 0.8
-"""Subtlety below which a corruption waits: the first place in a localisation can't have more."""
+"""A corruption of less subtlety waits; one that a localisation names first can't have more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,14 @@ class Effort:
 
     singles: int
     give_up: int
-    """Tries without a good corruption after which to stop: corruptions of this function are easy to find."""
+    """Stop after so many tries without a good corruption: corruptions of this function are easy to find."""
 
 
 HIDEABLE, USUAL, DEAR = Effort(32, 16), Effort(16, 9), Effort(4, 3)
 
 
 def effort_for(library: SourceLibrary, name: str, least: int) -> Effort:
-    """Return the effort for a function of which at least `least` tests have to fail.
+    """Return the effort for a function if at least `least` tests have to fail.
 
     Each try of a function that runs while modules are imported is a run of the tests in a separate process.
     """
@@ -59,12 +60,12 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
 
 
 LEAST_CODE_LINES = 6
-"""Functions with fewer code lines are corrupted only when the others are used up: a fault in them is seen at once."""
+"""Functions with fewer code lines come last: a fault in them is seen at once."""
 LEAST, MOST = 2, 4
-"""Least and most functions of a group whose size is not asked for."""
+"""The bounds of the size of a group, if no size was requested."""
 _TRIED_PARTNERS = 8
 _TRIED_A_PLACE = 4
-"""Partners tried for each place of a group whose size is asked for."""
+"""Partners tried for each function of a group whose size was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +89,15 @@ T = TypeVar("T")
 class Strata:
     """The strata of a campaign's candidates, in a fixed order; none if its set is not stratified.
 
-    Each gets an equal share of the tasks, the first ones one more if it does not come out even. What a stratum that has
-    no candidate left can't fill goes to the others.
+    Each gets an equal share of the tasks; if these can't be divided evenly, the first ones get one more. A stratum
+    without candidates leaves the rest of its share to the others.
     """
 
     names: tuple[str, ...] = ()
     fixed: Mapping[str, int] = field(default_factory=dict)
-    """The tasks wanted of each stratum, if they are said; then nothing goes from one to another."""
+    """The tasks wanted of each stratum, if they are given; then no stratum makes up for another."""
     equal: bool = False
-    """Whether no stratum may have more than another's share: nothing goes from one to another."""
+    """Whether all strata have equal shares, which none leaves to another."""
 
     def share(self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()) -> int:
         """Return how many of `count` tasks may be of this stratum.
@@ -149,10 +150,10 @@ class CandidatePlan:
         return {**reasons, "not_chosen": self.not_chosen} if self.not_chosen else reasons
 
     def __str__(self) -> str:
-        """Return how many candidates there are, and why not more."""
+        """Return the number of candidates, and why there are not more."""
         reasons = [f"{count} {reason.replace('_', ' ')}" for reason, count in self.left_out.items() if count]
-        told = f"{len(self.candidates)} candidates of {self.functions} functions"
-        return f"{told}; {', '.join(reasons)}" if reasons else told
+        total = f"{len(self.candidates)} candidates of {self.functions} functions"
+        return "; ".join(filter(None, (total, ", ".join(reasons))))
 
     def filled(self, kept: Iterable[str] = ()) -> list[tuple[str, int, int]]:
         """Return the strata by name, each with how many candidates it has and how many of the `kept` keys."""
@@ -167,7 +168,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
 
     Except for removals, functions of few code lines come after the others. Functions that run while modules are
     imported come last: each corruption of them costs a run of every test in a separate process, and its faults show at
-    once. In a stratified set both hold within each stratum. Raises `UserError` if a function that is named is unknown.
+    once. In a stratified set both hold within each stratum. Raises `UserError` if a named function is unknown.
     """
     choice = settings.choice
     found = list(definitions(library.intake.repository.tree, library.test_files))
@@ -179,17 +180,9 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
     met = meeting(library, seen, choice)
     hard = beyond(library, met, settings.bars, choice.percentile)
     cell = cells(library, hard, choice)
-    names = _shuffled(library, [name for name in hard if name in cell], random.Random(settings.seed))
-    if not settings.mode.removes:
-        names = _roomy_first(library, names)
+    names = _ordered(library, settings, [name for name in hard if name in cell])
     strata = _strata(library, settings, {name: cell[name] for name in names}, pool=seen)
-    order = list(strata)
-    if choice.plane:
-        random.Random(f"strata {settings.seed}").shuffle(order)
-    sizes = {
-        _size_told(size): count for size, count in zip(settings.groups.sizes, settings.groups.wanted, strict=False)
-    }
-    stratified = bool(choice.plane or settings.groups.sizes)
+    order = _order_of_strata(settings, list(strata))
     return CandidatePlan(
         tuple(in_turns(strata[name] for name in order)),
         len(found),
@@ -197,14 +190,36 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
         seen_by_too_few=len(known) - len(seen),
         not_hard=len(met) - len(hard),
         not_chosen=len(found) - len(listed) + len(seen) - len(met) + len(hard) - len(names),
-        strata=Strata(tuple(order), sizes, choice.equal) if stratified else Strata(),
+        strata=_strata_of(settings, order),
     )
+
+
+def _ordered(library: SourceLibrary, settings: CampaignSettings, names: Sequence[str]) -> list[str]:
+    """Return the functions in the order in which they become candidates."""
+    shuffled = _shuffled(library, names, random.Random(settings.seed))
+    return shuffled if settings.mode.removes else _roomy_first(library, shuffled)
+
+
+def _order_of_strata(settings: CampaignSettings, names: list[str]) -> list[str]:
+    """Return the strata in the order in which they take turns."""
+    if settings.choice.plane:
+        random.Random(f"strata {settings.seed}").shuffle(names)
+    return names
+
+
+def _strata_of(settings: CampaignSettings, order: Sequence[str]) -> Strata:
+    """Return the strata of a set, without any if its tasks are not spread and its groups have no sizes."""
+    choice, groups = settings.choice, settings.groups
+    if not choice.plane and not groups.sizes:
+        return Strata()
+    sizes = {_size_words(size): count for size, count in zip(groups.sizes, groups.wanted, strict=False)}
+    return Strata(tuple(order), sizes, choice.equal)
 
 
 def _strata(
     library: SourceLibrary, settings: CampaignSettings, cell: Mapping[str, str], pool: Sequence[str]
 ) -> dict[str, list[CorruptionCandidate]]:
-    """Return the candidates by stratum: one for each function, or one for each size asked for that it can reach."""
+    """Return the candidates by stratum: one for each function, or for each requested size that it can reach."""
     strata: dict[str, list[CorruptionCandidate]] = {}
     for size in settings.groups.sizes or (0,):
         for name in cell:
@@ -212,15 +227,15 @@ def _strata(
                 candidate = _group(library, settings, name, pool, size)
             else:
                 candidate = CorruptionCandidate(name, _key(library, settings, name))
-            stratum = ", ".join(filter(None, (cell[name], _size_told(size))))
+            stratum = ", ".join(filter(None, (cell[name], _size_words(size))))
             offered = strata.setdefault(stratum, [])
             if len(candidate.partners) >= size - 1:
                 offered.append(replace(candidate, stratum=stratum))
     return strata
 
 
-def _size_told(size: int) -> str:
-    return f"{size} {'function' if size == 1 else 'functions'}" if size else ""
+def _size_words(size: int) -> str:
+    return plural(size, "function") if size else ""
 
 
 def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Random) -> list[str]:
@@ -230,14 +245,14 @@ def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Rando
 
 
 def _roomy_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
-    """Return functions in their order, but those of few code lines after the others of their kind."""
+    """Return functions in their order, but with those of few code lines after the others of their kind."""
     rows = {name: row.complexity for name in names if (row := library.by_name.get(name)) is not None}
     short = {name for name, lines in rows.items() if lines is not None and lines.code_lines < LEAST_CODE_LINES}
     return sorted(names, key=lambda name: (name in library.test_map.at_import, name in short))
 
 
 def _substantial(definition: Definition, *, named: bool) -> bool:
-    """Whether there is enough to corrupt; a function that is named may be as short as it likes."""
+    """Whether there is enough to corrupt; a function that the user named may be of any length."""
     long_enough = named or definition.end_line - definition.def_line >= MIN_LINES
     return long_enough and not any("overload" in text for text in definition.decorators)
 
@@ -249,7 +264,7 @@ def _key(library: SourceLibrary, settings: CampaignSettings, *names: str | int) 
 def _group(
     library: SourceLibrary, settings: CampaignSettings, name: str, pool: Sequence[str], asked: int
 ) -> CorruptionCandidate:
-    """Return a group that begins with `name`; its partners' order, and a size not asked for, depend on the seed."""
+    """Return a group that begins with `name`; the seed decides the order of its partners, and a size not requested."""
     chance = random.Random(f"{settings.seed} {name}")
     size, rules = chance.randint(LEAST, MOST), settings.groups
     size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
@@ -265,7 +280,7 @@ def nested(one: str, other: str) -> bool:
 
 
 def in_reach(library: SourceLibrary, rules: GroupRules, name: str, others: Sequence[str]) -> bool:
-    """Whether `name` may join `others`: nested in none, and near enough to each, in a chain to the last one."""
+    """Whether `name` may join `others`: nested in none, and near enough to each of them, or in a chain to the last."""
     near = library.reach.steps(name, rules.distance)
     return all(other in near for other in (others[-1:] if rules.chain else others)) and not any(
         nested(name, other) for other in others
@@ -306,26 +321,35 @@ def beyond(library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBa
 def cells(library: SourceLibrary, names: Sequence[str], choice: Choice) -> dict[str, str]:
     """Return the cell of each function on the plane of the two metrics, by quantiles among these functions.
 
-    The cell is empty if tasks are not spread; a function for which a metric is unknown has none, and is left out.
+    The cell is empty if tasks are not spread. A function with an unknown metric has no cell, and is left out.
     """
     if not choice.plane:
         return dict.fromkeys(names, "")
-    points: dict[str, list[float]] = {}
-    for name in names:
-        row = library.by_name.get(name)
-        values = [] if row is None else [row.cell(metric) for metric in choice.plane]
-        point = [float(value) for value in values if isinstance(value, int | float)]
-        if len(point) == len(choice.plane):
-            points[name] = point
+    points = _points(library, names, choice.plane)
     shares = [100 * n / choice.bins for n in range(1, choice.bins)]
     edges = [[percentile(values, share) for share in shares] for values in zip(*points.values(), strict=True)]
-    found: dict[str, str] = {}
-    for name, point in points.items():
-        places = [sum(value > edge for edge in inner) for value, inner in zip(point, edges, strict=True)]
-        told = (_quantile(place, choice.bins) for place in places)
-        found[name] = ", ".join(f"{metric} {text}" for metric, text in zip(choice.plane, told, strict=True))
+    return {name: _cell(point, edges, choice) for name, point in points.items()}
+
+
+def _points(library: SourceLibrary, names: Sequence[str], metrics: Sequence[str]) -> dict[str, list[float]]:
+    """Return the values of metrics by function, without functions for which one of them is unknown."""
+    found: dict[str, list[float]] = {}
+    for name in names:
+        row = library.by_name.get(name)
+        values = [] if row is None else [row.cell(metric) for metric in metrics]
+        point = [float(value) for value in values if isinstance(value, int | float)]
+        if len(point) == len(metrics):
+            found[name] = point
     return found
 
 
-def _quantile(place: int, bins: int) -> str:
-    return ("low", "high")[place] if bins == 2 else f"{place + 1}/{bins}"
+def _cell(point: Sequence[float], edges: Sequence[Sequence[float]], choice: Choice) -> str:
+    """Return the name of the cell with a point, such as `cyclomatic high, degree low`."""
+    parts = []
+    for metric, value, inner in zip(choice.plane, point, edges, strict=True):
+        parts.append(f"{metric} {_quantile(sum(value > edge for edge in inner), choice.bins)}")
+    return ", ".join(parts)
+
+
+def _quantile(number: int, bins: int) -> str:
+    return ("low", "high")[number] if bins == 2 else f"{number + 1}/{bins}"

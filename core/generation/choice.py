@@ -1,4 +1,4 @@
-"""Which functions of a library a campaign chooses from, and how evenly: its settings, read from text and checked."""
+"""The functions from which a campaign chooses, and how evenly: settings, parsed from text and checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLANE = ("code_lines", "harmonic_out")
 class Choice:
     """Which functions are candidates, among those that are long enough and seen by enough tests.
 
-    Applied in this order: `functions`, `where`, the bars; what is left is spread.
+    Applied in this order: `functions`, `where`, the bars; the rest is spread.
     """
 
     functions: Mapping[str, int] = field(default_factory=dict)
@@ -30,13 +30,13 @@ class Choice:
     where: tuple[str, ...] = ()
     """Conditions on functions, which must all hold; percentiles are those of all functions of the library."""
     bars: tuple[MetricBar, ...] = ()
-    """Metrics of which a function must be at one end; percentiles are those of the candidates."""
+    """Metrics at one end of which a function must be; percentiles are those of the candidates."""
     percentile: float = 90.0
-    """For high ends; for low ones it is counted from 100."""
+    """The percentile of high ends; for low ones, 100 minus it."""
     plane: tuple[str, ...] = ()
-    """Two metrics over whose quantiles the tasks are spread; empty if they are not."""
+    """Two metrics over whose quantiles the tasks are spread; empty if they are not spread."""
     bins: int = 4
-    """Quantiles of each of the two."""
+    """How many quantiles each of the two has."""
     equal: bool = False
     """Whether each cell has the same number of tasks, and none more if another can't be filled."""
 
@@ -59,7 +59,7 @@ class Choice:
             raise UserError(f"--bins must be 2 to 10, and is {self.bins}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what decides the choice as a JSON value, without what is not asked for."""
+        """Return the choice as a JSON value, without unused parts."""
         values: dict[str, Any] = {}
         if self.functions:
             values["functions"] = sorted(self.functions)
@@ -87,7 +87,7 @@ def read_bars(text: str) -> tuple[MetricBar, ...]:
 def read_functions(text: str, file: str) -> dict[str, int]:
     """Return the functions that a list names, one `path::qualname` a line, with their lines.
 
-    Empty lines and those that begin with `#` say nothing. Raises `UserError` naming the line.
+    Empty lines and those that begin with `#` are ignored. Raises `UserError` naming the line.
     """
     named: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -105,25 +105,25 @@ def read_functions(text: str, file: str) -> dict[str, int]:
 _LISTED = "`gistpoint code SOURCE --names` prints such a list."
 
 REACH = 4
-"""Most calls, in either direction, between two functions that have to be near to each other."""
+"""The most calls, in either direction, between two functions that have to be near each other."""
 SMALLEST, LARGEST = 1, 8
-"""Least and most functions of a group whose size is asked for."""
+"""The bounds of a requested size of a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """How functions that are corrupted together are chosen, and what is told of them."""
+    """How functions that are corrupted together are chosen, and what the brief reveals of them."""
 
     sizes: tuple[int, ...] = ()
-    """Sizes that are asked for, each in an equal share; empty for 2 to 4 as the seed decides, or fewer."""
+    """Requested sizes, each with an equal share; empty for 2 to 4, as the seed decides, or fewer."""
     wanted: tuple[int, ...] = ()
     """How many tasks of each size; empty for equal shares of the whole."""
     chain: bool = False
-    """Whether each must be near to the one before it alone, and not every two."""
+    """Whether each must only be near the one before it, instead of all others."""
     distance: int = REACH
-    """Most calls, in either direction, between two functions that have to be near."""
+    """The most calls, in either direction, between two functions that have to be near."""
     tell_count: bool = False
-    """Whether the brief tells how many functions are corrupted."""
+    """Whether the brief says how many functions are corrupted."""
 
     def __post_init__(self) -> None:
         if any(not SMALLEST <= size <= LARGEST for size in self.sizes):
@@ -134,7 +134,7 @@ class GroupRules:
             raise UserError(f"--distance must be 1 or more, and is {self.distance}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is not as by default, as a JSON value."""
+        """Return the values that are not defaults, as a JSON value."""
         default = GroupRules()
         return {
             key: list(value) if isinstance(value, tuple) else value
@@ -164,7 +164,7 @@ def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return sizes, wanted
 
 
-# What a user asks for
+# Requests of users
 
 
 _DEFAULT_COUNT = 20
@@ -173,7 +173,7 @@ _MOST_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseFunctions(Request):
-    """The functions of a library that a set is about."""
+    """The functions of a library from which a set is made."""
 
     where: tuple[str, ...] = ()
     functions: Annotated[str | None, LOCAL] = None
@@ -192,6 +192,19 @@ class ChooseFunctions(Request):
 
     def choice(self) -> Choice:
         """Return the choice; the list of functions is read. Raises `UserError`."""
+        self._require_consistent()
+        return Choice(
+            functions=_listed(Path(self.functions)) if self.functions else {},
+            where=self.where,
+            bars=self._bars(),
+            percentile=90.0 if self.percentile is None else self.percentile,
+            plane=self._plane(),
+            bins=2 if self.quadrants else self.bins or 4,
+            equal=self.quadrants,
+        )
+
+    def _require_consistent(self) -> None:
+        """Raise `UserError` for an empty option, and for options that need or exclude each other."""
         for name in ("functions", "hard_by", "spread"):
             _require_not_empty(name, getattr(self, name))
         if self.bins is not None and self.quadrants:
@@ -200,17 +213,16 @@ class ChooseFunctions(Request):
             raise UserError("--bins divides the plane of --spread.", hint=f"Add --spread {','.join(PLANE)}.")
         if self.percentile is not None and not self.only_hard:
             raise UserError("--percentile is that of --hard or --hard-by.", hint="Add one of them.")
-        bars = read_bars(self.hard_by) if self.hard_by else HARD if self.percentile is not None else ()
-        plane = tuple(part.strip() for part in self.spread.split(",")) if self.spread else ()
-        return Choice(
-            functions=_listed(Path(self.functions)) if self.functions else {},
-            where=self.where,
-            bars=bars,
-            percentile=90.0 if self.percentile is None else self.percentile,
-            plane=plane or (PLANE if self.quadrants else ()),
-            bins=2 if self.quadrants else self.bins or 4,
-            equal=self.quadrants,
-        )
+
+    def _bars(self) -> tuple[MetricBar, ...]:
+        if self.hard_by:
+            return read_bars(self.hard_by)
+        return HARD if self.percentile is not None else ()
+
+    def _plane(self) -> tuple[str, ...]:
+        if self.spread:
+            return tuple(part.strip() for part in self.spread.split(","))
+        return PLANE if self.quadrants else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +255,7 @@ def tasks_wanted(count: int | None, choice: Choice, groups: GroupRules) -> int:
 
 
 def _require_not_empty(name: str, value: str | None) -> None:
-    """Refuse a value that says nothing, such as that of a shell variable that is not set."""
+    """Refuse an empty value, such as that of an unset shell variable."""
     if value == "":
         raise UserError(f"--{name.replace('_', '-')} is empty.", hint="Give it a value, or leave it out.")
 

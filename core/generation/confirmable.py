@@ -1,4 +1,4 @@
-"""Whether passes of a proven corruption can be confirmed, found out by the worker that proved it (decision 113)."""
+"""Whether passes of a proven corruption can be confirmed; the worker that proved it finds out (decision 113)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.core.kinds.folder import read_answer
 
 
 def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdict:
-    """Return a verdict that keeps its corruption with the controls of the task, or one that drops it for want of them.
+    """Return the verdict with the controls of its task, or one that drops the corruption because they are missing.
 
     It is dropped if the campaign keeps only tasks whose passes can be confirmed. Raises `CancelledError`.
     """
@@ -31,7 +31,7 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
 
 
 def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict) -> Controls:
-    """Return what the controls show of the task as it would be written."""
+    """Return the controls of the task as it would be written."""
     assert verdict.kept is not None
     with tempfile.TemporaryDirectory(prefix="gistpoint-controls-") as scratch:
         task = write_kept(context.library, context.settings, verdict.kept, Path(scratch))

@@ -27,7 +27,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class CorruptionScorer(Protocol):
-    """Predicts what a reader sees of corruptions."""
+    """Predicts how visible corruptions are to a reader."""
 
     def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
         """Return the scores of corruptions of one function, from their texts and, where known, their families."""
@@ -46,11 +46,11 @@ class Harness(Protocol):
         ...
 
     def confirmer(self) -> Confirmer | None:
-        """Return what finds out whether passes of a task can be confirmed; None if that is switched off."""
+        """Return the confirmer, which finds out whether passes of a task can be confirmed; None if switched off."""
         ...
 
     def scorer(self, intake: Intake) -> CorruptionScorer:
-        """Return what predicts whether a corruption of this library is seen at a glance."""
+        """Return the scorer that predicts whether a corruption of this library is seen at a glance."""
         ...
 
     def model(self, name: str) -> ChatModel:
@@ -87,14 +87,14 @@ class Context:
     """
 
     folder: Path
-    """The folder that stores everything known of the library."""
+    """The folder that stores everything known about the library."""
     harness: Harness
     settings: CampaignSettings
     run: RunContext = field(default=UNATTENDED, compare=False)
     learned: SourceLibrary | None = field(default=None, compare=False)
     """The library, if it is already in memory."""
     terms: ModelTerms = field(default_factory=ModelTerms)
-    """What the conversations with the model share."""
+    """The common settings of conversations with the model."""
 
     @cached_property
     def runner(self) -> Runner:
@@ -113,12 +113,12 @@ class Context:
 
     @cached_property
     def confirmer(self) -> Confirmer | None:
-        """What makes the controls of tasks; None if that is switched off."""
+        """The confirmer, which makes the controls of tasks; None if switched off."""
         return self.harness.confirmer()
 
     @cached_property
     def scorer(self) -> CorruptionScorer:
-        """What predicts whether a corruption of the library is seen at a glance."""
+        """The scorer, which predicts whether a corruption of the library is seen at a glance."""
         return self.harness.scorer(self.library.intake)
 
     @cached_property
@@ -128,7 +128,7 @@ class Context:
 
     @cached_property
     def board(self) -> TrialBoard:
-        """Where workers tell what they are trying; one campaign of these settings runs at a time."""
+        """The board on which workers report their trials; one campaign of these settings runs at a time."""
         return TrialBoard(self.folder / "trials" / sha256_of_json(self.settings.to_json())[:16])
 
     def __reduce__(self) -> tuple[Any, ...]:

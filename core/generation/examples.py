@@ -1,4 +1,4 @@
-"""Corruptions that readers have judged, as examples for a model: a few that they missed, and a few that they saw."""
+"""Corruptions that readers judged, as examples for a model: a few that they missed, and a few that they saw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 EACH = 3
-"""Examples of either kind."""
+"""How many examples of each kind."""
 _MOST_LINES = 60
 """Longer functions are left out: the prompt is sent again with every request."""
 _WORDS = 300
@@ -36,7 +36,7 @@ TreeOf = Callable[[str], SourceTree]
 """Returns the files of a source, `name==version`. Raises `SourceError`."""
 
 OpenTrees = Callable[[], AbstractContextManager[TreeOf]]
-"""Opens what returns the files of sources; they are deleted when the context ends."""
+"""Opens a function that returns the files of sources; they are deleted when the context ends."""
 
 
 def hash_of_examples(file: str | None) -> str:
@@ -82,11 +82,11 @@ class JudgedCorruption:
     record: dict[str, Any]
     verdict: GlanceVerdict
     words: str
-    """What the readers said, as they wrote it."""
+    """The readers' remarks, as they wrote them."""
 
 
 def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
-    """Return the corruptions of a file of judged ones, a JSON object a line, without those that readers disagree on.
+    """Return the judged corruptions of a JSON lines file, without those on which readers disagree.
 
     Raises `UserError` with `file` and the line.
     """
@@ -98,7 +98,7 @@ def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
             read = msgspec.json.decode(line, type=_Line)
         except msgspec.DecodeError as error:
             raise UserError(
-                f"{file}: line {number} is no judged corruption: {error}.",
+                f"{file}: line {number} is not a judged corruption: {error}.",
                 hint='Each line has "source", "record" and "readings", which have "verdict" and "words".',
             ) from error
         verdicts = {reading.verdict for reading in read.readings}
@@ -118,9 +118,9 @@ def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: Tre
     others.sort(key=lambda item: sha256_of_text(str(item.record.get("corrupted_sha256"))))
     trees: dict[str, SourceTree] = {}
     parts = [_INTRODUCTION]
-    for verdict, said in _KINDS.items():
+    for verdict, heading in _KINDS.items():
         shown = _shown([item for item in others if item.verdict is verdict], trees, tree_of)
-        texts = [f"{said} {_comment(item)}\n{_diff(target)}" for item, target in shown]
+        texts = [f"{heading} {_comment(item)}\n{_diff(target)}" for item, target in shown]
         if not texts:
             raise UserError(
                 f"The examples have none with the verdict {verdict.value!r} from a library other than {library}.",
@@ -133,7 +133,7 @@ def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: Tre
 def _shown(
     items: Sequence[JudgedCorruption], trees: dict[str, SourceTree], tree_of: TreeOf
 ) -> Iterator[tuple[JudgedCorruption, Target]]:
-    """Yield examples with their texts: short functions, each once, and of different families as far as there are."""
+    """Yield examples with their texts: short functions, each once, of different families if possible."""
     taken: set[str] = set()
     families: set[str] = set()
     for fresh in (True, False):

@@ -1,4 +1,4 @@
-"""Intake: the outcomes of a repository's suite on the original, the same in three runs, or why it is unusable."""
+"""Intake: the outcomes of a repository's suite on the original, equal in three runs, or why it is unusable."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Intake:
     passed: frozenset[str]
     flaky: tuple[str, ...]
     seconds: float
-    """Seconds of the slowest run."""
+    """The duration of the slowest run."""
     runs: int
     test_map: TestMap | None = None
     """Which tests enter which functions, if that was recorded."""
@@ -124,17 +124,7 @@ def take_in(
     flaky = sorted(id for id in everything if len({outcome.get(id) for outcome in outcomes}) > 1)
     stable = everything - set(flaky)
     _require_lasting_ids(outcomes)
-    red = sorted(id for id in stable if outcomes[0][id] in (Outcome.FAILED, Outcome.ERROR))
-    if red:
-        result = reports[0].results[red[0]]
-        raise NoTaskError(
-            NoGood.NOT_GREEN,
-            f"The suite is not green: {len(red)} of {len(everything)} tests fail on the original, first {red[0]}.",
-            hint=f"Deselect them with --pytest-args, or supply what they need with --with.\n{result.message}",
-        )
-    passed = frozenset(id for id in stable if outcomes[0][id] is Outcome.PASSED)
-    if not passed:
-        raise NoTaskError(NoGood.NO_TESTS, "No test of the suite passes on the original.")
+    passed = _passed(reports[0], stable, len(everything))
     protection = Protection(NOTHING) if read_only else hold_to_writes(request, passed, last, suite)
     if isinstance(protection, SuiteReport):
         raise InfrastructureError(f"The suite could not be run. {protection.reason}", hint=LOOK)
@@ -142,15 +132,32 @@ def take_in(
     return Intake(repository, frozenset(stable), passed, tuple(flaky), seconds, runs, protection=protection)
 
 
+def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[str]:
+    """Return the `stable` ids, out of `of`, that pass. Raises `NoTaskError` if one of them fails or none passes."""
+    outcomes = {id: report.results[id].outcome for id in stable}
+    red = sorted(id for id, outcome in outcomes.items() if outcome in (Outcome.FAILED, Outcome.ERROR))
+    if red:
+        raise NoTaskError(
+            NoGood.NOT_GREEN,
+            f"The suite is not green: {len(red)} of {of} tests fail on the original, first {red[0]}.",
+            hint="Deselect them with --pytest-args, or supply what they need with --with.\n"
+            f"{report.results[red[0]].message}",
+        )
+    passed = frozenset(id for id, outcome in outcomes.items() if outcome is Outcome.PASSED)
+    if not passed:
+        raise NoTaskError(NoGood.NO_TESTS, "No test of the suite passes on the original.")
+    return passed
+
+
 def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
-    """Raise `NoTaskError` if every run has tests that no other one has: each later run would have unknown ones."""
-    made_anew = [sorted(id for id in ids if sum(id in other for other in runs) == 1) for ids in runs]
-    if len(runs) < 2 or not all(made_anew):
+    """Raise `NoTaskError` if every run has tests that no other run has: later runs would have unknown ones too."""
+    made_again = [sorted(id for id in ids if sum(id in other for other in runs) == 1) for ids in runs]
+    if len(runs) < 2 or not all(made_again):
         return
-    functions = sorted({id.partition("[")[0] for ids in made_anew for id in ids})
+    functions = sorted({id.partition("[")[0] for ids in made_again for id in ids})
     raise NoTaskError(
         NoGood.IDS_VARY,
-        f"In every run some tests have another id, such as {made_anew[0][0]} and {made_anew[1][0]}.",
+        f"In every run some tests have another id, such as {made_again[0][0]} and {made_again[1][0]}.",
         hint=f"Leave them out with --pytest-args: {' '.join(f'--deselect {shlex.quote(name)}' for name in functions)}",
     )
 
@@ -162,10 +169,12 @@ def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
     if not others:
         return bool(report.passed) and not report.failed
     ids = {id for other in others for id in other.results}
-    known = {id: {other.results[id].outcome if id in other.results else None for other in others} for id in ids}
-    return all(
-        report.results[id].outcome in seen if id in report.results else None in seen for id, seen in known.items()
-    )
+    return all(_outcome(report, id) in {_outcome(other, id) for other in others} for id in ids)
+
+
+def _outcome(report: SuiteReport, id: str) -> Outcome | None:
+    """Return the outcome of a test in a run; None if it has none there."""
+    return report.results[id].outcome if id in report.results else None
 
 
 def run_step(runner: Runner, request: RunRequest, step: str, run: RunContext) -> SuiteReport:
@@ -330,8 +339,8 @@ def prove(
 def _borne(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:
     """Return whether failing tests can be moved to the front: all pass on the original, and they fail on their own.
 
-    A test may fail only after another one, by what that one left; in front it would pass on the corrupted tree. They
-    are run backwards, as any of them may come first.
+    A test may fail only because of what an earlier test left behind; in front it would pass on the corrupted tree. They
+    are run backwards, because any of them may come first.
     """
     original = replace(in_front, tree=intake.repository.tree)
     step = "suite of the original, the failing tests first"
@@ -355,7 +364,7 @@ def _with_passes(report: SuiteReport, again: SuiteReport, ids: frozenset[str]) -
     return replace(report, results={**report.results, **passing})
 
 
-# Another baseline of a task: the outcomes of its suite on another backend, where some ids may differ
+# Another baseline of a task: the outcomes of its suite on another backend, on which some ids may differ
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Everything known of a library before its first task: its suite, its test map, its call graph and its metrics.
+"""Everything known about a library before its first task: its suite, its test map, its call graph and its metrics.
 
-Each is determined once, stored in the library's folder at once, and read from there later.
+Each is determined once, stored in the library's folder, and later read from there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Reach:
-    """Shortest paths on a graph of calls; `directed` ones follow calls backwards, from a callee to its callers."""
+    """Shortest paths on a graph of calls; a `directed` one is followed backwards, from callees to callers."""
 
     def __init__(self, edges: Iterable[tuple[str, str]], *, directed: bool) -> None:
         near: dict[str, set[str]] = {}
@@ -50,7 +50,7 @@ class Reach:
         self._known: dict[str, dict[str, int]] = {}
 
     def steps(self, name: str, most: int | None = None) -> Mapping[str, int]:
-        """Return the functions that reach `name`, itself with 0, and in how many steps; none beyond `most`."""
+        """Return the functions that reach `name` in at most `most` steps, with the number of steps; `name` has 0."""
         if most is not None:
             return self._search(name, most)
         if name not in self._known:
@@ -70,7 +70,7 @@ class Reach:
         return found
 
     def path(self, start: str, end: str) -> tuple[str, ...]:
-        """Return a shortest path, both ends inclusive, the first by name among equals; empty if there is none."""
+        """Return a shortest path with both ends, the first by name among equals; empty if there is none."""
         steps = self.steps(end)
         if start not in steps:
             return ()
@@ -102,7 +102,7 @@ class SourceLibrary:
     backend: str
     stars: int | None = None
     observed: tuple[tuple[str, str, int], ...] | None = None
-    """Calls between functions that a run made, and how often; None if an earlier version learned the library."""
+    """Observed calls between functions, and how often; None if an earlier version learned the library."""
 
     @cached_property
     def key(self) -> str:
@@ -153,8 +153,8 @@ class SourceLibrary:
     def call_graph(self, *, tests: bool = False) -> CallGraph:
         """Return the calls of the library, with `tests` those of its tests too, static and observed ones.
 
-        Calls that only a run showed are marked as observed in any case; those that an analysis of the text finds as
-        well are so marked if `observed` is known.
+        Calls that only a run showed are marked as observed. Calls that the analysis of the text also finds are marked
+        so if `observed` is known.
         """
         graph = build_call_graph(dict(self.intake.repository.tree.read_all(".py")) if tests else own_files(self.intake))
         known = {(caller, callee): count for caller, callee, count in self.observed or ()}
@@ -231,12 +231,12 @@ class _Calls(msgspec.Struct):
     test_edges: list[tuple[str, str]]
     rows: tuple[FunctionMetrics, ...]
     observed: list[tuple[str, str, int]] | None = None
-    """Calls between functions of the library that a run made, and how often; None if an earlier version stored this."""
+    """Observed calls between functions of the library, and how often; None if an earlier version stored this."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The files that store everything known of a library."""
+    """The files that store everything known about a library."""
 
     folder: Path
 
@@ -253,7 +253,7 @@ class _Folder:
         return Repository(made.source, SourceTree.open(tar), made.environment)
 
     def source(self) -> Source | None:
-        """Return what the folder is about; None if it can't be read."""
+        """Return the source of the folder; None if it can't be read."""
         known = self._read("repository", _Pinned)
         return None if known is None else known.source
 
@@ -263,14 +263,12 @@ class _Folder:
         if known is not None:
             stored = known.protection
             allowed = None if stored is None else read_protection(Fields(stored, "intake.json", "protection"))
-            return Intake(
-                repository, frozenset(known.collected), frozenset(known.passed),
-                known.flaky, known.seconds, known.runs, protection=allowed,
-            )  # fmt: skip
+            collected, passed = frozenset(known.collected), frozenset(known.passed)
+            return Intake(repository, collected, passed, known.flaky, known.seconds, known.runs, protection=allowed)
         made = make()
         protection = None if made.protection is None else protection_document(made.protection)
-        collected, passed = sorted(made.collected), sorted(made.passed)
-        self._write("intake", _Results(collected, passed, made.flaky, made.seconds, made.runs, protection))
+        results = _Results(sorted(made.collected), sorted(made.passed), made.flaky, made.seconds, made.runs, protection)
+        self._write("intake", results)
         return made
 
     def calls(self, make: Callable[[], _Calls], files: Callable[[], Mapping[str, bytes]]) -> _Calls:
@@ -311,7 +309,7 @@ def learn_library(
     max_suite_seconds: float = MAX_SUITE_SECONDS,
     run: RunContext = UNATTENDED,
 ) -> SourceLibrary:
-    """Return the library; determine what is unknown by three runs of its suite, and a traced one.
+    """Return the library; unknown parts are determined by three runs of its suite, and a traced one.
 
     `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable.
     """
@@ -323,7 +321,7 @@ def learn_library(
 
 
 def read_library(folder: Path, backend: str) -> SourceLibrary:
-    """Return a library that is known in full; raises FileNotFoundError if something is missing."""
+    """Return a fully learned library; raises FileNotFoundError if something is missing."""
 
     def missing() -> Any:
         raise FileNotFoundError(folder)
@@ -386,7 +384,7 @@ def is_function(name: str) -> bool:
 
 
 def find_learned(libraries: Path, source: Source) -> SourceLibrary | None:
-    """Return what is stored below `libraries` of a source; None if it was never learned.
+    """Return the library of a source stored below `libraries`; None if it was never learned.
 
     If it was learned in several ways (arguments of its suite, backends), the last one is returned.
     """

@@ -1,4 +1,4 @@
-"""Writes proven corruptions as task folders: one, and the set of a campaign while it is made."""
+"""Writes proven corruptions as task folders: single ones, and the set of a campaign while it grows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gistpoint.core.trees import SourceTree, write_tar
 
 _UNFINISHED = ".making-"
 _STALE_S = 3600.0
-"""A task is written in seconds: an hour-old folder was left by a program that was killed."""
+"""Writing a task takes seconds: an older unfinished folder was left by a program that was killed."""
 
 
 ControlsOf = Callable[[Task, Answer], Controls | None]
@@ -65,9 +65,8 @@ def write_proven(
 ) -> Task:
     """Write the task below `into`, in a folder named by its id, and return it; one of the same content is kept.
 
-    In discovery the id has a salt, made from `secret`, by default a new one. `announce` is called with the id of a new
-    task just before it is there, and `controls_of` with the task that is written, unless it is there with controls
-    already.
+    In discovery the id has a salt, made from `secret`, by default a new one. `announce(id)` is called just before a new
+    task folder appears, and `controls_of` with the written task, unless it already exists with controls.
     """
     rules, limits = rules or Rules(), ToolLimits()
     several = len(proof.targets) > 1
@@ -132,7 +131,7 @@ def write_proven(
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The id of a task, its source as the public part names it, and what a salted id was made of."""
+    """The id of a task, its source in the public part, and the hidden parts of a salted id."""
 
     id: str
     source: Source
@@ -145,7 +144,7 @@ def _named(source: Source, content: str, secret: bytes) -> _Named:
 
 
 def _add_controls(task: Task, answer: Answer, place: Path, controls_of: ControlsOf) -> None:
-    """Write the controls of a new task into its folder, or into `place` if it is there without any."""
+    """Write the controls of a new task into its folder, or into `place` if that exists without controls."""
     known = (place / TASK_FILE).is_file()
     if known and (place / CONTROLS_FILE).exists():
         return
@@ -162,7 +161,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
         return False
     away = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)) / place.name
     place.rename(away)
-    if in_use(place.name):  # begun in this moment
+    if in_use(place.name):  # somebody began it just now
         away.rename(place)
         away.parent.rmdir()
         return False
@@ -187,7 +186,7 @@ REFUSALS_COST = {
     "discovery": "repair-discovery-refusals-cost-1",
     "several": "repair-several-refusals-cost-1",
 }
-"""For tasks whose rule `refused_costs_attempt` is on: the same text except for the sentence on refused submissions."""
+"""Templates for tasks with the rule `refused_costs_attempt`: only the sentence on refused submissions differs."""
 
 
 def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
@@ -270,19 +269,19 @@ def _provenance(library: SourceLibrary, settings: CampaignSettings, kept: Proven
     }
 
 
-# The tasks of a campaign on the disk while it goes on: written as soon as proven, withdrawn for better ones
+# The tasks of a running campaign on the disk: written as soon as proven, withdrawn for better ones
 
 
 InUse = Callable[[str], bool]
-"""Whether somebody has done something with the task of an id: such a task is never removed."""
+"""Whether somebody has used the task of an id: such a task is never removed."""
 
 
 @dataclass
 class WrittenSet:
     """Implements `gistpoint.core.generation.campaign.CampaignTasks`.
 
-    Only tasks that this campaign wrote are removed, and none of a run that came to its end. The state names each before
-    it is written, so that the next run removes what a killed one left.
+    Only tasks of this campaign are removed, and none of a finished run. The state names each task before it is written,
+    so that the next run removes what a killed one left.
     """
 
     library: SourceLibrary
@@ -292,10 +291,10 @@ class WrittenSet:
     note: Callable[[str], None]
     in_use: InUse = lambda id: False
     standing: dict[str, KeptTask] = field(default_factory=dict)
-    """The tasks that stand, by the key of their verdict, in the order of their acceptance."""
+    """The present tasks, by the key of their verdict, in the order of their acceptance."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
-        """Write what is new, then remove what gave way to it."""
+        """Write the new tasks, then remove those that they replace."""
         keys = {verdict.key for verdict in kept}
         leaving = [task for key, task in self.standing.items() if key not in keys]
         before, self.standing = self.standing, {}
@@ -310,7 +309,7 @@ class WrittenSet:
             self._withdraw(id)
 
     def settle(self) -> None:
-        """Make the tasks that stand final: no later run of the campaign removes them."""
+        """Make the present tasks final: no later run of the campaign removes them."""
         self.state.settle()
 
     def _write(self, verdict: CandidateVerdict, replaces: str) -> KeptTask:

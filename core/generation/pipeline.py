@@ -1,4 +1,4 @@
-"""From sources to tasks: a set from each source, by a campaign, or a single task from one function."""
+"""From sources to tasks: a set from each source, made by a campaign, or a single task from one function."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class NewTask(Request):
     source: str
     mode: Literal["remove", "discovery"] = "remove"
     function: str = ""
-    """Empty for one that the seed picks."""
+    """The function; empty to let the seed pick one."""
     seed: int = 0
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     min_failing: Count = 5
@@ -106,18 +106,18 @@ class GenerateTasks(Request):
     """The file that names the sources."""
     mode: CampaignMode = CampaignMode.DISCOVERY
     count: Count | None = None
-    """Tasks of each source."""
+    """The number of tasks from each source."""
     min_failing: Count = 5
     seed: int = 0
     workers: Annotated[Count | None, LOCAL] = None
-    """Processes; None for one a core."""
+    """The number of processes; None for one for each core."""
     cluster: Annotated[str | None, LOCAL] = None
     """The address of a Dask scheduler."""
     control: Natural = 0
-    """Candidates that are tried on the whole suite as well."""
+    """How many candidates are also tried on the whole suite."""
     max_glance: Share | None = None
     confirmable: bool = False
-    """Whether only tasks are kept whose passes can be confirmed."""
+    """Whether to keep only tasks whose passes can be confirmed."""
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
@@ -187,7 +187,7 @@ class SourceResult:
 
     spec: SourceSpec
     refused: tuple[str, str] | None = None
-    """Why no task at all can be made from it: a reason and a sentence."""
+    """Why no task can be made from it: a reason and a sentence."""
     learning_seconds: float = 0.0
     making_seconds: float = 0.0
     plan: CandidatePlan | None = None
@@ -196,8 +196,7 @@ class SourceResult:
     """Ids of the tasks, in the order in which they were accepted."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
-    """Why it went on no further: the model could not be asked any more, was of no use or cost too much, or the user
-    stopped it."""
+    """Why it stopped early: the model could not be reached, was of no use or cost too much, or the user stopped it."""
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
 
@@ -252,14 +251,14 @@ def generate(
     in_use: InUse = lambda id: False,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
-    """Make up to `count` tasks of each source, and yield its result; a refused source is a result too.
+    """Make up to `count` tasks of each source, and yield its result; a refused source has a result too.
 
-    Tasks are written as soon as they are proven; until a set is full, one that is `in_use` is not removed for a better.
+    Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless `in_use`.
 
     `control` corruptions of each source are also tried on the whole suite. `terms` are those of the conversations with
-    a model: what stops these, or the user, ends all sources, and is in the last result. Results are stored below
-    `locations`, so that a later call with the same arguments resumes from there. If a single source can't be obtained,
-    its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
+    a model: an error that stops these, or the user, ends all sources, and is in the last result. Results are stored
+    below `locations`, and a later call with the same arguments resumes from there. If a single source can't be
+    obtained, its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)
     for spec in wanted:
@@ -294,7 +293,7 @@ def choose(
     *,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
-    """Yield the candidates of each source in their order, and try none. Raises as `generate` does for one source."""
+    """Yield the candidates of each source in order, without trying any. Raises as `generate` does for one source."""
     for spec in specs:
         library = _learned(spec, settings, harness, locations, run).library
         yield SourceResult(spec, library=library, plan=plan(library, settings))
@@ -303,7 +302,7 @@ def choose(
 def _learned(
     spec: SourceSpec, settings: CampaignSettings, harness: FetchingHarness, locations: Locations, run: RunContext
 ) -> Context:
-    """Return the context of a source with its library, which is determined now if it was not known."""
+    """Return the context of a source with its library, which is learned now if it is unknown."""
 
     def look(tree: SourceTree) -> None:
         if settings.choice.functions:
@@ -389,7 +388,7 @@ def _state(context: Context, locations: Locations) -> StateFile:
 
 
 MAX_TRIES = 25
-"""Functions tried before a random pick gives up."""
+"""How many functions a random pick tries before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,11 +412,11 @@ def generate_one(
     examples: Callable[[str], str] = lambda library: "",
     run: RunContext = UNATTENDED,
 ) -> MadeTask:
-    """Make one task from a source: from `function`, or, if that is empty, from one that the seed picks.
+    """Make one task from a source: from `function`, or, if that is empty, from a function that the seed picks.
 
-    Its body is removed; a `model`, which needs a function, corrupts it instead, and is shown the `examples` for the
-    library. Raises `NoTaskError` if no task can
-    be made; the model's submissions are kept even then. Raises `SourceError` and `EnvironmentBuildError`.
+    Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for the
+    library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then. Raises
+    `SourceError` and `EnvironmentBuildError`.
     """
 
     def look(tree: SourceTree) -> None:
@@ -522,7 +521,7 @@ def _corrupted(
 
 
 def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) -> str:
-    """Store a model's work that led to no task, since it was paid for. Return the path below the data folder."""
+    """Store a model's work that led to no task, because it was paid for. Return the path below the data folder."""
     source = intake.repository.source
     about = {"kind": source.kind, "name": source.name, "revision": source.revision}
     text = json.dumps({"source": about, **made.record()}, indent=1)

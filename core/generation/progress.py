@@ -1,4 +1,4 @@
-"""The progress of a campaign: what is tried now, what was kept, what was thrown away."""
+"""The progress of a campaign: the candidates being tried, those kept, and those dropped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TrialProgress:
     """Which corruption of it is tried, 1 for the first; 0 before the first."""
     family: str = ""
     latest: str = ""
-    """What became of the corruption before, in a few words."""
+    """The outcome of the previous corruption, in a few words."""
     tests: int = 0
     """Tests run so far for this candidate."""
     seconds: float = 0.0
@@ -41,15 +41,15 @@ class TrialProgress:
 
 @dataclass(frozen=True, slots=True)
 class KeptTask:
-    """A task that is written, and can be opened while the campaign goes on."""
+    """A written task, which can be opened while the campaign runs."""
 
     id: str
     functions: tuple[str, ...]
     failing: int
     glance: float | None = None
-    """The predicted rate at which readers see it at a glance, of a group the mean."""
+    """The predicted rate at which readers see it at a glance; for a group the mean."""
     replaces: str = ""
-    """The id of the task that it takes the place of."""
+    """The id of the task that it replaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,15 @@ class CampaignProgress(RunProgress):
     tried: int = 0
     kept: tuple[KeptTask, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """Candidates thrown away, by reason."""
+    """The number of dropped candidates, by reason."""
     corruptions: Mapping[str, int] = field(default_factory=dict)
-    """Corruptions thrown away, by reason."""
+    """The number of dropped corruptions, by reason."""
     trials: tuple[TrialProgress, ...] = ()
     tests_per_second: float = 0.0
     elapsed: float = 0.0
     """Seconds since the campaign began on this source."""
     remaining: float | None = None
-    """Seconds until the set is full, from what was measured; None as long as nothing is known."""
+    """Estimated seconds until the set is full; None without measurements."""
 
 
 _WINDOW_S = 10.0
@@ -78,7 +78,7 @@ _IDLE_S = 1.0
 
 
 class CampaignMeter:
-    """Makes the reports of a campaign from what is known, the rates from what this run of it did."""
+    """Makes the reports of a campaign; its rates are those of the present run."""
 
     def __init__(self, source: str, wanted: int, candidates: int, state: StateFile) -> None:
         self._report = CampaignProgress(source=source, wanted=wanted, candidates=candidates)
@@ -97,7 +97,7 @@ class CampaignMeter:
         kept: tuple[KeptTask, ...],
         trials: tuple[TrialProgress, ...],
     ) -> CampaignProgress | None:
-        """Return what is to be reported now; None if nothing has changed for less than a second."""
+        """Return the report that is due; None if nothing has changed and the last report is less than a second old."""
         now = time.monotonic()
         if self._accepted_before is None:
             self._accepted_before = accepted
@@ -162,7 +162,7 @@ class TrialBoard:
         self.folder = folder
 
     def post(self, key: str, trial: TrialProgress) -> None:
-        """Replace this thread's line; a disk that is full or gone is no reason to fail."""
+        """Replace this thread's line; errors of the disk are ignored."""
         own = f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
         place = self.folder / f"{sha256_of_text(own)[:16]}.json"
         with contextlib.suppress(OSError):
@@ -180,7 +180,7 @@ class TrialBoard:
         return tuple(replace(line.trial, worker=str(number)) for number, (_, line) in enumerate(shown, 1))
 
     def open(self) -> None:
-        """Begin with no lines; lines that other campaigns left when they were killed go after a day."""
+        """Begin without lines; a day-old line of a killed campaign is removed."""
         shutil.rmtree(self.folder, ignore_errors=True)
         for left in self.folder.parent.glob("*"):
             with contextlib.suppress(OSError):

@@ -17,7 +17,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 MIN_LINES = 3
-"""Bodies shorter than this are not picked at random: there would be too little to repair."""
+"""Shorter bodies are not picked at random: there would be too little to repair."""
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
@@ -37,7 +37,7 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
 
 
 def check_named(tree: SourceTree, name: str) -> None:
-    """Check that `name` can mean a function at all, before the files of the tests are known.
+    """Check that `name` can name a function, before the files of the tests are known.
 
     Raises as `named_function` does; a bare qualname that is not unique may still become so.
     """
@@ -48,9 +48,9 @@ def check_named(tree: SourceTree, name: str) -> None:
 
 
 def named_function(tree: SourceTree, name: str | FunctionRef, test_files: frozenset[str] = frozenset()) -> FunctionRef:
-    """Return the function that `name` means: `path::qualname`, or a qualname unique in the package.
+    """Return the function that `name` denotes: `path::qualname`, or a qualname unique in the package.
 
-    A `FunctionRef` means exactly one, the first of several if it carries no number.
+    A `FunctionRef` denotes exactly one, the first of several if it carries no number.
 
     Raises `SourceError` if there is none, if there are several, and for one that belongs to the tests.
     """

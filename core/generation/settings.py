@@ -40,7 +40,7 @@ class CampaignMode(StrEnum):
 
     @property
     def removes(self) -> bool:
-        """Whether bodies are removed, which takes no model and needs nothing to be found."""
+        """Whether bodies are removed, which needs neither a model nor a search."""
         return self is CampaignMode.REMOVE
 
     @property
@@ -51,7 +51,7 @@ class CampaignMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
-    """Everything that decides the tasks of a campaign, besides the library and the code of gistpoint."""
+    """Everything that decides the tasks of a campaign, apart from the library and the code of gistpoint."""
 
     mode: CampaignMode
     seed: int = 0
@@ -64,9 +64,9 @@ class CampaignSettings:
     choice: Choice = field(default_factory=Choice)
     groups: GroupRules = field(default_factory=GroupRules)
     examples: str = ""
-    """The hash of the file of judged corruptions of which the model is shown some; empty without examples."""
+    """The hash of the file of judged corruptions, some of which the model is shown; empty without examples."""
     max_glance: float | None = None
-    """The glance score above which a corruption made without a model is not tried; None for that of the weights."""
+    """Corruptions made without a model are not tried above this glance score; None for the score of the weights."""
     confirmable: bool = False
     """Whether only tasks are kept whose passes can be confirmed."""
 
@@ -98,11 +98,11 @@ class CampaignSettings:
 
     @property
     def bars(self) -> tuple[MetricBar, ...]:
-        """The metrics of which candidates must be at one end."""
+        """The metrics at one end of which candidates must be."""
         return self.choice.bars or (HARD if self.hard else ())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as a JSON value, without parts that are not asked for."""
+        """Return the settings as a JSON value, without unused parts."""
         values = {**msgspec.to_builtins(self), "recipe": RECIPE}
         if not self.model:
             del values["model"], values["loop"]
@@ -117,7 +117,7 @@ class CampaignSettings:
         return values | {key: value for key, value in parts.items() if value}
 
     def deciding(self) -> dict[str, Any]:
-        """Return what the verdict on a candidate depends on: nothing of how candidates are chosen."""
+        """Return the settings on which the verdict on a candidate depends, which excludes how candidates are chosen."""
         values = self.to_json()
         for key in ("hard", "choice", "groups"):
             values.pop(key, None)
@@ -154,7 +154,7 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteNeeds(Request):
-    """What the suite of a source needs, as a user says it."""
+    """The needs of a source's suite, as given by the user."""
 
     extra: tuple[str, ...] = ()
     """Requirements of the suite alone."""

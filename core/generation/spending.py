@@ -1,4 +1,4 @@
-"""What the model of a set has cost, and how its conversations ended: one file that all workers share."""
+"""The cost of a set's model and the ends of its conversations, in one file that all workers share."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
-"""Functions in a row that came to nothing for the same reason of the model or its endpoint, after which a set stops."""
+"""A set stops after so many functions in a row without result, for the same reason of the model or its endpoint."""
 _DETAIL_CHARACTERS = 300
 
 
 class SetStoppedError(EndpointError):
-    """A set goes on no further: a cap was reached, or the model is of no use. What was decided is kept."""
+    """A set stopped: a cap was reached, or the model is of no use. What was decided is kept."""
 
 
 class _Begun(msgspec.Struct, tag="begun", tag_field="type"):
-    """A command began to work on the set: what stopped the one before has been looked at."""
+    """A command began to work on the set: the reason that stopped the previous one was dealt with."""
 
 
 class _Request(msgspec.Struct, tag="request", tag_field="type"):
-    """A request: with its size as estimated before it is sent, and again with the real one."""
+    """A request: recorded with its estimated size before it is sent, and again with the real one."""
 
     id: str
     prompt_tokens: int
@@ -42,7 +42,7 @@ class _Request(msgspec.Struct, tag="request", tag_field="type"):
 
 
 class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
-    """A conversation that came to its end; `fault` is empty if it was of use."""
+    """A conversation that ended; `fault` is empty if it was of use."""
 
     function: str
     fault: str
@@ -50,7 +50,7 @@ class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
 
 
 class _Stopped(msgspec.Struct, tag="stopped", tag_field="type"):
-    """A worker found that nothing more can be asked, so that the others need not find it as well."""
+    """A worker found that the model can't be asked any more, which saves the others from finding it too."""
 
     message: str
     hint: str
@@ -62,14 +62,14 @@ _Line = _Begun | _Request | _Ended | _Stopped
 
 @dataclass(frozen=True, slots=True)
 class SpentBySet:
-    """What all conversations of a set have cost so far."""
+    """The cost of all conversations of a set so far."""
 
     requests: int
     usage: Usage
     unpriced: bool
-    """Whether a request was answered of which nobody gave a price."""
+    """Whether a request without a known price was answered."""
     last: Usage = field(default_factory=Usage)
-    """Of the request that was answered last."""
+    """The usage of the last answered request."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the cost as a JSON value."""
@@ -101,15 +101,15 @@ class SetSpending:
         max_tokens: int | None,
         max_cost_usd: float | None,
     ) -> SetSpending:
-        """Return the spending of the set that these settings make of these sources, in the folder `campaigns`.
+        """Return the spending of the set that these settings make from these sources, in the folder `campaigns`.
 
-        It is counted by both, so that the same command with other caps or counts goes on.
+        Settings and sources identify it, so that the same command with other caps or counts continues it.
         """
         key = sha256_of_json([settings.to_json(), sorted(spec.source for spec in sources)])[:16]
         return cls(campaigns / f"spent-{settings.mode.value}-{key}.jsonl", max_tokens, max_cost_usd)
 
     def begin(self) -> None:
-        """Say that a command begins: faults of earlier ones no longer stop it. What was spent counts on."""
+        """Record that a command begins: faults of earlier ones no longer stop it, but their cost still counts."""
         with self._open() as (log, _):
             _append(log, _Begun())
 
@@ -119,17 +119,17 @@ class SetSpending:
             return _spent(lines)
 
     def ended(self, function: str, fault: str, detail: str = "") -> None:
-        """Keep how the conversation about a function ended: its `fault`, or none if it was of use."""
+        """Record the end of the conversation about a function: its `fault`, or none if it was of use."""
         with self._open() as (log, _):
             _append(log, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
 
     def stop(self, why: EndpointError) -> None:
-        """Keep that the command goes on no further."""
+        """Record that the command stops."""
         with self._open() as (log, _):
             _append(log, _Stopped(why.message, why.hint))
 
     def check(self) -> None:
-        """Raise `SetStoppedError` if a worker stopped, or the last functions all came to nothing for one reason."""
+        """Raise `SetStoppedError` if a worker stopped, or the last functions all failed for one reason."""
         with self._open() as (_, lines):
             ends: list[_Ended] = []
             stopped: _Stopped | None = None
@@ -152,7 +152,7 @@ class SetSpending:
         )
 
     def conversation(self) -> RequestMeter:
-        """Return what counts the requests of one conversation."""
+        """Return a meter for the requests of one conversation."""
         return RequestMeter(self)
 
     def _refusal(self, spent: SpentBySet, next_one: Usage) -> str:
@@ -169,7 +169,7 @@ class SetSpending:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[AppendLog, list[_Line]]]:
-        """Yield the file, which nobody else reads or writes meanwhile, and its lines."""
+        """Yield the file, locked against other readers and writers, and its lines."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with AppendLog(self.path, _SPENDING, wait_for(self.path)) as log:
             decoder = msgspec.json.Decoder(_Line)
@@ -193,7 +193,7 @@ class RequestMeter:
     def before(self, estimate: Usage) -> str:
         """Return why no request may be sent; if it may, it counts as estimated until it is answered.
 
-        A request is taken to be as large as the estimate and as the last one of the set, whichever is more.
+        A request counts as large as its estimate or the last request of the set, whichever is larger.
         """
         spending = self._spending
         with spending._open() as (log, lines):
@@ -208,7 +208,7 @@ class RequestMeter:
         return refusal
 
     def after(self, usage: Usage) -> None:
-        """Count the request by what it was really like."""
+        """Count the request with its real usage."""
         with self._spending._open() as (log, _):
             tokens = usage.prompt_tokens, usage.completion_tokens
             _append(log, _Request(self._id, *tokens, usage.cost_usd, usage.estimated, done=True))

@@ -22,7 +22,7 @@ from gistpoint.core.tasks.model import Failure, Target
 
 
 class Reason(StrEnum):
-    """The result of a candidate: a closed set, counted by every campaign."""
+    """The outcome of a candidate: a closed set, counted by every campaign."""
 
     KEPT = "kept"
     NOT_REMOVABLE = "body_not_removable"
@@ -60,7 +60,7 @@ class Cost:
     tests: int = 0
     """Tests that the probes ran."""
     controlling: float = 0.0
-    """Seconds of finding out whether passes can be confirmed."""
+    """Seconds spent on checking whether passes can be confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ProvenCorruption:
     failing: tuple[Failure, ...]
     """Every failing test in the order of the run, the first few with their texts."""
     missing: tuple[str, ...]
-    """Tests that passed on the original and gave no result at all on the corrupted tree."""
+    """Tests that passed on the original and had no result on the corrupted tree."""
     any_order: bool
     provenance: Mapping[str, Any]
 
@@ -93,7 +93,7 @@ class CandidateVerdict:
 
     key: str
     names: tuple[str, ...]
-    """The functions; of a group that failed, those that it began with."""
+    """The functions; for a failed group, those with which it began."""
     reason: Reason
     detail: str = ""
     fates: Mapping[str, int] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class CandidateVerdict:
     record: Mapping[str, Any] | None = None
     """The rounds of a model if nothing could be kept."""
     controls: Controls | None = None
-    """Whether passes can be confirmed; None for what was not proven, or before controls were made."""
+    """Whether passes can be confirmed; None for an unproven candidate, or before controls were made."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as a JSON value."""
@@ -172,7 +172,8 @@ class Counts:
     def confirmable(self) -> dict[str, int]:
         """Numbers of candidates by whether their passes can be confirmed, `yes` or why not, the most frequent first.
 
-        Of those that became a task, and those that did not for this reason; `not_known` are those without controls.
+        Counted are candidates that became a task, and those that did not for this reason; `not_known` are those without
+        controls.
         """
         counted = (item for item in self.verdicts if item.kept is not None or item.reason is Reason.NOT_CONFIRMABLE)
         found = Counter(map(_confirmable, counted))
@@ -229,7 +230,7 @@ class StateFile:
         self.provisional: set[str] = set()
         """Ids of the tasks that this campaign wrote and may remove again."""
         self.secret = b""
-        """From which the salts of its tasks' ids are made: the same in every run of the campaign, and in no task."""
+        """The source of the salts of its tasks' ids: the same in every run of the campaign, and part of no task."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = take(path)
         if lock is None:
@@ -259,28 +260,28 @@ class StateFile:
         self._log.close()
 
     def add(self, verdict: CandidateVerdict) -> None:
-        """Keep a verdict; it is on the disk when this returns. A known one is not changed."""
+        """Store a verdict, which is on the disk on return. A known one is not changed."""
         if verdict.key not in self.verdicts:
             self._append({"type": "verdict", **verdict.to_json()})
             self.verdicts[verdict.key] = verdict
 
     def add_control(self, key: str, comparison: Mapping[str, Any]) -> None:
-        """Keep the result of the whole suite on a specimen."""
+        """Store the result of the whole suite on a specimen."""
         self._append({"type": "control", "key": key, "comparison": dict(comparison)})
         self.controls[key] = dict(comparison)
 
     def add_task(self, id: str) -> None:
-        """Keep that a task is about to be written."""
+        """Record that a task is about to be written."""
         self._append({"type": "task", "id": id})
         self.provisional.add(id)
 
     def drop_task(self, id: str) -> None:
-        """Keep that a task was removed, or belongs to somebody else by now."""
+        """Record that a task was removed, or now belongs to somebody else."""
         self._append({"type": "dropped_task", "id": id})
         self.provisional.discard(id)
 
     def settle(self) -> None:
-        """Keep that the tasks that were written are final."""
+        """Record that the written tasks are final."""
         if self.provisional:
             self._append({"type": "settled"})
             self.provisional.clear()

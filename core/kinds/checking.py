@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.kinds.confirming import controls_lines, controls_words, known_controls
 from gistpoint.core.kinds.folder import verify_identity
 from gistpoint.core.kinds.registry import kind_of, render_brief

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.errors import nearest
 from gistpoint.core.kinds.registry import all_tools, declared
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalError, Tool, find_tool

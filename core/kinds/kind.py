@@ -14,7 +14,7 @@ from gistpoint.core.outcomes import BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.tools.declaration import ArgumentKind
 
 if TYPE_CHECKING:
-    from gistpoint.core.attempts.bench import TaskJudge
+    from gistpoint.core.attempts.harness import TaskJudge
     from gistpoint.core.attempts.identity import Role
     from gistpoint.core.attempts.state import AttemptState, Submission
     from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt

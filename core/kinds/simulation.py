@@ -23,7 +23,7 @@ from gistpoint.core.tools.declaration import ArgumentKind
 from gistpoint.core.trees import SourceTree
 
 if TYPE_CHECKING:
-    from gistpoint.core.attempts.bench import TaskJudge
+    from gistpoint.core.attempts.harness import TaskJudge
     from gistpoint.core.ports import RunRequest
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.model import Answer, Baseline, Task

@@ -1,6 +1,6 @@
-"""Files of records: lines appended whole or not at all under one lock, and on the disk when a power cut comes.
+"""Files of records: lines are appended under one lock, whole or not at all, and survive a power cut.
 
-The public names are in this module; the modules inside are private. Decision 109 says what holds.
+The public names are in this module; the modules inside are private. Decision 109 lists the guarantees.
 """
 
 from gistpoint.core.logs.files import (

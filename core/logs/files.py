@@ -1,4 +1,4 @@
-"""Files that last: logs of records, of which one line is one record, and files that are replaced as a whole."""
+"""Durable files: logs with one record a line, and files that are replaced as a whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gistpoint.core.logs.locks import APPENDING, FileLock
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
 """Writes the content of an open file to the disk."""
 _STEP = 65_536
-"""Bytes that are read at once: of a first line that says what the file is, and of a torn last one."""
+"""Bytes read at once: of the first line, which identifies the file, and of a torn last line."""
 
 
 def sync_folder(place: Path) -> None:
@@ -30,9 +30,9 @@ def sync_folder(place: Path) -> None:
 
 
 def append_whole(file: int, data: bytes, size: int) -> None:
-    """Append all of it to an open file of `size` bytes, or nothing: a full disk must not leave half a line.
+    """Append all of `data` to an open file of `size` bytes, or nothing: a full disk must not leave half a line.
 
-    Raises the OSError, after what was written was taken away again.
+    Raises OSError, after removing what was written.
     """
     view = memoryview(data)
     try:
@@ -44,19 +44,19 @@ def append_whole(file: int, data: bytes, size: int) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Write a file in place of the one before, whole or not at all; what is `durable` is on the disk on return.
+    """Replace a file, whole or not at all; if `durable`, the new one is on the disk on return.
 
-    Whoever reads meanwhile reads the old one or the new one. Raises OSError.
+    Concurrent readers see either the old file or the new one. Raises OSError.
     """
-    part = _beside(path, data, mode, durable=durable)
+    part = _hidden_copy(path, data, mode, durable=durable)
     part.replace(path)
     if durable:
         sync_folder(path.parent)
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """Write a file, on the disk on return, unless there is one by now: of two processes the first decides."""
-    part = _beside(path, data, 0o600, durable=True)
+    """Write a file, which is on the disk on return, unless it already exists: the first of two processes wins."""
+    part = _hidden_copy(path, data, 0o600, durable=True)
     try:
         path.hardlink_to(part)
         sync_folder(path.parent)
@@ -66,8 +66,8 @@ def create_file(path: Path, data: bytes) -> None:
         part.unlink()
 
 
-def _beside(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
-    """Write a hidden file beside `path`, which no other process or thread writes."""
+def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
+    """Write a hidden file next to `path`, under a name that no other process or thread uses."""
     part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{get_ident()}.part")
     part.unlink(missing_ok=True)
     try:
@@ -89,24 +89,24 @@ def line_hash(line: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogKind:
-    """What the records of a log are, and the version of them that this program writes."""
+    """The kind of a log's records, and the version that this program writes."""
 
     name: str
     version: int = 1
     header: bytes = b""
-    """The first line of a new log; empty for a kind whose version is said elsewhere."""
+    """The first line of a new log; empty for a kind whose version is recorded elsewhere."""
     error: type[UserError] = UserError
-    """What is raised for a log that can't be used."""
+    """The error for a log that can't be used."""
 
     def check(self, first: bytes, where: str) -> None:
-        """Raise the kind's error if the first line of the log at `where` says that a newer program wrote it."""
+        """Raise the kind's error if a newer program wrote the first line of the log at `where`."""
         try:
-            said = json.loads(first) if b'"version"' in first else None
+            header = json.loads(first) if b'"version"' in first else None
         except (ValueError, RecursionError):
             return
-        if not isinstance(said, dict) or said.get("format") != self.name:
+        if not isinstance(header, dict) or header.get("format") != self.name:
             return
-        version = said.get("version")
+        version = header.get("version")
         if type(version) is not int or version > self.version:
             raise self.error(
                 f"{where} is version {version!r:.20} of {self.name}, and this gistpoint knows version {self.version}.",
@@ -116,9 +116,9 @@ class LogKind:
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """The lines of a log without their newlines, the header among them, and what follows the last newline.
+    """The lines of a log without their newlines, including the header, and what follows the last newline.
 
-    A record is there when its newline is: the rest was never acknowledged, and counts for nobody.
+    A record exists only with its newline: the rest was never acknowledged and does not count.
     """
 
     lines: tuple[bytes, ...]
@@ -139,7 +139,7 @@ def read_log(path: Path, kind: LogKind) -> LogContent:
 
 
 def torn_path(path: Path) -> Path:
-    """Return the file in which lines are kept that were torn off the end of a log."""
+    """Return the file that keeps lines torn off the end of a log."""
     return path.with_name(f"{path.name.removesuffix('.jsonl')}.torn")
 
 
@@ -147,7 +147,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     """A log that is open for appending; nobody else writes to it until it is closed."""
 
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
-        """Open or create it; `lock` is on the log itself or on a file that stands for it, and is released in the end.
+        """Open or create it; `lock` is on the log itself or on a file in its place, and is released by `close`.
 
         Raises the kind's error for a log of a newer version, to which nothing is written, and OSError.
         """
@@ -163,13 +163,13 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         self.close()
 
     def read(self) -> LogContent:
-        """Return what it holds now."""
+        """Return its present content."""
         with os.fdopen(self._file, "rb", closefd=False) as file:
             file.seek(0)
             return LogContent.of(file.read())
 
     def append(self, lines: bytes, *, durable: bool = True) -> None:
-        """Write whole lines or nothing; on return those that are `durable` are on the disk, as is a new file's name.
+        """Write whole lines or nothing; if `durable`, they and the name of a new file are on the disk on return.
 
         Raises OSError.
         """
@@ -201,7 +201,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             sync_file(aside)
         finally:
             os.close(aside)
-        sync_folder(self.path.parent)  # it must be found there before it is gone here
+        sync_folder(self.path.parent)  # the copy must be on the disk before it is cut off here
         os.ftruncate(self._file, whole)
         return whole
 

@@ -1,4 +1,4 @@
-"""The one lock: between processes, on an open file or folder, and gone as soon as its process is."""
+"""The only kind of lock: between processes, on an open file or folder, and released when its process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.errors import UserError
 
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _LOOKS_S = (0.01, 0.03, 0.1)
-"""Pauses before a file counts as held: who asks whether it is (`is_held`) holds it for a moment."""
+"""Pauses before a file counts as held: `is_held` itself holds it for a moment."""
 
 
 class NoLocksError(UserError):
@@ -20,10 +20,10 @@ class NoLocksError(UserError):
 
 
 class FileLock(AbstractContextManager["FileLock"]):
-    """A hold on a file or folder, until it is released or nobody has this object any longer."""
+    """A lock on a file or folder, until it is released or this object is no longer referenced."""
 
     def __init__(self, place: Path | int) -> None:
-        """Open a file, which is made if it is missing, or take over the descriptor of an open file or folder."""
+        """Open a file, creating it if it is missing, or take over the descriptor of an open file or folder."""
         self.place, self.file = place, -1
         self.file = os.open(place, APPENDING, 0o600) if isinstance(place, Path) else place
 
@@ -43,7 +43,7 @@ class FileLock(AbstractContextManager["FileLock"]):
 def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
     """Return the lock on a file, or on an open file or folder, as soon as no other process or thread holds it.
 
-    Who holds it `shared` shares it with others that do. Raises `NoLocksError`, and OSError if it can't be opened.
+    A `shared` lock is shared with others that ask for one. Raises `NoLocksError`, and OSError if it can't be opened.
     """
     lock = FileLock(place)
     _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
@@ -65,7 +65,7 @@ def take(place: Path | int) -> FileLock | None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process, this one included, holds the lock on a file; False for one that can't be opened."""
+    """Whether a process, including this one, holds the lock on a file; False if the file can't be opened."""
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:
@@ -74,7 +74,7 @@ def is_held(path: Path) -> bool:
         try:
             return not _lock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except NoLocksError:
-            return True  # nobody can say that it is free
+            return True  # it is not known to be free
 
 
 def _lock(lock: FileLock, how: int) -> bool:

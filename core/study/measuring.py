@@ -14,7 +14,7 @@ from typing import Any
 from gistpoint.core.attempts.clock import ACTIVE
 from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.attempts.results import standing_told
+from gistpoint.core.attempts.results import standing_in
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, Submission, attempt_result
 from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.measures import MeasuredAttempt
@@ -66,7 +66,7 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
         end_code=state.ending.code if state.ending else "",
         solved=solved,
         by_tests=state.solved,
-        confirmation=str(standing_told(confirmation_words(state), passes=False) or ""),
+        confirmation=str(standing_in(confirmation_words(state), passes=False) or ""),
         **_scores(evidence),
         tool_uses=max(0, state.budgets.tool_uses - state.remaining.tool_uses),
         submissions=len(state.counted_submissions),

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.attempts.results import Standing, standing_told
+from gistpoint.core.attempts.results import Standing, standing_in
 
 
 class SubmissionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def standing(self) -> Standing | None:
         """How its pass stands; None if the tests alone do not call it solved."""
-        return standing_told(self.confirmation, passes=self.solved or self.by_tests)
+        return standing_in(self.confirmation, passes=self.solved or self.by_tests)
 
     @property
     def by_the_tests(self) -> AttemptRow:

@@ -1,4 +1,4 @@
-"""The brief: one text for a person and a model, from a template that is stored by version."""
+"""The brief: the same text for a person and a model, from a versioned template."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def template_exists(name: str) -> bool:
 
 
 def template_text(name: str) -> str:
-    """Return the text of a template; a name that joins parts by `+` gives their texts one after the other.
+    """Return the text of a template; for a name that joins parts with `+`, their texts in that order.
 
     Raises `TaskError` for a template that this version does not have.
     """
@@ -49,7 +49,7 @@ _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z`{])")
 def in_a_shell(template: str) -> str:
     """Return a template for a solver who has a shell: sentences on tools and budgets are replaced.
 
-    It has two more values: `place`, where the repository is, and `hand_in`, what is judged in the end.
+    It takes two more values: `place`, where the repository is, and `hand_in`, what is judged at the end.
     """
     found = []
     for paragraph in template.split("\n\n"):

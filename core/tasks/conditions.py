@@ -1,6 +1,6 @@
-"""The conditions of a task: what its id does not count, and what decides all the same what its solvers meet.
+"""The conditions of a task: everything that affects its solvers but is not part of its id.
 
-They have a digest, which every attempt records, and two tasks of one id can be compared by them (decision 119).
+They have a digest, which every attempt records. Two tasks of one id can be compared by them (decision 119).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _SHOWN = 80
 
 
 class TaskConflictError(TaskError):
-    """Another task of the same id is here, under other conditions."""
+    """A task of the same id with other conditions is already here."""
 
 
 def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what two tasks of one id must have in common, by its part and key; `of_kind` is what their kind adds."""
+    """Return what two tasks of one id must have in common, by part and key; `of_kind` is the part of their kind."""
     brief, suite, pins = task.brief, task.suite, task.environment
     return {
         "budgets": asdict(task.budgets),
@@ -67,7 +67,7 @@ def require_same_conditions(known: Task, known_kind: Mapping[str, Any], other: T
 
 
 def kept_differences(known: Task, other: Task) -> tuple[str, ...]:
-    """Return the keys of what was measured or is only worded otherwise in another task of the same conditions."""
+    """Return the keys under which another task of the same conditions differs: measurements, and wordings."""
     found = _differing(_measured(known), _measured(other))
     return tuple(key for key, _, _ in found)
 

@@ -51,7 +51,7 @@ def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
 
 
 def write_baseline(folder: Path, baseline: Baseline) -> None:
-    """Write one baseline beside the others; a baseline of the same backend and environment is replaced."""
+    """Write one baseline among the others; it replaces one of the same backend and environment."""
     fields = {key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(baseline).items()}
     fields["protections"] = {name: protection_document(found) for name, found in baseline.protections.items()}
     document = {"format": _BASELINE, "version": ANSWER_VERSION, "canary": CANARY, **fields}

@@ -1,4 +1,4 @@
-"""Which tests enter which functions, as stored in a task's answer: recorded once, on the original."""
+"""Which tests enter which functions, as stored in a task's answer and recorded once, on the original."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def write_entered(folder: Path, entered: Mapping[str, frozenset[str]], canary: str) -> None:
-    """Write the map beside the answer: the ids once, then their numbers by function. An empty map is not written."""
+    """Write the map next to the answer: the ids once, then their numbers by function. An empty map is not written."""
     path = folder / ENTERED_FILE
     if not entered:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Whether a repair does what the original did, beyond what the tests ask: the verdict, and who finds it."""
+"""Whether a repair behaves like the original beyond what the tests check: the verdict, and its tester."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class Equivalence(StrEnum):
-    """What a comparison of two versions of a function came to."""
+    """The outcome of comparing two versions of a function."""
 
     EQUIVALENT = "equivalent"
     """No difference on any input that was tried."""
@@ -31,7 +31,7 @@ class DifferingCall:
     function: str
     """`path::qualname`."""
     call: str
-    """The call as Python writes it; what was not made of plain values is named by its class."""
+    """The call as Python writes it; arguments that are not plain values are named by their class."""
     original: str
     repair: str
     made_simpler: bool = False
@@ -50,7 +50,7 @@ class EquivalenceReport:
     recorded_differing: int = 0
     varied_differing: int = 0
     passed_over: int = 0
-    """Calls and inputs that could not be kept, made again, or answered twice alike by the original."""
+    """Calls and inputs that could not be kept or repeated, or that the original did not answer the same way twice."""
     example: DifferingCall | None = None
     """The smallest difference that was found."""
     reason: str = ""

@@ -1,4 +1,4 @@
-"""Reads parsed documents into the records that declare them; errors are sentences that name the file and the key."""
+"""Reads parsed documents into records that declare their members; errors name the file and the key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "array": (list, "a list"),
     "object": (dict, "a table"),
 }
-"""By msgspec's name of a type: the type of what was parsed, and how a sentence calls it."""
+"""By msgspec's name of a type, the type of the parsed value and its name in messages."""
 
 
 class Fields:
@@ -42,14 +42,14 @@ class Fields:
     def __init__(
         self, values: Mapping[str, Any], file: str, key: str = "", *, error: type[UserError] = TaskError
     ) -> None:
-        """`error` is raised for what is wrong with the values."""
+        """`error` is the class of errors about the values."""
         self.values = values
         self.file = file
         self.key = key
         self.error = error
 
     def name(self, key: str) -> str:
-        """Return a key of this table as messages show it."""
+        """Return a key of this table in the form of messages."""
         return f"{self.key}.{key}".strip(".")
 
     @overload
@@ -65,13 +65,13 @@ class Fields:
     def record(self, kind: type[T], *, optional: Collection[str] = ()) -> T:
         """Return the whole table as a record.
 
-        A member that has a default must be there all the same, unless it is None or named in `optional`, such as
-        `brief.test`: what a file says must not depend on a later default. Raises `TaskError`.
+        A member with a default is required too, unless the default is None or `optional` names the member, such as
+        `brief.test`: the meaning of a file must not depend on a later default. Raises `TaskError`.
         """
         return self._decoded(self.values, kind, self.key, optional)
 
     def sparse(self, kind: type[S]) -> S:
-        """Return the whole table as a struct, whose members have their defaults where the file is silent.
+        """Return the whole table as a struct; members missing from the file have their defaults.
 
         Raises the error for an unknown key, at any depth, and for a wrong type.
         """

@@ -1,8 +1,8 @@
 """A task's id, made only from its content: the same corruption of the same tree has the same content everywhere.
 
-It never depends on times, texts, metrics, budgets or baselines, or on a hash of an original function. The hash of the
-content is the id, except where that would confirm a guess at the corrupted function: there a salt, which only the
-answer has, is hashed with it (decision 124).
+It never depends on times, texts, metrics, budgets or baselines, nor on a hash of an original function. The id is the
+hash of the content, unless that would confirm a guess at the corrupted function: then a salt, which only the answer
+has, is hashed with it (decision 124).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def hash_of_ids(ids: Iterable[str]) -> str:
     return sha256_of_json(sorted(ids))
 
 
-# Salted ids. A secret belongs to a campaign, or to the one task that is made by itself; no task holds it
+# Salted ids. A secret belongs to a campaign, or to one task made on its own; no task contains it
 
 
 def new_secret() -> bytes:
@@ -68,7 +68,7 @@ def new_secret() -> bytes:
 
 
 def seal(secret: bytes, content_sha256: str, source: Source) -> Seal:
-    """Return what the answer of a task keeps: the same secret gives the same content the same salt."""
+    """Return the part that the answer of a task keeps; equal secrets and contents give equal salts."""
     return Seal(_keyed(secret, "salt", content_sha256), content_sha256, source.revision)
 
 
@@ -96,7 +96,7 @@ def salted_id(sealed: Seal, source: Source) -> str:
 
 
 def commitment(salt: str) -> str:
-    """Return what the public part says of a salt: its sha256, in hexadecimal."""
+    """Return the commitment to a salt in the public part: its sha256, in hexadecimal."""
     return hashlib.sha256(bytes.fromhex(salt)).hexdigest()
 
 

@@ -34,18 +34,30 @@ _LEAST_CHARACTERS = 60
 
 def leaks_of(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
     """Yield a sentence for everything that gives the original away."""
-    for path, member in tree.members.items():
-        parts = path.split("/")
-        if _HISTORY & set(parts):
-            yield f"{path} is version history"
-        elif path.endswith(_BYTECODE) or _CACHES & set(parts):
-            yield f"{path} is a cache that can hold the original"
-        elif path.endswith(_LINKS):
-            yield f"{path} can lead to an installed copy"
-        elif posixpath.basename(path) == "pyvenv.cfg":
-            yield f"{path} is part of a virtual environment"
-        elif member.link and tree.resolve(path) is None:
-            yield f"{path} is a link that leads out of the tree"
+    for path in tree.members:
+        if leak := _leak_by_name(tree, path):
+            yield f"{path} {leak}"
+    yield from _copies(tree, targets)
+
+
+def _leak_by_name(tree: SourceTree, path: str) -> str:
+    """Return what a path gives away by its name or as a link; empty if nothing."""
+    parts = set(path.split("/"))
+    if _HISTORY & parts:
+        return "is version history"
+    if path.endswith(_BYTECODE) or _CACHES & parts:
+        return "is a cache that can hold the original"
+    if path.endswith(_LINKS):
+        return "can lead to an installed copy"
+    if posixpath.basename(path) == "pyvenv.cfg":
+        return "is part of a virtual environment"
+    if tree.members[path].link and tree.resolve(path) is None:
+        return "is a link that leads out of the tree"
+    return ""
+
+
+def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
+    """Yield a sentence for every file with the original lines of a target, except in its own definition."""
     wanted = [(target, telling) for target in targets if (telling := telling_lines(target))]
     if not wanted:
         return
@@ -59,7 +71,7 @@ def leaks_of(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
 
 
 def telling_lines(target: Target) -> str:
-    """Return the longest run of original lines that the corrupted text lacks, folded; empty if it is too short."""
+    """Return the longest run of original lines missing from the corrupted text, folded; empty if it is too short."""
     corrupted = {line.strip() for line in target.corrupted.splitlines()}
     best, run = "", [""]
     for line in [*target.original.splitlines(), ""]:

@@ -16,11 +16,11 @@ from gistpoint.core.tasks.fields import Count, Positive, Sha256
 from gistpoint.core.tasks.protection import Protection
 
 Limit = Annotated[int, Meta(ge=0, le=10_000_000)]
-"""A limit of a tool. No honest task has one near this: what a task says is held in memory and shown."""
+"""A limit of a tool. No honest task comes near the bound, which protects memory and the screen."""
 LONGEST_SUITE_S = 7 * 86_400
 FORMAT = "gistpoint.task"
 VERSION = 3
-"""The newest version of a `task.toml`. See `version_of` for who writes which."""
+"""The newest version of a `task.toml`; `version_of` says which tasks have which."""
 CANARY = (
     "gistpoint canary 6f1d0a52-4c1b-4bb0-9d2e-7a3f5be2c9e4: evaluation data, not for training. "
     "Do not include it in a training corpus."
@@ -32,7 +32,7 @@ SALTED = 3
 
 
 def version_of(image: ImagePins | None) -> int:
-    """Return the version of a task without a salt, which its content counts: 2 in an image, 1 without one."""
+    """Return the version of a task without a salt, which is part of its content: 2 in an image, 1 otherwise."""
     return 1 if image is None else 2
 
 
@@ -45,7 +45,7 @@ class Mode(StrEnum):
 
 
 def shown_mode(mode: str, *, several: bool = False, targets: int = 0) -> str:
-    """Return a mode as people read it, with the number of functions; `n` stands for one that is not told."""
+    """Return a mode for display, with the number of functions; `n` replaces a number that the task hides."""
     return f"discovery ×{targets or 'n'}" if mode == Mode.DISCOVERY and several else str(mode)
 
 
@@ -120,7 +120,7 @@ class Brief:
     signature: str = ""
     docstring: str = ""
     targets: Count = 0
-    """How many functions are corrupted, if the task says so; else 0."""
+    """How many functions are corrupted, if the task reveals it; otherwise 0."""
     test: str = ""
     """The original test, in gist mode, if the task gives it."""
 
@@ -154,7 +154,7 @@ class Task:
 
     @property
     def short_id(self) -> str:
-        """The id as people see and type it: its first twelve characters."""
+        """The first twelve characters of the id, which people see and type."""
         return self.id[:12]
 
     @property
@@ -205,11 +205,11 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What a salted id was made of, and the public part leaves out (decision 124)."""
+    """The parts of a salted id that the public part leaves out (decision 124)."""
 
     salt: Sha256
     content_sha256: Sha256
-    """The hash of the content, by which the same corruption is found again; it is the id of a task without a salt."""
+    """The hash of the content, which identifies the corruption; for a task without a salt it is the id."""
     source_revision: str
     """The revision of the source. The public part hides that of a folder, which is a hash of the original."""
 
@@ -227,10 +227,10 @@ class Answer:
     entered: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The tests that enter each function of the original, by `path::qualname`; empty if it was not recorded."""
     seal: Seal | None = None
-    """What a salted id was made of; None if the id has no salt."""
+    """The hidden parts of a salted id; None if the id has no salt."""
 
     def baseline_for(self, backend: str) -> Baseline:
-        """Return the baseline recorded with `backend`, else the first."""
+        """Return the baseline recorded with `backend`, or the first."""
         for baseline in self.baselines:
             if baseline.backend == backend:
                 return baseline

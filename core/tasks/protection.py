@@ -23,7 +23,7 @@ class Protection:
 
     @property
     def words(self) -> str:
-        """The changes that are allowed, in a sentence."""
+        """A sentence that names the allowed changes."""
         if self.writable is None:
             return f"the code under test can change its tree: {self.reason}"
         places = [*(f"{folder}/" for folder in self.writable.folders), *self.writable.paths]

@@ -24,7 +24,7 @@ def repaired_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
     return tree
 
 
-# Patches of a task's repository, as others hand them in
+# Patches of a task's repository, as other programs hand them in
 
 
 _LONGEST_PATH = 4096

@@ -1,4 +1,4 @@
-"""The tools that browse a repository: folders, files, functions; and all that every kind of task offers."""
+"""The tools that browse a repository: folders, files, functions. Every kind of task offers them."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class RefusalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The things that a tool may use."""
+    """Everything that a tool may use."""
 
     tree: SourceTree
     limits: ToolLimits

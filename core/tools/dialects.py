@@ -1,4 +1,4 @@
-"""A tool's declaration in the spelling of the protocols that models and their clients speak."""
+"""A tool's declaration in the formats of the protocols that models and their clients use."""
 
 from __future__ import annotations
 

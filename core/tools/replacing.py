@@ -88,4 +88,4 @@ REPAIR_TOOLS: Mapping[str, tuple[Tool, ...]] = {
     Mode.REMOVE: (*BROWSING, SUBMIT_ATTEMPT),
     Mode.DISCOVERY: (*BROWSING, REPLACE_FUNCTION),
 }
-"""By mode, browsing ones first and the one that submits last."""
+"""By mode, browsing tools first and the submitting tool last."""

@@ -148,7 +148,7 @@ class SearchPattern:
         self._deadline = 0.0
 
     def start(self) -> None:
-        """Start the time that all searches together may take."""
+        """Start the clock for all searches together."""
         self._deadline = time.monotonic() + self.seconds
 
     def lines(self, text: str) -> Iterator[int]:
@@ -237,7 +237,7 @@ def _compiled(pattern: str) -> Pattern[str]:
 
 
 def pattern_fault(pattern: str) -> str:
-    """Return why a pattern is no regular expression; empty if it is one, or is too large to be read."""
+    """Return why a pattern is not a regular expression; empty if it is one, or is too large to be parsed."""
     import regex
 
     if len(pattern) > MAX_PATTERN_CHARACTERS or _repeated(pattern) > MAX_REPEATED_CHARACTERS:
@@ -250,7 +250,7 @@ def pattern_fault(pattern: str) -> str:
 
 
 def as_text(pattern: str) -> str:
-    """Return the regular expression that finds a text as it stands."""
+    """Return the regular expression that matches a text literally."""
     import regex
 
     return regex.escape(pattern)

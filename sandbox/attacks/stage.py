@@ -31,13 +31,13 @@ class Stage:
     token: str
     environment: Environment
     system: Path
-    """A file of the system that no run needs; a file of the stage's own if there is none."""
+    """A file of the system that no run needs, or one of the stage if the system has none."""
     addresses: dict[str, tuple[int, int, object]] = field(default_factory=dict)
     victim: subprocess.Popen[bytes] | None = None
 
     @property
     def files(self) -> dict[str, Path]:
-        """Return the files to be read, by the names in the table."""
+        """The files that attacks try to read, by their names in the table."""
         return {
             "secret": self.base / "home" / "secret",
             "answer": self.base / "tasks" / "other" / "answer" / "targets.json",
@@ -51,9 +51,10 @@ class Stage:
         return self.base / "python" / "lib" / "python3" / "site-packages"
 
     def secret_of(self, target: str) -> bytes:
-        """Return the bytes that show that the file of this name was read; without a name, the stage's token."""
+        """Return bytes that prove that the file of this name was read; without a name, the stage's token."""
         if target != "system" or self.system.is_relative_to(self.base):
             return self.token.encode()
+        # The longest line: a short one could come over the pipe by chance.
         return max(self.system.read_bytes()[:_LOOKED_AT].split(b"\n"), key=len)
 
     def fresh_victim(self) -> subprocess.Popen[bytes]:
@@ -69,6 +70,7 @@ class Stage:
 
     def reset(self) -> None:
         """Undo what the last attack may have left."""
+        # The mode is set again because mkdir leaves out what the user's mask forbids.
         shutil.rmtree(self.base / "outside", ignore_errors=True)
         (self.base / "outside").mkdir(mode=0o777)
         (self.base / "outside").chmod(0o777)
@@ -81,6 +83,7 @@ class Stage:
         for place in ("/tmp", "/dev/shm"):
             for name in ("planted.pth", "sitecustomize.py", "conftest.py", "__pycache__/planted.cpython-311.pyc"):
                 path = Path(place, name)
+                # Only with the text that the attack writes: the machine may have files of these names.
                 with contextlib.suppress(OSError):
                     if path.read_text() in ("import os\n", "bytes"):
                         path.unlink()
@@ -90,7 +93,7 @@ class Stage:
 
 
 def _unneeded(base: Path) -> Path:
-    """Return a module that the system has installed for a Python of its own, or a path at which one can be created."""
+    """Return a module that the system installed for its own Python, or a path at which one can be created."""
     for folder in _ELSEWHERE:
         for path in islice(Path(folder).rglob("*.py"), _LOOKED_AT):
             if path.is_file() and len(path.read_bytes()[:_LOOKED_AT]) == _LOOKED_AT:
@@ -104,7 +107,7 @@ def _site(environment: Environment) -> Path:
 
 @contextlib.contextmanager
 def staged() -> Iterator[Stage]:
-    """Set up the stage, and take it down afterwards."""
+    """Set up the stage, and remove it afterwards."""
     base = Path(tempfile.mkdtemp(prefix="gistpoint-attacks-")).resolve()
     interpreter = find_interpreter(own_version())
     folder = base / "environment"
@@ -121,6 +124,7 @@ def staged() -> Iterator[Stage]:
             if path.is_relative_to(base):
                 path.parent.mkdir(parents=True)
                 path.write_text(f"TOKEN = '{stage.token}'\n" if path == carried else stage.token)
+        # Registered before the servers and the victim exist: a failure half way has to end them too.
         stack.callback(_end, stage)
         _serve(stage, stack)
         stage.reset()
@@ -137,6 +141,7 @@ def _end(stage: Stage) -> None:
 
 
 def _serve(stage: Stage, stack: contextlib.ExitStack) -> None:
+    """Start a server for each kind of address; each answers with the token."""
     path = str(stage.base / "engine.sock")
     servers: list[tuple[str, int, int, object]] = [
         ("tcp", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),

@@ -23,7 +23,7 @@ SMALL = RunLimits(
     output=100_000,
     results=_MIB,
 )
-"""Limits under which the attacks run: small, so that an attack that gets through does no harm."""
+"""Limits under which the attacks run: small, so that a successful attack does no harm."""
 
 
 class Expected(StrEnum):
@@ -33,18 +33,18 @@ class Expected(StrEnum):
     REACHES = "reaches"
     """It succeeds: the backend does not promise to stop it."""
     MARKED = "marked"
-    """It succeeds, but the traces it leaves make the submission suspicious: the pass counts only after it was read."""
+    """It succeeds, but leaves traces that make the submission suspicious: its pass counts only after a review."""
     EITHER = "either"
-    """It depends on the machine, or on whether gistpoint was started by root."""
+    """It depends on the machine, or on whether root started gistpoint."""
 
 
 class AttackEvidence(StrEnum):
-    """How an observer outside of the sandbox sees that an attack succeeded."""
+    """How an observer outside the sandbox sees that an attack succeeded."""
 
-    TOLD = "told"
-    """A secret came over the pipe; it is not among the attack's inputs unless it only has to report its success."""
+    LEAKED = "leaked"
+    """A secret came over the pipe. It is among the attack's inputs only if the attack merely has to report success."""
     HELD = "held"
-    """The secret came from an attack that had exceeded a limit, and the run was not stopped for it."""
+    """The secret came from an attack that had exceeded a limit, and the run was not stopped."""
     KILLED = "killed"
     WRITTEN = "written"
     OPENED = "opened"
@@ -55,9 +55,9 @@ class AttackEvidence(StrEnum):
     FLOODED = "flooded"
     """More of its output was kept than the limit allows."""
     PASSED = "passed"
-    """A test that fails was believed to pass."""
+    """A failing test was believed to pass."""
     CHANGED = "changed"
-    """The same, because pytest read something else than what the task holds."""
+    """A failing test was believed to pass because pytest read something other than the task's files."""
     EXECUTED = "executed"
     """Code ran in a place that forbids execution."""
 
@@ -69,10 +69,10 @@ class Attack:
     name: str
     what: str
     file: str
-    proof: AttackEvidence = AttackEvidence.TOLD
+    proof: AttackEvidence = AttackEvidence.LEAKED
     given: Mapping[str, object] = field(default_factory=dict)
     then: str = ""
-    """A second file, executed afterwards in a separate run, that looks for what the first one left."""
+    """A second file, executed afterwards in a separate run, that looks for traces of the first."""
     timeout_s: float = 15.0
     isolated: Expected = Expected.STOPPED
     """The expected outcome on a backend that isolates, unless that backend declares another."""
@@ -163,7 +163,7 @@ ESCAPES = (
         for kind, (name, text) in _PLANTED.items()
     ),
 )
-"""Attacks on the machine, or on other runs."""
+"""Attacks on the machine or on other runs."""
 
 
 def _report(name: str, what: str, anywhere: Expected = Expected.STOPPED) -> Attack:

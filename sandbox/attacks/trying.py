@@ -29,6 +29,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 _HERE = Path(__file__).parent
 _SLACK = 100
+_LINES_KEPT = 1000
 _DYING_S = 1.0
 SUITE = """import unittest
 
@@ -123,7 +124,7 @@ class AttackFinding:
     reached: bool
     detail: str = ""
     suspicious: tuple[str, ...] = ()
-    """Why a submission of it would be read before its pass counts; empty if it would not."""
+    """Why a submission of it would be reviewed before its pass counts; empty if it would not be."""
 
     @property
     def as_promised(self) -> bool:
@@ -156,7 +157,7 @@ def suite_files(attack: Attack) -> Mapping[str, str]:
 def self_test(
     backends: Mapping[str, Backend], cache: Path, attacks: Sequence[Attack] = ATTACKS
 ) -> Iterator[tuple[Attack, Mapping[str, AttackFinding]]]:
-    """Try every attack on every backend and yield the findings of each as it finishes."""
+    """Try every attack on every backend; yield the findings attack by attack."""
     environments = EnvironmentStore(cache)
     with staged() as stage:
         for attack in attacks:
@@ -196,6 +197,7 @@ def _lay(tree: Path, attack: Attack, stage: Stage) -> None:
     tree.chmod(0o755)
     for name in filter(None, (attack.file, attack.then)):
         (tree / "attacks" / f"{name}.py").write_bytes((_HERE / "escapes" / f"{name}.py").read_bytes())
+    # The tree is laid out again for each attack; the link is there from the second on.
     with contextlib.suppress(FileExistsError):
         (tree / "link").symlink_to(stage.files["secret"])
 
@@ -221,10 +223,12 @@ def _given(attack: Attack, stage: Stage) -> dict[str, object]:
         "vendors": str(stage.vendors),
         **attack.given,
     }
+    # Those five have to fetch the token themselves; with it among their inputs, reporting it would prove nothing.
     if attack.file not in ("read_file", "read_link", "read_environment", "connect", "import_vendored"):
         given["token"] = stage.token
     if attack.file == "read_file":
         given["target"] = str(stage.files[str(attack.given["target"])])
+    # Hashes: an attack proves by them that it read a file whose contents it must not be given.
     if attack.file == "read_machine":
         given["machine"] = {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in _there(attack)}
     if "address" in given:
@@ -242,18 +246,20 @@ def _run(
         return Invocation(arguments, environment)
 
     command = Command(stage.base / "tree", stage.environment, invocation, attack.timeout_s, limits=SMALL)
-    return backend.run(command, on_line=lambda line: lines.append(line) if len(lines) < 1000 else None)
+    # Bounded here too: one of the attacks writes to the pipe until it is stopped.
+    return backend.run(command, on_line=lambda line: lines.append(line) if len(lines) < _LINES_KEPT else None)
 
 
 def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, took: float) -> bool:
     match attack.proof:
-        case AttackEvidence.TOLD:
+        case AttackEvidence.LEAKED:
             secret = stage.secret_of(str(attack.given.get("target", "")))
             return any(secret in line for line in lines)
         case AttackEvidence.HELD:
             return ended.stop is Stop.EXITED and any(stage.token.encode() in line for line in lines)
         case AttackEvidence.KILLED:
             assert stage.victim is not None
+            # The signal may arrive a moment after the run has ended.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 stage.victim.wait(_DYING_S)
             return stage.victim.returncode is not None
@@ -274,6 +280,7 @@ def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, too
 def _end_daemons(mark: str) -> bool:
     """End the processes that the daemon attack left, and return whether there were any."""
     found = False
+    # A sandbox may need a moment to end what it leaves; only what lives longer has outlived the run.
     deadline = time.monotonic() + 2.0
     while time.monotonic() < deadline:
         if not daemons(mark):
@@ -299,6 +306,7 @@ def daemons(mark: str) -> list[int]:
 def _try_report(backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource) -> AttackFinding:
     tree = _packed_suite(attack, stage.base)
     report = SuiteRunner(backend, environments).run(RunRequest(tree, EnvironmentPins(), timeout_s=attack.timeout_s))
+    # `test_before` runs before the attacked function and passes honestly.
     believed = {id.rpartition("::")[2] for id in report.passed} - {"test_before"}
     given = tree.with_files({ATTACKED: HARMLESS.encode()})
     suspicious = marks(given, tree.with_files({ATTACKED: tree.read(ATTACKED)}), given, [TESTS])
@@ -331,10 +339,11 @@ def _packed_suite(attack: Attack, base: Path) -> SourceTree:
 
 
 def _run_command(backend: Backend, attack: Attack, stage: Stage) -> Ended:
-    """Run the commands of `attack`; what executes its code prints the stage's token backwards."""
+    """Run the commands of `attack`. If the attack's code executes, it prints the stage's token reversed."""
     tree = stage.base / "commands"
     tree.mkdir(exist_ok=True)
     tree.chmod(0o755)
+    # Reversed by the code: a command that merely printed the file would print the token as it is.
     code = f'import sys; sys.stderr.write("{stage.token}"[::-1] + chr(10))\n'
     (tree / "code.py").write_text(code)
     (tree / "lines.py").write_text(code * _LINES)

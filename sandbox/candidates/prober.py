@@ -1,4 +1,4 @@
-"""Deciding candidates: in a fork of a warm process if code can be swapped, else by a fresh run of the tests."""
+"""Deciding candidates: in a fork of a warm process if code can be swapped, otherwise by a fresh run of the tests."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class FreshRuns:
         *,
         whole: bool = False,
     ) -> ProbeReport:
-        """Run `tests`, or for them the whole suite, with `targets` corrupted, which are on `lines` of the new files.
+        """Run `tests` with `targets` corrupted, which are on `lines` of the new files; with `whole`, the whole suite.
 
-        Raises `CodeError` and `CancelledError`.
+        Other tests of the whole suite are not reported. Raises `CodeError` and `CancelledError`.
         """
         chosen = frozenset(tests)
         stop = _Enough(stop_after, chosen, cancel)
@@ -69,6 +69,7 @@ class FreshRuns:
         )
         report = self._runner.run(request, run=RunContext(stop, stop.count))
         cancel.check()
+        # A run that was stopped because enough tests failed has done its job, although its report says cancelled.
         status = RunStatus.FINISHED if stop.reached else report.status
         failed = _failed(report, tests, lines, whole=not stop.reached)
         most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
@@ -81,7 +82,7 @@ class FreshRuns:
 
 
 class _Enough(CancelToken):
-    """Cancelled with another token, or when enough tests have failed."""
+    """A token that is cancelled with another one, or when enough tests have failed."""
 
     def __init__(self, most: int | None, chosen: Collection[str], outer: CancelToken) -> None:
         super().__init__()
@@ -121,6 +122,7 @@ def _failed(
         for id, result in report.results.items()
         if id in chosen and result.outcome is not Outcome.PASSED
     }
+    # Only a finished run shows what is missing; in a stopped one the missing tests were merely not reached.
     if whole and report.status is RunStatus.FINISHED:
         errors = {error.id: read_failure(error.message, lines) for error in report.collection_errors}
         for id in tests:
@@ -141,9 +143,9 @@ class SuiteProber:
     """Tries candidates for one tree; implements `gistpoint.core.ports.Prober`.
 
     A fork of the collected suite gets the corrupted code in place of the original, and the corrupted file on the disk,
-    from which other processes and later imports read. A fresh run is made if the difference is more than that: for
+    which other processes and later imports read. If that is not the whole difference, a fresh run is made: for
     functions that ran during an import, for changed parameters, for code that can't be swapped, and if a test that
-    failed does not pass in a fork of the original either.
+    failed also fails in a fork of the original (decision 36).
     """
 
     def __init__(
@@ -178,6 +180,7 @@ class SuiteProber:
         self._checks = 0
         self._sound: set[str] = set()
         self._unsound: set[str] = set()
+        # Bound to the list and not to `self`, which the finalizer would otherwise keep alive for ever.
         weakref.finalize(self, _close_all, self._warm)
 
     def decide(
@@ -190,7 +193,7 @@ class SuiteProber:
     ) -> ProbeReport:
         """Run the tests `select`, or all that reach `targets`, with `targets` corrupted.
 
-        Raises `CodeError` if a target does not fit its file; a cancel and a failure of the harness are statuses.
+        Raises `CodeError` if a target does not fit its file. Cancellation and failures of the harness are statuses.
         """
         began = time.perf_counter()
         with self._lock:
@@ -200,6 +203,7 @@ class SuiteProber:
             try:
                 report = self._decide(targets, names, order, tests, stop_after, cancel)
             except CancelledError as error:
+                # A fork may still be at work, and its records would be taken for those of the next candidate.
                 self._close()
                 report = ProbeReport(RunStatus.CANCELLED, reason=error.message)
             except (EnvironmentBuildError, OSError) as error:
@@ -207,7 +211,7 @@ class SuiteProber:
         return replace(report, seconds=time.perf_counter() - began)
 
     def close(self) -> None:
-        """End the warm process and everything it left."""
+        """End the warm process and all processes that it started."""
         with self._lock:
             self._close()
 
@@ -226,6 +230,7 @@ class SuiteProber:
         cancel.check()
         if not tests:
             return ProbeReport(RunStatus.FINISHED)
+        # What an import of the tree has computed with the original code stays in a fork.
         imported = [name for name in names if name in self._map.at_import]
         why = f"{imported[0]} runs while modules are imported" if imported else order.unfit or self._trouble
         if not why:
@@ -240,7 +245,7 @@ class SuiteProber:
     def _try_warm(
         self, order: Order, tests: list[str], stop_after: int | None, cancel: CancelToken
     ) -> ProbeReport | str:
-        """Return the report of a fork, or the reason why a fork is not enough."""
+        """Return the report of a fork, or why a fork is not enough."""
         try:
             suite = self._started(cancel)
         except ServerGoneError as error:
@@ -278,13 +283,15 @@ class SuiteProber:
 
     def _bounds(self, tests: Collection[str]) -> Bounds:
         """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""
+        # At most the suite's own time: recorded times are those of an observed run, which is many times slower.
         seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2, self._patience)
 
     def _check(self, suite: WarmSuite, failed: Collection[str], cancel: CancelToken) -> None:
-        """Determine, once for each test, whether it passes in a fork of the original without the tests before it.
+        """Find out, once for each test, whether it passes in a fork of the original without the tests before it.
 
-        The first few are tried singly; then one backward run of the whole suite spares a second fork in most probes.
+        The first few checks cover the failed tests alone; then one backward run of the whole suite saves most of the
+        later ones.
         """
         if self._checks == _MOST_CHECKS:
             self._checks += 1
@@ -302,10 +309,10 @@ class SuiteProber:
 
 
 def patience(test_map: TestMap) -> dict[str, float]:
-    """Return by test file the seconds of processor time after which one of its tests must be hanging.
+    """Return by test file the seconds of processor time after which one of its tests must be hanging (decision 94).
 
-    The recorded times are several times as long as those of an ordinary run. A fixture that tests share is made in the
-    first of them, and that may be any: so the longest test of the file counts, and the longest of all.
+    Recorded times are several times as long as those of an ordinary run. The first test that needs a shared fixture
+    makes it, and any test may be the first: so the longest test of the file counts, and the longest of all.
     """
     longest: dict[str, float] = {}
     for id, seconds in test_map.tests.items():

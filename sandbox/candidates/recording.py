@@ -1,4 +1,4 @@
-"""Recording which tests run which functions: one run of the suite in isolation, watched from inside."""
+"""Recording which tests run which functions: one run of the suite in isolation, observed from inside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource, invoke_pytest, pytest_
 
 
 class FunctionIndex:
-    """The functions of a tree by position: a code object belongs to all those whose lines include its first line."""
+    """The functions of a tree by position: a code object belongs to all whose lines include its first line."""
 
     def __init__(self, tree: SourceTree, test_files: frozenset[str]) -> None:
         self._tree = tree
@@ -36,6 +36,7 @@ class FunctionIndex:
 
     def at(self, path: str, line: int, qualname: str) -> tuple[str, ...]:
         """Return the names of the functions, outermost first; empty for the top level of a module."""
+        # By the name, not the line: a module's code begins on line 1, where a function may begin too.
         if qualname == "<module>":
             return ()
         known = self._places.get((path, line))
@@ -104,7 +105,7 @@ _AnyRecord = _Collected | _Test | _Codes | _Entered | _Imported | _Children | _O
 
 @dataclass
 class Records:
-    """The records of one watched run, taken as they arrive."""
+    """The records of one observed run, as they arrive."""
 
     collected: int = 0
     tests: dict[str, float] = field(default_factory=dict)
@@ -126,6 +127,7 @@ class Records:
             case _Collected(count):
                 self.collected = count
             case _Test(id, seconds):
+                # Several tests may share an id; they are selected together, so their times add up.
                 self.tests[id] = self.tests.get(id, 0.0) + seconds
             case _Codes(rows):
                 self._codes += rows
@@ -143,7 +145,7 @@ class Records:
                 self.finished = True
 
     def calls(self) -> tuple[ObservedCall, ...]:
-        """Return the calls between functions."""
+        """Return the observed calls between functions."""
         return tuple(self._calls)
 
     def test_map(self, tree: SourceTree, seconds: float) -> TestMap:
@@ -177,7 +179,7 @@ def _frozen(items: Iterable[tuple[str, set[str]]]) -> dict[str, frozenset[str]]:
 
 
 SLOWER = 15
-"""How many times as long as the suite a recorded run may take."""
+"""A recorded run may take this many times as long as the suite."""
 TIMEOUT_S = SLOWER * MAX_SUITE_SECONDS
 _RESULTS = 1 << 30
 _FILES = {
@@ -212,7 +214,7 @@ class SuiteTestMapper:
         *,
         run: RunContext = UNATTENDED,
     ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-        """Run the tests `ids`, in the order of the suite, and return the functions that they entered and the calls.
+        """Run the tests `ids`, in the order of the suite; return the functions that they entered, and the calls.
 
         Raises `RecordingError`, `CancelledError`, and `EnvironmentBuildError` if there is no environment to run in.
         """
@@ -245,6 +247,7 @@ class SuiteTestMapper:
             )
             run.progress(RunProgress("collecting"))
             ended = self._backend.run(command, on_line=on_line, cancel=run.cancel)
+        # A map of half a suite would look complete, and later probes would miss tests (decision 36).
         _require_finished(records, ended)
         run.progress(RunProgress("finished", len(records.tests), records.collected))
         return records.test_map(tree, round(ended.seconds, 3)), records.calls()

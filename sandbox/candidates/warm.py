@@ -1,4 +1,4 @@
-"""An isolated process that has collected the suite, and the communication with it."""
+"""An isolated process that has collected the suite, and the exchange of requests and records with it."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from gistpoint.sandbox.verdict import (
 )
 
 _NEAR = 0.8
-"""The share of its memory limit above which a process that died is assumed to have run out of memory."""
+"""A process that died above this share of its memory limit is assumed to have run out of memory."""
 
 
 class _Warm(ReportRecord, tag="warm"):
-    """The suite is collected and waits for requests."""
+    """The suite is collected, and the process waits for requests."""
 
 
 class _Unfit(ReportRecord, tag="unfit"):
@@ -71,7 +71,7 @@ class _End(ReportRecord, tag="end"):
     exit: int
     late: bool
     memory: int
-    """In bytes, at most at one time."""
+    """Its peak, in bytes."""
 
 
 WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
@@ -80,7 +80,7 @@ WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
 
 @dataclass
 class Tally:
-    """The tests of one probe as they end; `unfit` is the reason why the probe is not usable."""
+    """The tests of one probe as they end; `unfit` says why the probe is not usable."""
 
     ids: list[str]
     lines: Sequence[LineSpan] = ()
@@ -93,7 +93,7 @@ class Tally:
     end: _End | None = None
 
     def take(self, records: Iterable[WarmRecord]) -> Tally:
-        """Take all records of a probe, and return the tally itself."""
+        """Take all records of a probe, and return this tally."""
         for record in records:
             match record:
                 case RunRecord():
@@ -120,6 +120,7 @@ class Tally:
         except ForgedRecordError as error:
             self.unfit = str(error)
             return
+        # Several tests may share an id: any failure counts, and that of a call is kept before that of a fixture.
         if outcome is Outcome.FAILED:
             self.failed[id] = read_failure(record.text, self.lines, raised=raised or "")
         elif outcome is not Outcome.PASSED:
@@ -128,7 +129,7 @@ class Tally:
             self.passed.add(id)
 
     def report(self, bounds: Bounds) -> ProbeReport:
-        """Return the report of a probe that was usable."""
+        """Return the report of a usable probe."""
         status, reason = self._status(bounds)
         return ProbeReport(status, self.failed, self.ran, reason=reason)
 
@@ -148,7 +149,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A function that gets new code. A nested one gets it with the outermost function around it."""
+    """A function that gets new code. A nested function gets it as part of its outermost one."""
 
     path: str
     line: int
@@ -160,13 +161,13 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The code after a function that has become longer or shorter."""
+    """A shift of the code after a function that has become longer or shorter."""
 
     path: str
     below: int
     """The function's last line in the original file."""
     lines: int
-    """By how many lines it is longer, less than 0 if it is shorter."""
+    """By how many lines the function is longer; negative if it is shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,20 +200,22 @@ class LineSpan:
     first: int
     last: int
 
+    def holds(self, path: str, line: int) -> bool:
+        """Whether a line of a file is one of these."""
+        return path == self.path and self.first <= line <= self.last
+
 
 def read_failure(message: str, corrupted: Iterable[LineSpan] = (), *, raised: str = "") -> ProbeFailure:
-    """Read a failure as `TestResult.message` words it; `corrupted` are the lines of the corrupted functions.
+    """Parse a failure from the text of `TestResult.message`; `corrupted` are the lines of the corrupted functions.
 
-    `raised` is the name of the exception, if that is known better than from the text.
+    `raised` is the name of the exception, if it is known from elsewhere.
     """
     error_type = raised or _type_of(message)
     places = [(match["path"], int(match["line"])) for entry in _ENTRIES for match in entry.finditer(message)]
     return ProbeFailure(
         message=message,
         assertion=error_type in _EXPECTATIONS,
-        through_target=any(
-            path == lines.path and lines.first <= line <= lines.last for lines in corrupted for path, line in places
-        ),
+        through_target=any(span.holds(path, line) for span in corrupted for path, line in places),
         error_type=error_type,
     )
 
@@ -231,11 +234,11 @@ def _type_of(message: str) -> str:
 
 
 Made = tuple[bytes, list[Swap], list[Move], list[LineSpan]]
-"""The result for the targets of one file: its new content, and their parts of an order."""
+"""What an order needs for one file: its new content, the swaps and moves, and the lines of the targets."""
 
 
 class Orders:
-    """Makes orders for one tree; reads each file once."""
+    """Makes orders for one tree, reading each file only once."""
 
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
@@ -254,6 +257,7 @@ class Orders:
         for path, found in of_files.items():
             index = self._index(path)
             snippets = [_snippet(index.get(target.qualname), target) for target in found]
+            # Files are made even if the order is unfit: a fresh run needs their lines.
             for target, snippet in zip(found, snippets, strict=True):
                 unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
             make = _one if len(found) == 1 else _several
@@ -280,6 +284,7 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
     """Return what differs besides the function's code: the parts that Python evaluates when it defines the function."""
+    # A fork swaps the code of functions that exist; their defaults and decorators were evaluated long ago.
     old = read_snippet(definition.dedented).node
     if isinstance(old, ast.ClassDef) or isinstance(new.node, ast.ClassDef):
         return f"{definition.ref} is a class"
@@ -292,7 +297,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
 
 
 def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    """Replace one function without parsing its file again: that takes longer than the tests."""
+    """Replace one function without parsing its file again, which would take longer than the tests."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(definition.decorators)
     text = spliced_text(index, definition, snippets[0], keep_decorators=keep)
@@ -307,6 +312,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
 
 
 def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+    # One after the other, each in the file that the last one left: positions move with every replacement.
     after, data = index, b""
     for target in targets:
         data = replace_definition(after, after.get(target.qualname), target.corrupted)
@@ -334,7 +340,7 @@ def _around(index: FileIndex, definition: Definition) -> list[Definition]:
 
 
 def _unit(index: FileIndex, definition: Definition) -> Definition:
-    """Return the outermost function around a definition, or itself: the unit that can be compiled separately."""
+    """Return the outermost function around a definition, or the definition itself: what can be compiled by itself."""
     return next(
         (d for d in [*_around(index, definition), definition] if d.kind is not DefinitionKind.CLASS), definition
     )
@@ -345,7 +351,9 @@ def _classes(index: FileIndex, unit: Definition) -> list[str]:
 
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
-    """Return a module with a function's lines at their positions in the file, below headers of its classes."""
+    """Return a module with a function's lines at their positions in the file, below the headers of its classes."""
+    # At their positions, so that tracebacks name the right lines; in its classes, so that `__class__` cells and
+    # mangled names come out as in the file.
     indentation = unit.indentation
     headers = [f"{indentation[:depth]}class {name}:\n" for depth, name in enumerate(classes)]
     if indentation and not headers:
@@ -368,7 +376,7 @@ _ENDING_S = 30.0
 
 
 class ServerGoneError(Exception):
-    """The process has ended, or is unusable; `ended` describes how, None if that is unknown."""
+    """The process has ended or is unusable; `ended` says how, or is None if that is unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
         gone = "" if ended is None else f"The warm process is gone: {ended.stop}. {ended.reason}".strip()
@@ -378,12 +386,12 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of one candidate: seconds, and bytes in addition to those of the process itself."""
+    """The limits of one candidate: seconds, and bytes on top of those of the warm process."""
 
     wall: float
     memory: int
     patience: Mapping[str, float] = field(default_factory=dict)
-    """By test file, the seconds of processor time after which a test hangs; it may sleep for half as many more."""
+    """By test file, the processor time in seconds after which a test hangs; it may sleep half as long again."""
 
 
 class WarmSuite:
@@ -398,6 +406,7 @@ class WarmSuite:
         self._pins = pins
         self._limits = replace(limits, results=_RESULTS)
         self._reading, self._writing = os.pipe()
+        # A process that hangs reads nothing: a blocking write would then hang here too.
         os.set_blocking(self._writing, False)
         self._records: queue.SimpleQueue[WarmRecord | None] = queue.SimpleQueue()
         self._cancel = CancelToken()
@@ -406,7 +415,7 @@ class WarmSuite:
         self.ids: list[str] = []
 
     def start(self, timeout_s: float, cancel: CancelToken) -> None:
-        """Start, and wait until the suite is collected; raises `ServerGoneError` or `CancelledError` if it isn't."""
+        """Start, and wait until the suite is collected. Raises `ServerGoneError` and `CancelledError`."""
         self._thread.start()
         for record in self._received(time.monotonic() + timeout_s, cancel):
             match record:
@@ -427,7 +436,7 @@ class WarmSuite:
         backwards: bool = False,
         cancel: CancelToken = NEVER,
     ) -> Iterator[WarmRecord]:
-        """Yield the records of `tests` on `order`, or on the original if there is none; `end` is the last.
+        """Yield the records of `tests` on `order`, or on the original without one; the record `end` is the last.
 
         Raises `ServerGoneError` and `CancelledError`; after either, the process is unusable.
         """
@@ -452,7 +461,8 @@ class WarmSuite:
                 return
 
     def close(self) -> None:
-        """End it at once, with all of its processes, and wait until that is done."""
+        """End the process at once, with all of its children, and wait until they are gone."""
+        # The pipe is closed after the thread has ended: the thread writes to it, and its number may be reused.
         self._cancel.cancel()
         if self._thread.ident is not None:
             self._thread.join(_ENDING_S)
@@ -507,6 +517,7 @@ class WarmSuite:
         except Exception as error:  # passed to the other thread, which waits for an answer
             self._ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
+            # Whatever happened: the other thread would wait for a record until its deadline.
             self._records.put(None)
 
     def _take(self, line: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Recording the calls of functions while a suite runs, and making calls again, each run in isolation."""
+"""Recording the calls of functions while a suite runs, and repeating calls. Both run in isolation."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _SHARED = {"gistpoint_results.py": "results_plugin.py", "gistpoint_values.py": "
 _RECORDER = "gistpoint_call_recorder.py"
 _REPLAYER = "call_replayer.py"
 MOST_CALLS = 500
-"""Different calls of a function that are recorded."""
+"""The most calls of a function, all different, that are recorded."""
 CALL_LIMIT_S = 2.0
-"""For one call that is made again."""
+"""For one repeated call."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpan:
-    """A function with the lines that it has in a tree, its decorators included."""
+    """A function and its lines in a tree, including its decorators."""
 
     path: str
     qualname: str
@@ -56,34 +56,34 @@ class FunctionSpan:
 
 @dataclass(slots=True)
 class RecordedCalls:
-    """The calls of one function that a suite made."""
+    """The calls of one function by a suite."""
 
     module: str = ""
     shape: list[Any] = field(default_factory=list)
     """Positional parameters, names of keyword-only ones, `*args`, `**kwargs`, and all names."""
     arguments: list[str] = field(default_factory=list)
-    """Pickled, in base 64: never unpickled outside of the sandbox."""
+    """Pickled, in base 64; never unpickled outside the sandbox."""
     passed_over: int = 0
     why: str = ""
-    """Why the last of these could not be kept."""
+    """Why the last of them could not be kept."""
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """What one call did: `value`, `raised`, `late` or `lost`, a text to show, and hashes."""
+    """The outcome of one call: `value`, `raised`, `late` or `lost`, a text to show, and hashes."""
 
     kind: str
     shown: str = ""
     hash: str = ""
-    """Of the result and of the arguments afterwards."""
+    """Of the result together with the arguments after the call."""
     alone: str = ""
-    """Of the result."""
+    """Of the result alone."""
     after: str = ""
-    """The arguments afterwards, to show."""
+    """The arguments after the call, to show."""
 
 
 @dataclass(slots=True)
 class Replayed:
-    """The report of one run that made calls again."""
+    """The report of one run that repeated calls."""
 
     outcomes: dict[int, ReplayOutcome] = field(default_factory=dict)
     described: dict[int, list[Encoded]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Replayed:
 
 
 class CallRunner:
-    """Records calls and makes them again, on one backend."""
+    """Records and repeats calls, on one backend."""
 
     def __init__(self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None) -> None:
         self._backend = backend
@@ -138,6 +138,7 @@ class CallRunner:
             return lambda places: invoke_pytest(places, pins, program, _RECORDER)
 
         ended = self._run(tree, pins, control, order, on_line, timeout_s, run)
+        # Calls of half a suite would be taken for all of them, and the comparison would promise too much.
         if not finished:
             raise InfrastructureError(
                 f"The run that records calls did not come to its end: {ended.stop}. {ended.reason}".strip(),
@@ -158,14 +159,15 @@ class CallRunner:
         timeout_s: float,
         run: RunContext,
     ) -> Replayed:
-        """Call a function of `tree` with recorded calls, by number, or with encoded arguments.
+        """Call a function of `tree` with the arguments of recorded calls, by number, or with encoded arguments.
 
-        What has no outcome was not reached: the run was stopped, or ended by itself.
+        An input without an outcome was not reached: the run was stopped, or ended by itself.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))
 
         def on_line(line: bytes) -> None:
+            # The repair runs in the process that reports: a line without the right tag may be its own and is dropped.
             try:
                 record = json.loads(seal.opened(line))
             except (SealError, ValueError):
@@ -187,9 +189,10 @@ class CallRunner:
 
             def invocation(places: MountPaths) -> Invocation:
                 roots = (*roots_in(places.workspace, pins), places.workspace)
-                beside = [f"{places.workspace}/{path}" for path in folders]
+                # Pickled arguments may name classes of test modules, which pytest imports from their own folders.
+                folders_of_tests = [f"{places.workspace}/{path}" for path in folders]
                 arguments = [places.python, f"{places.folders['control']}/{_REPLAYER}"]
-                environment = reporting_environment(places, 0, dict.fromkeys((*roots, *beside)))
+                environment = reporting_environment(places, 0, dict.fromkeys((*roots, *folders_of_tests)))
                 return Invocation(tuple(building(places, pins, arguments)), environment)
 
             return invocation

@@ -1,14 +1,14 @@
-"""The differential test of a repair: recorded calls first, then varied ones, then the smallest that differs.
+"""The differential test of a repair: recorded calls, then varied ones, then the smallest difference (decision 80).
 
-A call counts only if the original answers it twice alike. On varied inputs it counts only where the original gives a
-value: what it refuses is outside of what it promises. An exception is compared by its class, a value with the state of
-the arguments afterwards.
+A call counts only if the original answers it the same way twice. A varied input counts only if the original returns a
+value: what it refuses is outside its promise. Exceptions are compared by their classes, values together with the state
+of the arguments after the call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.errors import InfrastructureError
@@ -23,9 +23,9 @@ from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
 
 VARIED = 400
-"""Varied inputs of a function."""
+"""Varied inputs for each function."""
 _SLOWER = 4
-"""How many times its usual limit a suite may take that is looked at."""
+"""A suite whose calls are recorded may take this many times its usual limit."""
 _STEPS = 12
 _BATCH = 120
 _SHOWN = 300
@@ -42,6 +42,10 @@ class _Pair:
     original: ReplayOutcome
     repair: ReplayOutcome
     recorded: bool
+
+    @property
+    def arguments(self) -> Sequence[Encoded]:
+        return self.values or ()
 
     @property
     def differs(self) -> bool:
@@ -106,7 +110,7 @@ def _span(tree: SourceTree, name: str) -> FunctionSpan:
 
 
 def _joined(reports: Sequence[EquivalenceReport]) -> EquivalenceReport:
-    """Return one report: a difference in one function is one of the whole, and one that was compared is enough."""
+    """Return one report for all functions: one that differs decides, otherwise one that could be compared."""
     differing = [r for r in reports if r.verdict is Equivalence.DIFFERS]
     same = [r for r in reports if r.verdict is Equivalence.EQUIVALENT]
     chosen = next(iter(differing or same or reports))
@@ -131,7 +135,7 @@ class _FunctionComparison:
     span: FunctionSpan
     calls: RecordedCalls
     replay: Callable[..., Replayed]
-    described: dict[int, list[Encoded]] | None = None
+    described: dict[int, list[Encoded]] = field(default_factory=dict)
     passed_over: int = 0
 
     def report(self) -> EquivalenceReport:
@@ -142,6 +146,7 @@ class _FunctionComparison:
                 why = f"No test calls {self.span.qualname}."
             return self._not_comparable(why, calls.passed_over)
         numbers = list(range(len(calls.arguments)))
+        # This run also answers the recorded calls for the first time, so that they need no fourth run.
         first = self.replay(self.original, numbers, True)
         if first.problem and not first.outcomes:
             return self._not_comparable(f"{self.span.qualname} can't be called by itself: {first.problem}", 0)
@@ -174,36 +179,39 @@ class _FunctionComparison:
     def _pairs(
         self, inputs: Sequence[int | Sequence[Encoded]], recorded: bool, first: Replayed | None = None
     ) -> list[_Pair]:
-        """Return the calls that count: the original answers them twice alike."""
+        """Return the calls that count: the original answers them the same way twice."""
         if not inputs:
             return []
         once = first or self.replay(self.original, inputs)
-        repair = self.replay(self.repaired, inputs)  # in between, so that what only time has changed is seen
+        # Between the two runs of the original: what only time changes then differs between these too.
+        repair = self.replay(self.repaired, inputs)
         again = self.replay(self.original, inputs)
         pairs = []
         for n, given in enumerate(inputs):
-            known, second = once.outcomes.get(n), again.outcomes.get(n)
-            steady = known is not None and known == second and known.kind in ("value", "raised")
-            if known is None or not steady or (not recorded and known.kind != "value"):
-                self.passed_over += recorded or not steady
+            known = _steady(once.outcomes.get(n), again.outcomes.get(n))
+            if known is None:
+                self.passed_over += 1
+                continue
+            # A varied input that the original refuses is outside its promise; it is not even counted.
+            if not recorded and known.kind != "value":
                 continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
-            values = (self.described or {}).get(given) if isinstance(given, int) else given
+            values = self.described.get(given) if isinstance(given, int) else given
             pairs.append(_Pair(values, n, known, found, recorded))
         return pairs
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
-        """Return the smallest difference, after steps that make it simpler as long as it stays one."""
+        """Return the smallest difference, made simpler step by step as long as it remains a difference."""
         known = [pair for pair in differing if pair.values is not None]
         if not known:
             return differing[0]
-        best = min(known, key=lambda pair: size(pair.values or ()))
+        best = min(known, key=lambda pair: size(pair.arguments))
         for _ in range(_STEPS):
-            steps = simpler(best.values or (), _BATCH)
+            steps = simpler(best.arguments, _BATCH)
             found = [pair for pair in self._pairs(steps, False) if pair.differs]
             if not found:
                 break
-            best = min(found, key=lambda pair: size(pair.values or ()))
+            best = min(found, key=lambda pair: size(pair.arguments))
         return best
 
     def _example(self, differing: Sequence[_Pair]) -> DifferingCall:
@@ -221,8 +229,15 @@ class _FunctionComparison:
         )
 
 
+def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> ReplayOutcome | None:
+    """Return the answer of the original if both runs agree on it; None if they do not, or came to no answer."""
+    if first is None or first != second:
+        return None
+    return first if first.kind in ("value", "raised") else None
+
+
 def _from_difference(one: str, other: str) -> tuple[str, str]:
-    """Return two texts short enough to read, with the first place at which they differ."""
+    """Cut two texts to a readable length around the first position at which they differ."""
     same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     start = max(0, same - _BEFORE) if same > 2 * _BEFORE else 0
     return _cut(one, start), _cut(other, start)

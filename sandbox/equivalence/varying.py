@@ -1,12 +1,12 @@
-"""Inputs that a suite does not try: Hypothesis varies recorded arguments by their types, and differences are shrunk.
+"""Inputs that a suite does not try: recorded arguments, varied by their types with Hypothesis, and made simpler.
 
-Values are encoded as `payload/call_replayer.py` describes, so that nothing of a repository is unpickled here.
+Values are encoded as `payload/call_replayer.py` describes, because nothing of a repository may be unpickled here.
 """
 
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,11 +17,15 @@ Encoded = list[Any]
 _CONTAINERS = "ltez"
 _LONGEST = 12
 _FAR = 10_000
-"""Whole numbers reach so far, whatever was recorded; larger ones would often make a loop that never ends."""
-_BRACKETS = {"l": ("[", "]"), "t": ("(", ")")}
+"""Integers reach this far, whatever was recorded; larger ones would often make a loop that never ends."""
+_BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
+_EMPTY = {"e": "set()", "z": "frozenset()"}
+"""Empty containers whose brackets alone would make something else: `{}` is a dictionary."""
 _LARGE = 1e15
+_FINITE = 1e300
+_LETTERS = 200
 _FEW = 40
-"""Most recorded values of one place that are drawn from."""
+"""How many recorded values of one parameter are drawn from."""
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encoded]]:
@@ -52,62 +56,84 @@ def varied(examples: Sequence[Sequence[Encoded]], most: int) -> list[list[Encode
 
 
 def _strategy(values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
-    """Return a strategy for values like the recorded ones of one place, the recorded ones among them."""
+    """Return a strategy for values like the recorded ones of one parameter, which are among them."""
     from hypothesis import strategies as st
 
     of_kind: dict[str, list[Encoded]] = {}
     for value in values:
         of_kind.setdefault(value[0], []).append(value)
     options: list[SearchStrategy[Encoded]] = [st.sampled_from(list(values[:_FEW]))]
-    for kind, seen in of_kind.items():
-        made = _of_kind(kind, seen)
-        if made is not None:
-            options.append(made)
-    return st.one_of(options)
+    # Objects have no strategy: they are not varied inside, and recorded ones take each other's place (decision 80).
+    made = (_STRATEGIES[kind](seen) for kind, seen in of_kind.items() if kind in _STRATEGIES)
+    return st.one_of(options + [strategy for strategy in made if strategy is not None])
 
 
-def _of_kind(kind: str, seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
+def _booleans(_: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     from hypothesis import strategies as st
 
-    if kind == "b":
-        return st.booleans().map(lambda value: ["b", value])
-    if kind == "i":
-        numbers = [int(value[1]) for value in seen]
-        low, high = min(numbers), max(numbers)
-        reach = 5 + (high - low) // 2
-        near, far = st.integers(low - reach, high + reach), st.integers(-_FAR, _FAR)
-        return st.one_of(near, near, far).map(lambda value: ["i", str(value)])
-    if kind == "f":
-        finite = [number for number in (float(value[1]) for value in seen) if abs(number) < 1e300]
-        low_f, high_f = min(finite, default=-1.0), max(finite, default=1.0)
-        reach_f = 5.0 + (high_f - low_f) / 2
-        near_f, any_f = st.floats(low_f - reach_f, high_f + reach_f), st.floats(allow_nan=False, allow_infinity=False)
-        return st.one_of(near_f, near_f, any_f).map(lambda value: ["f", repr(value)])
-    if kind == "s":
-        letters = sorted(set("".join(value[1] for value in seen)) | set("a 0"))[:200]
-        longest = min(_LONGEST * 4, max(len(value[1]) for value in seen) + 3)
-        known, others = st.text(st.sampled_from(letters), max_size=longest), st.text(max_size=longest)
-        plain = st.text(st.sampled_from(string.printable), max_size=longest)
-        return st.one_of(known, plain, others).map(lambda value: ["s", value])
-    if kind == "y":
-        longest = min(_LONGEST * 4, max(len(value[1]) // 2 for value in seen) + 3)
-        return st.binary(max_size=longest).map(lambda value: ["y", value.hex()])
-    if kind in _CONTAINERS:
-        return _containers(kind, seen)
-    if kind == "d":
-        pairs = [pair for value in seen for pair in value[1]]
-        if not pairs:
-            return None
-        pair = st.tuples(_strategy([k for k, _ in pairs]), _strategy([v for _, v in pairs])).map(list)
-        longest = min(_LONGEST, max(len(value[1]) for value in seen) + 2)
-        return st.lists(pair, max_size=longest, unique_by=lambda made: repr(made[0])).map(lambda value: ["d", value])
-    return None
+    return st.booleans().map(lambda value: ["b", value])
 
 
-def _containers(kind: str, seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
+def _integers(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
     from hypothesis import strategies as st
 
-    lengths = {len(value[1]) for value in seen}
+    numbers = [int(value[1]) for value in seen]
+    low, high = min(numbers), max(numbers)
+    reach = 5 + (high - low) // 2
+    near, far = st.integers(low - reach, high + reach), st.integers(-_FAR, _FAR)
+    # `near` counts twice: two of three numbers are to be like the recorded ones.
+    return st.one_of(near, near, far).map(lambda value: ["i", str(value)])
+
+
+def _floats(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
+    from hypothesis import strategies as st
+
+    numbers = [float(value[1]) for value in seen]
+    # Infinities, NaN and numbers near the largest would make bounds that Hypothesis refuses.
+    finite = [number for number in numbers if abs(number) < _FINITE]
+    low, high = min(finite, default=-1.0), max(finite, default=1.0)
+    reach = 5.0 + (high - low) / 2
+    near = st.floats(low - reach, high + reach)
+    far = st.floats(allow_nan=False, allow_infinity=False)
+    return st.one_of(near, near, far).map(lambda value: ["f", repr(value)])
+
+
+def _texts(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
+    from hypothesis import strategies as st
+
+    letters = sorted(set("".join(value[1] for value in seen)) | set("a 0"))[:_LETTERS]
+    longest = min(_LONGEST * 4, max(len(value[1]) for value in seen) + 3)
+    known, others = st.text(st.sampled_from(letters), max_size=longest), st.text(max_size=longest)
+    plain = st.text(st.sampled_from(string.printable), max_size=longest)
+    return st.one_of(known, plain, others).map(lambda value: ["s", value])
+
+
+def _bytes(seen: Sequence[Encoded]) -> SearchStrategy[Encoded]:
+    from hypothesis import strategies as st
+
+    # Encoded as hexadecimal digits, two for each byte.
+    longest = min(_LONGEST * 4, max(len(value[1]) // 2 for value in seen) + 3)
+    return st.binary(max_size=longest).map(lambda value: ["y", value.hex()])
+
+
+def _dictionaries(seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
+    from hypothesis import strategies as st
+
+    pairs = [pair for value in seen for pair in value[1]]
+    if not pairs:
+        return None
+    keys, values = _strategy([key for key, _ in pairs]), _strategy([value for _, value in pairs])
+    pair = st.tuples(keys, values).map(list)
+    longest = min(_LONGEST, max(len(value[1]) for value in seen) + 2)
+    unique = st.lists(pair, max_size=longest, unique_by=lambda made: repr(made[0]))
+    return unique.map(lambda value: ["d", value])
+
+
+def _containers(seen: Sequence[Encoded]) -> SearchStrategy[Encoded] | None:
+    from hypothesis import strategies as st
+
+    kind, lengths = seen[0][0], {len(value[1]) for value in seen}
+    # A tuple that always has the same length is a record, with a type of its own for each place.
     if kind == "t" and len(lengths) == 1:
         places = [[value[1][n] for value in seen] for n in range(lengths.pop())]
         return st.tuples(*map(_strategy, places)).map(lambda value: ["t", list(value)])
@@ -118,8 +144,20 @@ def _containers(kind: str, seen: Sequence[Encoded]) -> SearchStrategy[Encoded] |
     return st.lists(_strategy(parts), max_size=longest).map(lambda value: [kind, value])
 
 
+_STRATEGIES: Mapping[str, Callable[[Sequence[Encoded]], SearchStrategy[Encoded] | None]] = {
+    "b": _booleans,
+    "i": _integers,
+    "f": _floats,
+    "s": _texts,
+    "y": _bytes,
+    "d": _dictionaries,
+    **dict.fromkeys(_CONTAINERS, _containers),
+}
+"""By the tag of a value, a strategy for values like some recorded ones; None if these show too little."""
+
+
 def size(values: Sequence[Encoded]) -> tuple[int, int, str]:
-    """Return what one input is smaller than another by: the number of parts, then their length, then their order."""
+    """Return the key that orders inputs: the number of parts, then the length of their text, then the text."""
     text = repr(values)
     return sum(_parts(value) for value in values), len(text), text
 
@@ -133,9 +171,10 @@ def _parts(value: Encoded) -> int:
 
 
 def simpler(values: Sequence[Encoded], most: int) -> list[list[Encoded]]:
-    """Return inputs one step simpler than this one, the boldest steps first."""
+    """Return inputs one step simpler than this one, the smallest first."""
     found = [[*values[:n], changed, *values[n + 1 :]] for n, value in enumerate(values) for changed in _simpler(value)]
     here = size(values)
+    # Only smaller ones: two steps that undo each other would make the search for the smallest go in circles.
     unique = {repr(item): item for item in found if size(item) < here}
     return sorted(unique.values(), key=size)[:most]
 
@@ -144,20 +183,39 @@ def _simpler(value: Encoded) -> Iterator[Encoded]:
     kind = value[0]
     if kind in _CONTAINERS or kind == "d":
         yield from _simpler_container(kind, value[1])
-        return
-    steps: Iterable[Any] = ()
-    if kind == "i":
-        number = int(value[1])
-        steps = (str(n) for n in (0, 1, number // 2, abs(number), number - 1 if number > 0 else number + 1))
-    elif kind == "f" and abs(float(value[1])) < _LARGE:
-        real = float(value[1])
-        steps = (repr(x) for x in (0.0, 1.0, float(int(real)), float(int(real / 2))))
-    elif kind == "s":
-        text = value[1]
-        steps = ("", text[: len(text) // 2], text[1:], text[:-1], "a" * len(text))
-    elif kind == "y":
-        steps = ("", value[1][2:], value[1][:-2])
-    yield from ([kind, step] for step in steps)
+    elif kind in _STEPS:
+        yield from ([kind, step] for step in _STEPS[kind](value[1]))
+
+
+def _integer_steps(content: str) -> Iterable[str]:
+    number = int(content)
+    towards_zero = number - 1 if number > 0 else number + 1
+    return map(str, (0, 1, number // 2, abs(number), towards_zero))
+
+
+def _float_steps(content: str) -> Iterable[str]:
+    number = float(content)
+    # Above this every number is whole, and infinities and NaN have no whole part.
+    if abs(number) < _LARGE:
+        return map(repr, (0.0, 1.0, float(int(number)), float(int(number / 2))))
+    return ()
+
+
+def _text_steps(content: str) -> Iterable[str]:
+    return ("", content[: len(content) // 2], content[1:], content[:-1], "a" * len(content))
+
+
+def _bytes_steps(content: str) -> Iterable[str]:
+    return ("", content[2:], content[:-2])
+
+
+_STEPS: Mapping[str, Callable[[str], Iterable[str]]] = {
+    "i": _integer_steps,
+    "f": _float_steps,
+    "s": _text_steps,
+    "y": _bytes_steps,
+}
+"""By the tag of a value, contents that are simpler than a given one."""
 
 
 def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
@@ -166,13 +224,18 @@ def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
         yield [kind, parts[: len(parts) // 2]]
     for n, part in enumerate(parts):
         yield [kind, [*parts[:n], *parts[n + 1 :]]]
-        changes = ([part[0], less] for less in _simpler(part[1])) if kind == "d" else _simpler(part)
-        for changed in changes:
+        for changed in _simpler_pair(part) if kind == "d" else _simpler(part):
             yield [kind, [*parts[:n], changed, *parts[n + 1 :]]]
 
 
+def _simpler_pair(pair: Encoded) -> Iterator[Encoded]:
+    # The key stays: a simpler one could be equal to another key of the same dictionary.
+    key, value = pair
+    return ([key, less] for less in _simpler(value))
+
+
 def written(value: Encoded) -> str:
-    """Return an encoded value as Python writes it; an object that is no plain value is named by its class."""
+    """Return an encoded value as Python writes it; an object that is not a plain value is named by its class."""
     kind = value[0]
     match kind:
         case "n":
@@ -186,10 +249,14 @@ def written(value: Encoded) -> str:
         case "d":
             return "{" + ", ".join(f"{written(key)}: {written(part)}" for key, part in value[1]) + "}"
         case _ if kind in _CONTAINERS:
-            inside = ", ".join(map(written, value[1]))
-            comma = "," if kind == "t" and len(value[1]) == 1 else ""
-            left, right = _BRACKETS.get(kind, ("{", "}"))
-            if kind in "ez" and (kind == "z" or not value[1]):
-                return f"{'frozenset' if kind == 'z' else 'set'}({f'{{{inside}}}' if inside else ''})"
-            return f"{left}{inside}{comma}{right}"
+            return _written_container(kind, value[1])
     return f"<{value[3]} of call {value[1] + 1}>"
+
+
+def _written_container(kind: str, parts: Sequence[Encoded]) -> str:
+    if not parts and kind in _EMPTY:
+        return _EMPTY[kind]
+    inside = ", ".join(map(written, parts))
+    comma = "," if kind == "t" and len(parts) == 1 else ""
+    left, right = _BRACKETS[kind]
+    return f"{left}{inside}{comma}{right}"

@@ -1,7 +1,7 @@
-"""Builds `verify.pyz`: gistpoint's own modules of the verdict, for Python 3.9 and the standard library alone.
+"""Builds `verify.pyz`: the modules that make gistpoint's verdict, for Python 3.9 and its standard library alone.
 
-The modules are those that `program.py` imports, found by following the imports, and the payload's files. They are the
-same files that judge here, rewritten by `lowering.py`. Equal sources give an equal bundle.
+The modules are those that `program.py` imports, directly or through others, and the payload's files. They are the same
+files that judge here, rewritten by `lowering.py`. Equal sources give equal bundles.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ NAME = "verify.pyz"
 _PROGRAM = "gistpoint.sandbox.verifier.program"
 _PAYLOAD = "gistpoint.sandbox.payload"
 _OWN = {"start.py": "__main__.py", "later_names.py": "later_names.py", "records.py": "msgspec.py"}
-_STANDS_FOR = frozenset({"msgspec"})
+_REPLACED = frozenset({"msgspec"})
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 class BundleError(Exception):
-    """A module of the bundle needs something that is not in the standard library."""
+    """A module of the bundle needs something outside the standard library."""
 
 
 @cache
 def bundle() -> bytes:
-    """Return the bundle. It takes about a second, once in a process."""
+    """Return the bundle. Making it takes about a second, once for each process."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.comment = CANARY.encode("ascii")
         for name, text in sorted(bundled_files().items()):
+            # Names in order and one fixed time: equal sources have to give equal bytes.
             info = zipfile.ZipInfo(name, _TIME)
             info.external_attr = 0o644 << 16
             info.compress_type = zipfile.ZIP_DEFLATED
@@ -54,7 +55,7 @@ def bundle() -> bytes:
 
 
 def bundled_files() -> dict[str, str]:
-    """Return the files of the bundle by name. Raises `BundleError`, and `LoweringError` for too new a construct."""
+    """Return the files of the bundle by name. Raises `BundleError`, and `LoweringError` for a construct too new."""
     found: dict[str, str] = {}
     own = files("gistpoint.sandbox.verifier.bundled")
     for file, name in _OWN.items():
@@ -71,7 +72,7 @@ def bundled_files() -> dict[str, str]:
 
 
 def _closure() -> set[str]:
-    """Return the program and all modules of gistpoint that it loads before it runs, or inside of its own functions."""
+    """Return the program and all modules of gistpoint that it loads at the start or inside its own functions."""
     found, waiting = set[str](), [_PROGRAM]
     while waiting:
         name = waiting.pop()
@@ -82,7 +83,8 @@ def _closure() -> set[str]:
             top = wanted.partition(".")[0]
             if top == "gistpoint":
                 waiting.append(wanted)
-            elif top not in sys.stdlib_module_names | _STANDS_FOR:
+            # Noticed when the bundle is built, not in somebody else's container (decision 77).
+            elif top not in sys.stdlib_module_names | _REPLACED:
                 raise BundleError(f"{name} imports {wanted}, which is not in the standard library.")
     return found
 
@@ -100,7 +102,7 @@ def _imports(tree: ast.AST, *, everywhere: bool = False) -> Iterator[str]:
 
 
 def _module_of(module: str, name: str) -> str:
-    """Return the module that `from module import name` loads: `name` may be one itself."""
+    """Return the module that `from module import name` loads; `name` may itself be a module."""
     if module.startswith("gistpoint") and _is_package(module):
         inner = files(module)
         if inner.joinpath(f"{name}.py").is_file() or inner.joinpath(name, "__init__.py").is_file():
@@ -124,13 +126,13 @@ def _packages_of(name: str) -> Iterator[str]:
         yield name
 
 
-# Writes `expected.json`: what the bundle compares a run with. It is as secret as the answer it is made from
+# `expected.json`: what the bundle compares a run with. It is as secret as the answer that it is made from
 
 
 def expected_text(task: Task, answer: Answer, backend: str = "docker") -> str:
-    """Return the file for a task, with the baseline of `backend` if there is one. It holds no original code.
+    """Return the file for a task, with the baseline of `backend` if there is one. It contains no original code.
 
-    Raises `TaskError` for a kind of task that the bundle does not judge.
+    Raises `TaskError` for a kind of task that the bundle can't judge.
     """
     known, kind = answer.of_kind, kind_named(task.mode)
     judged = isinstance(known, GistAnswer) or (kind is not None and kind.has_targets)

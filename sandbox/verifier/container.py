@@ -1,7 +1,7 @@
-"""Runs in a container that belongs to the verifier alone: another user for the tested code, and no other isolation.
+"""Runs inside a container that only the verifier uses: the tested code is another user, without further isolation.
 
 The container is the isolation. If root starts the verifier, as in most containers, the tested code becomes a user who
-owns nothing but the paths that the suite may change; else it is the same user, and its changes are seen afterwards.
+owns only the paths that the suite may change. Otherwise it is the same user, and its changes are found afterwards.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _BECOME = (
     "import ctypes, os, sys; user = int(sys.argv[1]); ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
     "os.setgroups([]); os.setgid(user); os.setuid(user); os.execv(sys.argv[2], sys.argv[2:])"
 )
-"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`)."""
+"""Gives up root, and new privileges for good (`PR_SET_NO_NEW_PRIVS`): the group first, since root alone may set it."""
 
 
 class ContainerBackend:
-    """Runs commands in the container in which it is itself."""
+    """Runs commands in the container in which the verifier itself runs."""
 
     name = "container"
     expects: ClassVar[Mapping[str, str]] = {}
@@ -43,7 +43,8 @@ class ContainerBackend:
         self._other_user = os.geteuid() == 0 and not same_user
 
     def probe(self) -> BackendProbe:
-        """Import pytest as the user that the tested code will be."""
+        """Import pytest as the user that will run the tested code."""
+        # As that user: root reads an interpreter below /root, for example, and every run would fail (decision 77).
         command = [sys.executable, "-I", "-c", "import pytest"]
         become = [sys.executable, "-I", "-S", "-c", _BECOME, str(NOBODY)] if self._other_user else []
         ended = subprocess.run([*become, *command], cwd="/", env={}, capture_output=True, check=False)
@@ -61,7 +62,7 @@ class ContainerBackend:
         return held(memory=WATCHED, processes=NOT, disk=NOT, files=NOT, network=NOT)
 
     def record(self, limits: RunLimits) -> BackendRecord:
-        """Return the record, which claims no isolation: that is the container's."""
+        """Return the record, which claims no isolation: the container provides it."""
         return BackendRecord(self.name, platform.system(), isolated=False, limits=limits.record())
 
     def run(self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER) -> Ended:
@@ -69,11 +70,13 @@ class ContainerBackend:
         with run_folder() as base:
             parts = laid_out(command, base)
             started = command
+            # Sticky: the tested code may add to these folders, and can't replace what root put there (decision 41).
             if self._other_user:
                 for folder in parts.folders:
                     (parts.tree / folder).chmod(0o1777)
                 give_away((base / "home", base / "tmp", *(parts.tree / path for path in parts.paths)), NOBODY)
                 started = replace(command, invocation=_as_nobody(command.invocation))
+            # After the owners and modes were changed, which would otherwise look like changes by the run.
             states = TreeStates.of(parts)
             return states.completed(run_supervised(started, base, on_line=on_line, cancel=cancel), command)
 

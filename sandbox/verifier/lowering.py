@@ -1,7 +1,7 @@
-"""Rewrites a module for Python 3.9: the syntax and the arguments that came later, with the same meaning.
+"""Rewrites a module for Python 3.9: newer syntax and arguments are replaced, and the meaning stays the same.
 
-Covered is what gistpoint's own modules use: `match`, unions of types at run time, `slots` and `kw_only` of dataclasses,
-`strict` of `zip`. Everything else stays, so that the text of a rule is written once. Names that came later are
+It covers what gistpoint's own modules use: `match`, unions of types at run time, `slots` and `kw_only` of dataclasses,
+`strict` of `zip`. Everything else stays, so that each rule of the verdict is written only once. Newer names are
 supplied when the bundle starts (`bundled/later_names.py`).
 """
 
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from gistpoint.core.code.parsing import parse, undisturbed
 
 OLDEST = (3, 9)
-"""The oldest Python that the result runs on."""
+"""The oldest version of Python that can run the result."""
 
 _TYPE = re.compile(r"_*[A-Z]\w*[a-z]\w*|str|int|float|bool|bytes|list|dict|tuple|set|frozenset|type|object")
 _LATER_ARGUMENTS = {"dataclass": {"slots", "kw_only"}, "zip": {"strict"}}
 
 
 class LoweringError(Exception):
-    """A module uses something that has no counterpart here; the message names the line."""
+    """A module uses something that can't be rewritten; the message names the line."""
 
 
 def lowered(source: str) -> str:
@@ -42,6 +42,8 @@ class _Lowering(ast.NodeTransformer):
     def _subject(self) -> str:
         self._subjects += 1
         return f"_matched_{self._subjects}"
+
+    # Annotations stay: modules import them from __future__, so Python 3.9 never evaluates a `str | None` in one.
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is not None:
@@ -79,15 +81,16 @@ class _Lowering(ast.NodeTransformer):
         name = self._subject()
         first = ast.Assign([ast.Name(name, ast.Store())], node.subject)
         rest: list[ast.stmt] = []
+        # From the last case to the first: each `if` takes what follows it as its `else`.
         for case in reversed(node.cases):
             asked = self._asked(case.pattern, name)
-            if case.guard is not None:
+            if case.guard is not None:  # last, because it may use what the pattern binds
                 asked = [*asked, case.guard]
             rest = [ast.If(_all_of(asked), case.body, rest)]
         return [ast.copy_location(first, node), *(ast.copy_location(item, node) for item in rest)]
 
     def _asked(self, pattern: ast.pattern, name: str) -> list[ast.expr]:
-        """Return what must hold, in order, for the object that `name` is bound to."""
+        """Return the conditions, in their order, under which the object bound to `name` matches."""
         subject = ast.Name(name, ast.Load())
         match pattern:
             case ast.MatchValue(value=value):
@@ -99,29 +102,39 @@ class _Lowering(ast.NodeTransformer):
                 return asked if bound is None else [*asked, _binding(bound, subject)]
             case ast.MatchOr(patterns=patterns):
                 return [ast.BoolOp(ast.Or(), [_all_of(self._asked(one, name)) for one in patterns])]
-            case ast.MatchClass(cls=kind, patterns=positional, kwd_attrs=names, kwd_patterns=named):
-                asked = [_call("isinstance", subject, kind)]
-                if positional:  # of str, int and the like: the object itself
-                    if len(positional) > 1 or not isinstance(kind, ast.Name) or not kind.id.islower():
-                        raise LoweringError(f"Line {pattern.lineno} matches a class by position.")
-                    asked += self._asked(positional[0], name)
-                for attribute, one in zip(names, named, strict=True):
-                    part = self._subject()
-                    asked.append(_call("hasattr", subject, ast.Constant(attribute)))
-                    asked.append(_binding(part, ast.Attribute(subject, attribute, ast.Load())))
-                    asked += self._asked(one, part)
-                return asked
+            case ast.MatchClass():
+                return self._asked_of_class(pattern, name)
             case ast.MatchSequence(patterns=patterns) if not any(isinstance(one, ast.MatchStar) for one in patterns):
-                kinds = ast.Tuple([ast.Name("list", ast.Load()), ast.Name("tuple", ast.Load())], ast.Load())
-                length = ast.Compare(_call("len", subject), [ast.Eq()], [ast.Constant(len(patterns))])
-                asked = [_call("isinstance", subject, kinds), length]
-                for place, one in enumerate(patterns):
-                    part = self._subject()
-                    asked.append(_binding(part, ast.Subscript(subject, ast.Constant(place), ast.Load())))
-                    asked += self._asked(one, part)
-                return asked
+                return self._asked_of_sequence(patterns, name)
             case _:
                 raise LoweringError(f"Line {pattern.lineno} has a pattern that is not covered: {ast.unparse(pattern)}.")
+
+    def _asked_of_class(self, pattern: ast.MatchClass, name: str) -> list[ast.expr]:
+        subject, kind = ast.Name(name, ast.Load()), pattern.cls
+        asked = [_call("isinstance", subject, kind)]
+        if pattern.patterns:
+            # Of `str`, `int` and the like, the one positional pattern is for the object itself.
+            is_builtin = isinstance(kind, ast.Name) and kind.id.islower()
+            if len(pattern.patterns) > 1 or not is_builtin:
+                raise LoweringError(f"Line {pattern.lineno} matches a class by position.")
+            asked += self._asked(pattern.patterns[0], name)
+        for attribute, one in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+            part = self._subject()
+            asked.append(_call("hasattr", subject, ast.Constant(attribute)))
+            asked.append(_binding(part, ast.Attribute(subject, attribute, ast.Load())))
+            asked += self._asked(one, part)
+        return asked
+
+    def _asked_of_sequence(self, patterns: Sequence[ast.pattern], name: str) -> list[ast.expr]:
+        subject = ast.Name(name, ast.Load())
+        kinds = ast.Tuple([ast.Name("list", ast.Load()), ast.Name("tuple", ast.Load())], ast.Load())
+        length = ast.Compare(_call("len", subject), [ast.Eq()], [ast.Constant(len(patterns))])
+        asked = [_call("isinstance", subject, kinds), length]
+        for index, one in enumerate(patterns):
+            part = self._subject()
+            asked.append(_binding(part, ast.Subscript(subject, ast.Constant(index), ast.Load())))
+            asked += self._asked(one, part)
+        return asked
 
 
 def _all_of(asked: Sequence[ast.expr]) -> ast.expr:
@@ -132,6 +145,7 @@ def _all_of(asked: Sequence[ast.expr]) -> ast.expr:
 
 def _binding(name: str, value: ast.expr) -> ast.expr:
     """Return an expression that binds a name and is always true."""
+    # In a list, which is true even if the value is not.
     return ast.List([ast.NamedExpr(ast.Name(name, ast.Store()), value)], ast.Load())
 
 
@@ -140,7 +154,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
 
 
 def _united(node: ast.expr) -> list[ast.expr]:
-    """Return the parts of `a | b | c`; nothing for another expression."""
+    """Return the parts of `a | b | c`, none for any other expression."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)):
         return []
     return [*(_united(node.left) or [node.left]), *(_united(node.right) or [node.right])]

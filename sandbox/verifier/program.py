@@ -1,8 +1,8 @@
 """The program of the bundle: `verify.pyz PLACE --expected FILE --tree TAR [--reward FILE]`.
 
-PLACE is the folder that a solver worked in, or a gist. The verdict, `{"solved": 0|1, "score": x}`, goes to the reward
-file, and with a reason to standard output. The tested code runs in a process of its own and reports over a pipe, as it
-does under gistpoint itself; the interpreter that runs the bundle runs the tests.
+PLACE is the folder that a solver worked in, or a gist. The verdict, `{"solved": 0|1, "score": x}`, is written to the
+reward file and, with a reason, to standard output. The tested code runs in a separate process and reports over a pipe,
+as it does in gistpoint; the interpreter that runs the bundle also runs the tests.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from gistpoint.sandbox.testruns import SuiteRunner
 from gistpoint.sandbox.verifier.container import ContainerBackend
 
 _PATIENCE = 3
-"""How much longer than in gistpoint a run may take: the machine is another."""
+"""A run may take this many times as long as in gistpoint: the machine is another one."""
 _MOST = 16 << 20
-"""Bytes of the largest file that is taken over from a solver's folder."""
+"""The largest file, in bytes, that is taken over from a solver's folder."""
 _MOST_PRINTED = 8 << 20
-"""Characters of the longest verdict with what was taken over: Inspect reads up to 10 MiB of a command's output."""
+"""A longer verdict, in characters, is printed without what was taken over: Inspect reads at most 10 MiB of output."""
 
 
 @dataclass(frozen=True)
 class _Pins:
-    """The part of a task's environment that a run needs; what is installed is the container's affair."""
+    """The part of a task's environment that a run needs; the container has its packages installed."""
 
     import_roots: tuple[str, ...] = (".",)
     plugins: tuple[str, ...] = ()
@@ -78,11 +78,11 @@ class _Verdict:
     score: float
     reason: str
     taken: Mapping[str, bytes] = field(default_factory=dict)
-    """What was taken over from the solver, by path."""
+    """The solver's files that were judged, by path."""
 
 
 class _Here:
-    """The environment in which the bundle itself runs."""
+    """The source of the environment in which the bundle itself runs."""
 
     def get(self, *_: object, **__: object) -> Environment:
         interpreter = own_interpreter()
@@ -90,7 +90,7 @@ class _Here:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge a folder or a gist; return 0 if there is a verdict, whatever it is, and 2 if there is none."""
+    """Judge a folder or a gist; return 0 with any verdict, and 2 without one."""
     parser = argparse.ArgumentParser(prog="verify.pyz", description="Judges a folder that a solver worked in.")
     parser.add_argument("place", type=Path, help="the solver's folder, or a gist")
     parser.add_argument("--expected", type=Path, required=True, help="the expected.json of the task")
@@ -109,16 +109,16 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     reward = {"solved": int(verdict.solved), "score": verdict.score}
     taken = {path: data.decode("utf-8", "surrogateescape") for path, data in verdict.taken.items()}
-    told = {**reward, "reason": verdict.reason}
-    whole = json.dumps({**told, "taken": taken})
-    print(whole if len(whole) <= _MOST_PRINTED else json.dumps(told))
+    report = {**reward, "reason": verdict.reason}
+    whole = json.dumps({**report, "taken": taken})
+    print(whole if len(whole) <= _MOST_PRINTED else json.dumps(report))
     if options.reward is not None:
         _write(options.reward, json.dumps(reward) + "\n")
     return 0
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole; whatever the tested code may have put in its place is replaced, and no link is followed."""
+    """Write a file atomically. It replaces whatever the tested code may have put there, and follows no link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -131,10 +131,11 @@ def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -
     wanted = json.loads(expected.read_text(encoding="utf-8"))
     if wanted.get("format") != "gistpoint.expected" or wanted.get("version") != 1:
         raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
+    # The tested code is another user then, and must read neither the ids of the tests nor the task's own files.
     if os.geteuid() == 0:
         for hidden in (expected, tar):
             with contextlib.suppress(OSError):  # on a mount that can't be written
-                hidden.chmod(0o600)  # the tested code is another user
+                hidden.chmod(0o600)
     if wanted["kind"] == "gist":
         name, text = _gist_at(place, wanted)
         verdict = _judged_gist(text, wanted, expected, GistRunner(backend, _Here()))
@@ -149,6 +150,7 @@ def _pins(wanted: Mapping[str, Any]) -> Any:
 
 def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runner: SuiteRunner) -> _Verdict:
     root = place.resolve()
+    # Only Python files of the task that are not its tests: a solver's tool replaces functions alone (decision 77).
     tree = taken_over(given, lambda path: _file(root, path), wanted["test_files"])
     fails, passes = frozenset(wanted["FAIL_TO_PASS"]), frozenset(wanted["PASS_TO_PASS"])
     writable = wanted["writable"]
@@ -160,13 +162,14 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
         expected=frozenset(wanted["collected"]),
         writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
     )
+    # `given` is the control: only if it does not begin either is the machine to blame (decision 121).
     report = ControlledRunner(runner, lambda: given).run(request)
     if report.status in FREE:
         raise ValueError(report.reason or report.output[-500:])
     targets: Any = tuple(_Target(**target) for target in wanted["targets"])
     baseline: Any = _Passes(fails | passes, fails)
     result = score(baseline, report)
-    # Only then has this Python run the files: an older one can die of parsing what is nested too deeply.
+    # Only after a pass, for this Python has then run the files: an older one can die parsing what is nested too deeply.
     changed = changed_targets(tree, targets) if result.all_pass else ()
     reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
     done = solved(result, [target.name for target in targets], changed)
@@ -176,7 +179,7 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
 
 
 def _file(root: Path, path: str) -> bytes | None:
-    """Return the bytes of a plain file below `root`, to which no link leads; None for anything else."""
+    """Return the bytes of a plain file below `root` that is reached without a link; None for anything else."""
     place = root / path
     try:
         if place.resolve() != place or not place.is_file() or place.stat().st_size > _MOST:
@@ -204,7 +207,7 @@ def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: G
     except (SyntaxError, ValueError):
         spliced = None
     error = gist_error(text, name, owned, None, None)
-    # Faithful is what holds twice without a tracer, under different seeds of the hashes.
+    # A gist is faithful if it agrees twice without a tracer, under different hash seeds (decision 77).
     for seed in (1, 0):
         if spliced is None:
             break
@@ -247,7 +250,7 @@ def _command(wanted: Mapping[str, Any]) -> Entrypoint:
 
 
 def _run(document: Mapping[str, Any]) -> TestsRun | CommandRun:
-    """Return a run of the original as an answer stores it."""
+    """Return a run of the original from its form in an answer."""
     known = {**document, "status": RunStatus(document["status"])}
     for key in ("raised", "collection_error"):
         if known.get(key) is not None:

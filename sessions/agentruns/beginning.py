@@ -58,7 +58,7 @@ class AgentModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCondition(Request):
-    """What the attempts of a run have in common beside the model."""
+    """The common settings of a run's attempts, apart from the model."""
 
     setting: Literal["tools", "static"] = "tools"
     budgets: Budgets | None = None
@@ -87,7 +87,7 @@ class BeginAgentRun(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPace(Request):
-    """How much of a run is done at once, where, and for how much."""
+    """The pace of a run: how much is done at once, where, and at what cost."""
 
     at_once: Count | None = None
     tests_at_once: Count | None = None
@@ -102,7 +102,7 @@ class AgentPace(Request):
         return self.tests_at_once or len(os.sched_getaffinity(0))
 
     def require_price(self, settings: RunSettings) -> None:
-        """Raise `UserError` if a cost is bounded that can't be counted."""
+        """Raise `UserError` for a bound on a cost that can't be counted."""
         if self.max_cost is not None and settings.agent.price is None and settings.host:
             raise UserError(
                 "A cost can't be bounded without a price.",
@@ -112,7 +112,7 @@ class AgentPace(Request):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run as it would begin: its tasks, what all attempts have in common, and the attempts to be made."""
+    """A run before it begins: its tasks, the common settings of the attempts, and the attempts to be made."""
 
     solver: AgentSolver
     settings: RunSettings
@@ -124,10 +124,10 @@ class PlannedRun:
 def plan_run(
     services: Services, wanted: BeginAgentRun, price: TokenPrice | None, tell: Callable[[str], None]
 ) -> PlannedRun:
-    """Return the run that is wanted; `price` stands before that of the user's settings.
+    """Return the requested run; `price` takes precedence over that of the user's settings.
 
-    `tell` is told why some of what was named is left out. Raises `UserError` if no task is named, and whatever finding
-    tasks, settings and the model raises.
+    `tell` receives the reasons for leaving out named tasks. Raises `UserError` if no task is named, and the errors of
+    finding tasks, settings and the model.
     """
     tasks = _tasks(services, wanted)
     for problem in tasks.problems:
@@ -181,13 +181,13 @@ def _settings(wanted: BeginAgentRun, solver: AgentSolver) -> RunSettings:
 
 
 def _default_name(settings: RunSettings) -> str:
-    """Return a name that the same settings always have, so that the same request goes on with the same run."""
+    """Return a name that depends only on the settings, so that the same request continues the same run."""
     words = re.sub(r"[^A-Za-z0-9._-]+", "-", settings.model).strip("-._") or "model"
     return f"{words[:60]}-{settings.digest[:8]}"
 
 
 def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
-    """Return the run with the jobs of a plan, begun or found again, and what carries it out.
+    """Return the run with the jobs of a plan, new or existing, and the ports to carry it out.
 
     Raises `UserError` for a cost that can't be counted, `EndpointError` and `AgentRunError`.
     """
@@ -201,7 +201,7 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
 
 
 def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
-    """Return a run that was begun, and what goes on with it. Raises as `begin_run`, and for a model elsewhere."""
+    """Return an existing run, and the ports to continue it. Raises as `begin_run` does, and for a model elsewhere."""
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings
     solver = services.solver(settings.model, base_url)
@@ -256,7 +256,7 @@ def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> Agen
 
 @dataclass(frozen=True, slots=True)
 class FirstRequest:
-    """What a model would be sent first."""
+    """The first request to a model."""
 
     messages: Sequence[ChatMessage]
     tools: Sequence[Mapping[str, Any]]
@@ -275,7 +275,7 @@ class FirstRequest:
 
 
 def first_request(services: Services, task: Task, settings: RunSettings) -> FirstRequest:
-    """Return the first request of an attempt that is not kept, and that can run no code."""
+    """Return the first request of a throw-away attempt, which can run no code."""
     idle: Any = _NoRunner()
     without = replace(services, runner_for=lambda task: idle, entrypoints_for=lambda task: idle)
     ports = _ports(without, settings, _no_model)
@@ -295,9 +295,9 @@ def _no_model(settings: AgentSettings) -> ChatModel:
 
 
 def first_requests(services: Services, plan: PlannedRun, tell: Callable[[str], None]) -> dict[str, FirstRequest]:
-    """Return the first request on each task of a plan, by its id; `tell` is told which tasks have none, and why.
+    """Return the first request on each task of a plan, by id; `tell` receives the tasks without one, and why.
 
-    Raises `UserError` if none has one.
+    Raises `UserError` if no task has one.
     """
     found: dict[str, FirstRequest] = {}
     for task in plan.tasks:
@@ -311,7 +311,7 @@ def first_requests(services: Services, plan: PlannedRun, tell: Callable[[str], N
 
 
 class _NoRunner:
-    """Stands for a runner where nothing is run."""
+    """Replaces a runner where nothing is run."""
 
     backend = BackendRecord("none")
 

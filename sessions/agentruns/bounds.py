@@ -1,4 +1,4 @@
-"""Bounds that all attempts of a run share: how many test runs there are at once, and what all of it may cost."""
+"""Bounds that all attempts of a run share: the number of test runs at once, and the total cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TICK_S = 0.1
 
 
 class Slots:
-    """A number of places for test runs: suites that run at once would miss their time limits by each other's fault."""
+    """A number of slots for test runs: too many suites at once would make each other miss their time limits."""
 
     def __init__(self, places: int) -> None:
         self._places = threading.Semaphore(places)
@@ -125,7 +125,7 @@ def bounded_confirmer(confirmer: Confirmer | None, slots: Slots) -> Confirmer | 
 
 @dataclass
 class Purse:
-    """US dollars for all attempts of a run: what was spent, and what the requests under way may cost."""
+    """US dollars for all attempts of a run: the amount spent, and the possible cost of requests under way."""
 
     most_usd: float | None = None
     _spent: dict[str, float] = field(default_factory=dict)
@@ -133,13 +133,13 @@ class Purse:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def spent(self, job: str, usd: float | None) -> None:
-        """Note what a job's attempt has cost so far; no request of it is under way."""
+        """Record the cost so far of a job's attempt; none of its requests is under way."""
         with self._lock:
             self._spent[job] = usd or 0.0
             self._asked.pop(job, None)
 
     def may_ask(self, job: str, usd: float | None) -> bool:
-        """Set aside what a job's next request may cost; False if all requests under way would then pass the limit."""
+        """Reserve the possible cost of a job's next request; False if that would exceed the limit."""
         with self._lock:
             self._asked.pop(job, None)
             wanted = usd or 0.0
@@ -150,7 +150,7 @@ class Purse:
 
     @property
     def total_usd(self) -> float:
-        """All that was spent or set aside."""
+        """The amount spent or reserved."""
         with self._lock:
             return self._total()
 

@@ -9,7 +9,7 @@ import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, Crew, WorkStatus
+from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, WorkerPool, WorkStatus
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.cluster_runs import packed
 from gistpoint.sessions.agentruns.cluster_work import AttemptToReplay, ServicesFactory, WorkTools, replayed
@@ -37,9 +37,9 @@ class ReplaysElsewhere:
         self._take = take
         self._fail = fail
 
-    def carry_out(self, crew: Crew, names: Sequence[str], tick: Callable[[], None]) -> None:
-        """Replay the attempts of these ids. Raises as `Crew.carry_out`."""
-        crew.carry_out(partial(replayed, build=self._build), self._jobs(names), self._checked, self._heed, tick)
+    def carry_out(self, workers: WorkerPool, names: Sequence[str], tick: Callable[[], None]) -> None:
+        """Replay the attempts of these ids. Raises as `WorkerPool.carry_out`."""
+        workers.carry_out(partial(replayed, build=self._build), self._jobs(names), self._checked, self._heed, tick)
 
     def _jobs(self, names: Sequence[str]) -> Iterator[ClusterJob]:
         for name in names:

@@ -1,4 +1,4 @@
-"""Runs of agents on a cluster: their jobs are sent, and what comes back is taken in once it was found to be true."""
+"""Runs of agents on a cluster: jobs are sent, and results are accepted after they were verified."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.core.attempts.identity import new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, InfrastructureError, TaskError, UserError
 from gistpoint.core.kinds.archive import pack_task
-from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, Crew, WorkStatus
+from gistpoint.core.orders import ClusterJob, ClusterLieError, ClusterOutcome, ClusterWorker, WorkerPool, WorkStatus
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Purse
@@ -39,7 +39,7 @@ TOO_LARGE, FAILED, NOBODY = "too_large", "failed", "no_worker"
 
 
 def work_tools(isolation: IsolationChoice, *, base_url: str = "", tests_at_once: int = 0) -> WorkTools:
-    """Return with what workers shall work.
+    """Return the settings that workers use.
 
     A consent given before is one for this machine, and not sent. Raises `UserError` for an address with a secret.
     """
@@ -66,16 +66,16 @@ def packed(task: Task) -> bytes:
 
 
 class ClusterRunner:
-    """Does the jobs of a run that are left, as `AgentRunner` does, on the workers of a cluster.
+    """Does the remaining jobs of a run on the workers of a cluster, as `AgentRunner` does here.
 
-    What a worker returns is taken in under the id that it was promised, once it was found to be true.
+    A worker's result is stored under the promised id, after it was verified.
     """
 
     def __init__(
         self,
         run: AgentRun,
         ports: AgentPorts,
-        crew: Crew,
+        workers: WorkerPool,
         tools: WorkTools,
         build: ServicesFactory,
         *,
@@ -85,7 +85,7 @@ class ClusterRunner:
         """`build` is the function by which a worker builds its own services; it is sent by name."""
         self.run = run
         self._ports = ports
-        self._crew = crew
+        self._workers = workers
         self._tools = tools
         self._build = build
         self._on_job = on_job
@@ -101,7 +101,7 @@ class ClusterRunner:
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl+C was pressed."""
-        return self._crew.interrupts > 0
+        return self._workers.interrupts > 0
 
     def work(self, tick: Callable[[], None] = lambda: None) -> None:
         """Do what is left, until all of it has ended or halted, or the run is stopped; `tick` is called now and then.
@@ -110,7 +110,7 @@ class ClusterRunner:
         """
 
         def heed() -> None:
-            if self.run.stop_asked and not self._crew.stopping:
+            if self.run.stop_asked and not self._workers.stopping:
                 self._stop("It was asked to stop.")
             tick()
 
@@ -120,7 +120,7 @@ class ClusterRunner:
                 self._pay(state)
             try:
                 work = partial(attempted, build=self._build)
-                self._crew.carry_out(work, self._jobs(), self._checked, self._heed, heed)
+                self._workers.carry_out(work, self._jobs(), self._checked, self._heed, heed)
             except InfrastructureError as error:
                 self._stop(str(error))
         if self.interrupted:
@@ -128,8 +128,8 @@ class ClusterRunner:
 
     def _stop(self, why: str) -> None:
         self.stopped_by = self.stopped_by or why
-        if not self._crew.stopping:
-            self._crew.stop()
+        if not self._workers.stopping:
+            self._workers.stop()
 
     # What is sent
 
@@ -184,7 +184,7 @@ class ClusterRunner:
         if order.most_usd is not None and self._purse.most_usd is not None:
             self._purse.may_ask(order.job.key, 0.0)
             left = max(0.0, self._purse.most_usd - self._purse.total_usd)
-            share = left / max(1, self._crew.places - len(self._crew.sent))
+            share = left / max(1, self._workers.places - len(self._workers.sent))
             self._purse.may_ask(order.job.key, share * 0.999)  # so that rounding never passes the limit
             order = msgspec.structs.replace(order, most_usd=order.most_usd + share)
         return msgspec.json.encode(AttemptToMake(tools=self._tools, order=order))

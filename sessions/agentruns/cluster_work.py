@@ -44,12 +44,12 @@ _making = Lock()
 
 
 class WorkTools(msgspec.Struct, frozen=True, kw_only=True):
-    """With what to work; the same for all jobs of a command."""
+    """The settings of work, the same for all jobs of a command."""
 
     sandbox: str = ""
     """The isolation that was asked for by name; empty for what the worker chooses."""
     consented: bool = False
-    """Whether the command was told to run code without isolation if none works."""
+    """Whether the command may run code without isolation if none works."""
     tests_at_once: int = 0
     """Test runs at once in a worker's process; 0 for one a core."""
     base_url: str = ""
@@ -74,7 +74,7 @@ class AttemptToReplay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
-    """Do the order of an attempt."""
+    """Carry out the order of an attempt."""
 
     def do(about: bytes, switch: StopSwitch) -> bytes:
         given = msgspec.json.decode(about, type=AttemptToMake)
@@ -96,7 +96,7 @@ def attempted(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
 
 
 def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
-    """Do the order of a replay."""
+    """Carry out the order of a replay."""
 
     def do(about: bytes, switch: StopSwitch) -> bytes:
         given = msgspec.json.decode(about, type=AttemptToReplay)
@@ -116,7 +116,7 @@ def replayed(order: bytes, archive: bytes, *, build: ServicesFactory) -> bytes:
 
 
 def _fit(do: Callable[[bytes, StopSwitch], bytes]) -> Callable[[bytes, StopSwitch], bytes]:
-    """Return a function that turns what stands in the way of a job on this machine into a word for its sender."""
+    """Return a function that turns obstacles to a job on this machine into a status for its sender."""
 
     def done(about: bytes, switch: StopSwitch) -> bytes:
         try:
@@ -172,7 +172,7 @@ def _task(services: Services, id: str, archive: bytes) -> Task:
             try:
                 task = TaskStore(kept, services.locations.tasks, demo=services.locations.demo).find(id)
             except TaskError as error:
-                raise NotDoneError(WorkStatus.LACKS) from error
+                raise NotDoneError(WorkStatus.NEEDS_TASK) from error
     if task.id != id:
         raise TaskError(f"The archive of {id[:12]} holds another task, {task.short_id}.")
     return task

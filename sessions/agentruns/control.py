@@ -1,7 +1,7 @@
 """A person's request for an attempt that a run works on: a file in the attempt's folder, locked while the person asks.
 
-The run looks for it between two steps of the model and while it waits for a reply; it then journals the handover and
-closes the journal. A request whose asker has gone is none, and nothing but the journal says whose the attempt is then.
+The run looks for it between two steps of the model and while it waits for a reply; then it journals the handover and
+closes the journal. A request expires with its process; only the journal says who has the attempt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore
 
 CONTROL = "control.json"
 MOST_CHARACTERS = 100
-"""Of a pseudonym."""
+"""The longest pseudonym."""
 _MOST_BYTES = 4_096
 
 
@@ -34,13 +34,13 @@ class ControlRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asking:
-    """A request that stands until it is withdrawn, or its process ends."""
+    """A request that is in force until it is withdrawn, or its process ends."""
 
     def __init__(self, path: Path, lock: FileLock) -> None:
         self._path, self._lock = path, lock
 
     def withdraw(self) -> None:
-        """Ask no longer; the second time does nothing."""
+        """Withdraw the request; the second time does nothing."""
         with suppress(OSError):
             if self._lock.file >= 0 and os.path.samestat(os.fstat(self._lock.file), self._path.stat()):
                 self._path.unlink()
@@ -54,20 +54,20 @@ def ask_for(folder: Path, by: str) -> Asking:
             "Somebody else is taking this attempt over.", hint="Look on: the line below tells how it goes."
         )
     request = ControlRequest(by=by[:MOST_CHARACTERS], nonce=secrets.token_hex(8))
-    beside = folder / f".{CONTROL}.{request.nonce}"
-    lock = wait_for(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    part = folder / f".{CONTROL}.{request.nonce}"
+    lock = wait_for(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         os.write(lock.file, msgspec.json.encode(request))
-        beside.replace(folder / CONTROL)
+        part.replace(folder / CONTROL)
     except BaseException:
         lock.release()
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
     return Asking(folder / CONTROL, lock)
 
 
 def asker_of(folder: Path) -> str | None:
-    """Return the pseudonym of whoever asks for the attempt, which may be empty; None if nobody does. Asked often."""
+    """Return the pseudonym of whoever asks for the attempt, which may be empty; None if nobody does. Called often."""
     if not is_held(folder / CONTROL):
         return None
     try:
@@ -90,10 +90,10 @@ def has_person(state: AttemptState) -> bool:
 
 
 def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) -> AgentRun:
-    """Return the run whose attempt a person may take over, or take up again after that.
+    """Return the run whose attempt a person may take over, or resume after a takeover.
 
-    `live` is whether a process has the journal open. Raises `AttemptError` where nobody could let go of it, or the
-    model could not go on afterwards.
+    `live` is whether a process has the journal open. Raises `AttemptError` if nobody could hand it over, or the model
+    could not continue afterwards.
     """
     if state.ended:
         raise AttemptError("The attempt has ended.")

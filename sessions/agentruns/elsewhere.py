@@ -1,8 +1,8 @@
-"""A job of a run done on another machine: what that machine is told, what it returns, and what of it is believed.
+"""A job of a run on another machine: the order to that machine, its result, and the checks of the result.
 
-There it is a run of one job in a folder of its own, so that it goes the way of any other. What comes back is the
-attempt's journal. It has to be whole, of this job, this task and these settings, to go on from what was sent, and to
-end as the reply says; then it is taken in under the id that was promised.
+There it is a run of one job in a separate folder, so that it is handled like any other. The result is the attempt's
+journal. It has to be whole, belong to this job, this task and these settings, continue what was sent, and end as the
+reply says; then it is stored under the promised id.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from gistpoint import __version__
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
-from gistpoint.core.attempts.events import AttemptStarted
+from gistpoint.core.attempts.events import AttemptStarted, EventData
 from gistpoint.core.attempts.identity import MODEL
 from gistpoint.core.errors import UserError
 from gistpoint.core.tasks.model import Task
@@ -36,26 +36,26 @@ from gistpoint.sessions.attempts import AttemptStore, folded_state
 from gistpoint.sessions.journal import JOURNAL, journal_in
 
 _MOST_CHARACTERS = 2_000
-"""Of a message from another machine."""
+"""The longest message from another machine."""
 
 
 class AttemptOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What another machine is told of a job."""
+    """The order of a job to another machine."""
 
     run: str
     created_utc_ms: int
     settings: RunSettings
     job: AgentJob
     attempt: str
-    """The id that its attempt has, or gets."""
+    """The present or future id of its attempt."""
     journal: bytes = b""
     """The attempt so far; empty for a new one."""
     most_usd: float | None = None
-    """What the attempt may cost in all."""
+    """The most that the attempt may cost."""
 
 
 class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What another machine returns of a job."""
+    """The result of a job from another machine."""
 
     status: JobStatus
     problem: str = ""
@@ -66,7 +66,7 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """Empty if there was no attempt."""
 
     def operations(self, order: AttemptOrder) -> list[JobOperation]:
-        """Return what the run notes of it."""
+        """Return the operations that record it in the run."""
         job, found = order.job.key, list[JobOperation]()
         if self.journal:
             found.append(JobAttempt(job=job, attempt=order.attempt))
@@ -81,11 +81,11 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryError(UserError):
-    """What was delivered can't be true; says why in a few words."""
+    """A result can't be true; the message says why in a few words."""
 
 
 class StoppedWorkError(UserError):
-    """The machine can't do such jobs; says why."""
+    """The machine can't do such jobs; the message says why."""
 
 
 def carried_out(
@@ -128,7 +128,7 @@ def carried_out(
 
 
 def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun, task: Task) -> None:
-    """Raise `DeliveryError` if what was delivered can't be what became of an order."""
+    """Raise `DeliveryError` if the delivered result can't be that of the order."""
     if not delivered.journal:
         if order.journal:
             raise DeliveryError("the journal that it was sent is not in what it returned")
@@ -140,16 +140,7 @@ def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun
         raise DeliveryError(f"its journal does not verify: {content.fault or 'its last line is torn'}")
     if not delivered.journal.startswith(order.journal):
         raise DeliveryError("its journal does not go on from the one that it was sent")
-    begun = content.events[0].data
-    if not isinstance(begun, AttemptStarted) or (begun.actor, begun.attempt_id) != (MODEL, order.attempt):
-        raise DeliveryError("its journal is not that of the attempt that it was asked for")
-    solver = begun.solver or {}
-    if solver.get("job") != order.job.key or solver.get("run") != run.name:
-        raise DeliveryError("its journal is that of another job")
-    if solver != solver_of(run, order.job) and not order.journal:
-        raise DeliveryError("its attempt was made under other settings")
-    if (begun.task_id, begun.tree_sha256) != (task.id, task.tree_sha256):
-        raise DeliveryError("its attempt was made on other bytes than the task's")
+    _require_ordered(content.events[0].data, order, run, task)
     state, problem = folded_state(content.events)
     if problem:
         raise DeliveryError(f"its journal can't be read: {problem}")
@@ -158,8 +149,22 @@ def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun
         raise DeliveryError("it says that the attempt ended otherwise than its journal does")
 
 
+def _require_ordered(begun: EventData, order: AttemptOrder, run: AgentRun, task: Task) -> None:
+    """Raise `DeliveryError` if an attempt did not begin as it was ordered."""
+    if not isinstance(begun, AttemptStarted) or (begun.actor, begun.attempt_id) != (MODEL, order.attempt):
+        raise DeliveryError("its journal is not that of the attempt that it was asked for")
+    solver = begun.solver or {}
+    if solver.get("job") != order.job.key or solver.get("run") != run.name:
+        raise DeliveryError("its journal is that of another job")
+    # A continued attempt keeps the settings under which it began (decision 50).
+    if solver != solver_of(run, order.job) and not order.journal:
+        raise DeliveryError("its attempt was made under other settings")
+    if (begun.task_id, begun.tree_sha256) != (task.id, task.tree_sha256):
+        raise DeliveryError("its attempt was made on other bytes than the task's")
+
+
 def _require_refused(delivered: DeliveredAttempt, order: AttemptOrder, task: Task) -> None:
-    """Raise `DeliveryError` unless a job that is said to need no attempt really needs none."""
+    """Raise `DeliveryError` unless a job reported to need no attempt really needs none."""
     try:
         if order.settings.agent.setting == "static":
             require_fitting(task, order.settings.agent)

@@ -1,7 +1,7 @@
 """The figures of a run: what a table of results needs, computed from the journals of its attempts.
 
 Rates are over the attempts that a model made alone and that ended; others are counted and named. A pass that is still
-to be read does not count as solved, and is told beside.
+to be read does not count as solved, and is reported separately.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     repeat: int
     status: str
-    """Where the job stands: `queued`, `begun`, `halted` or `ended`."""
+    """The state of the job: `queued`, `begun`, `halted` or `ended`."""
     attempt: str = ""
     mode: str = ""
     result: str = ""
@@ -80,7 +80,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     worker: str = ""
     """The worker of a cluster that had it last."""
     clock_ms: int = 0
-    """How far that worker's clock was ahead of this machine's, where that is told."""
+    """How far that worker's clock was ahead of this machine's, if it was reported."""
 
     by_tests: bool = False
     """Whether the tests alone passed."""
@@ -167,7 +167,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Attempts that were given up without a single call, as behind a server that does not know the model's calls."""
     solved: Rate | None
     to_be_read: int
-    """Passes beside, which a reviewer has to settle."""
+    """Further passes, which a reviewer has to settle."""
     solved_with_unread: Rate | None
     repeats: RepeatFigures | None
     reasons: dict[str, int]
@@ -283,7 +283,7 @@ def _with_attempt(row: AttemptFigures, summary: AttemptSummary, events: Iterable
 
 
 def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
-    """Return the milliseconds for which an attempt was paused because its endpoint wanted to be asked later."""
+    """Return the milliseconds for which an attempt was paused because its endpoint asked to be called later."""
     total, since = 0, None
     for event in events:
         match event.data:
@@ -300,9 +300,6 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
     """Return the figures of all rows together."""
     counted = [row for row in rows if row.counted]
     ended = [row for row in rows if row.status == JobStatus.ENDED]
-    of_model = [row for row in rows if row.counted or not row.result]
-    calls = sum(row.calls or 0 for row in counted)
-    costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
 
     def total(of: Callable[[AttemptFigures], float | None]) -> float:
         return sum(of(row) or 0 for row in rows)
@@ -310,37 +307,55 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
     def mean(of: Callable[[AttemptFigures], float | None]) -> float | None:
         return fmean(of(row) or 0 for row in counted) if counted else None
 
+    def among_counted(of: Callable[[AttemptFigures], float | None]) -> int:
+        return int(sum(of(row) or 0 for row in counted))
+
+    def share(of: Callable[[AttemptFigures], bool]) -> Rate | None:
+        return rate(among_counted(of), len(counted))
+
     return RunFigures(
         jobs=len(rows),
         ended=len(ended),
         left=len(rows) - len(ended),
         counted=len(counted),
-        mixed=sum(row.mixed for row in rows),
+        mixed=int(total(lambda row: row.mixed)),
         refused=sum(not row.attempt for row in ended),
-        never_called=sum(row.reason == _SILENT and row.calls == 0 for row in counted),
-        solved=rate(sum(row.solved for row in counted), len(counted)),
-        to_be_read=sum(row.passes and not row.solved for row in counted),
-        solved_with_unread=rate(sum(row.passes for row in counted), len(counted)),
+        never_called=among_counted(lambda row: row.reason == _SILENT and row.calls == 0),
+        solved=share(lambda row: row.solved),
+        to_be_read=among_counted(lambda row: row.passes and not row.solved),
+        solved_with_unread=share(lambda row: row.passes),
         repeats=repeats_of(rows),
-        reasons=dict(Counter(row.reason for row in of_model if row.reason).most_common()),
+        reasons=_reasons(rows),
         calls_per_attempt=mean(lambda row: row.calls),
         submissions_per_attempt=mean(lambda row: row.submissions),
-        malformed=rate(sum(row.malformed or 0 for row in counted), calls),
+        malformed=rate(among_counted(lambda row: row.malformed), among_counted(lambda row: row.calls)),
         prompt_tokens=int(total(lambda row: row.prompt_tokens)),
         completion_tokens=int(total(lambda row: row.completion_tokens)),
         cached_tokens=int(total(lambda row: row.cached_tokens)),
         reasoning_tokens=int(total(lambda row: row.reasoning_tokens)),
         estimated=any(row.estimated for row in rows),
-        lost_tokens=sum(row.lost_tokens for row in rows),
-        cost_usd=sum(costs) if costs else None,
+        lost_tokens=int(total(lambda row: row.lost_tokens)),
+        cost_usd=_cost(rows),
         wall_s=total(lambda row: row.wall_s),
         model_s=total(lambda row: row.model_s),
         endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
         retried=int(total(lambda row: row.retried)),
-        by_tests=rate(sum(row.by_tests for row in counted), len(counted)),
+        by_tests=share(lambda row: row.by_tests),
         confirmation=dict(Counter(row.confirmation for row in counted if row.by_tests)),
-        misdated=sum(bool(row.clock_ms) for row in rows),
+        misdated=int(total(lambda row: bool(row.clock_ms))),
     )
+
+
+def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
+    """Return how often attempts of the model, rather than mixed ones, ended for each reason."""
+    of_model = (row for row in rows if row.counted or not row.result)
+    return dict(Counter(row.reason for row in of_model if row.reason).most_common())
+
+
+def _cost(rows: Iterable[AttemptFigures]) -> float | None:
+    """Return the cost in US dollars, lost requests included; None if no cost is known."""
+    costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
+    return sum(costs) if costs else None
 
 
 def repeats_of(rows: Sequence[AttemptFigures]) -> RepeatFigures | None:
@@ -374,31 +389,43 @@ def pass_at(k: int, solved: Sequence[bool]) -> float:
     return 1.0 - comb(len(solved) - sum(solved), k) / comb(len(solved), k)
 
 
+def _solved(totals: RunFigures) -> dict[str, str]:
+    solved = totals.solved.words if totals.solved else "0 of 0"
+    if not totals.to_be_read:
+        return {"solved": solved}
+    lines = {"solved": f"{solved}, {totals.to_be_read} more to be read"}
+    if totals.solved_with_unread:
+        lines["solved, with those to be read"] = totals.solved_with_unread.words
+    return lines
+
+
 def _by_tests(totals: RunFigures) -> dict[str, str]:
     if totals.by_tests is None or not totals.confirmation:
         return {}
-    stand = ", ".join(f"{count} {name}" for name, count in totals.confirmation.items())
-    return {"solved by the tests alone": f"{totals.by_tests.words}: {stand}"}
+    standings = ", ".join(f"{count} {name}" for name, count in totals.confirmation.items())
+    return {"solved by the tests alone": f"{totals.by_tests.words}: {standings}"}
+
+
+def _repeats(repeats: RepeatFigures | None) -> dict[str, str]:
+    if repeats is None:
+        return {}
+    rates = {
+        "pass@1": repeats.pass_at_1,
+        f"pass@{repeats.k}": repeats.pass_at_k,
+        f"all of {repeats.k}": repeats.all_k,
+    }
+    lines = {name: f"{value.words} tasks" if value else "no task has all its repeats" for name, value in rates.items()}
+    if repeats.incomplete:
+        lines["tasks without all repeats"] = f"{repeats.incomplete}, in none of these"
+    return lines
 
 
 def shown(totals: RunFigures) -> Mapping[str, str]:
     """Return the figures as pairs of words, for people."""
     lines: dict[str, str] = {"jobs": f"{totals.jobs}, {totals.ended} ended, {totals.left} left"}
-    solved = totals.solved.words if totals.solved else "0 of 0"
-    lines["solved"] = f"{solved}, {totals.to_be_read} more to be read" if totals.to_be_read else solved
-    if totals.to_be_read and totals.solved_with_unread:
-        lines["solved, with those to be read"] = totals.solved_with_unread.words
+    lines.update(_solved(totals))
     lines.update(_by_tests(totals))
-    if totals.repeats is not None:
-        repeats = totals.repeats
-        for name, value in (
-            ("pass@1", repeats.pass_at_1),
-            (f"pass@{repeats.k}", repeats.pass_at_k),
-            (f"all of {repeats.k}", repeats.all_k),
-        ):
-            lines[name] = f"{value.words} tasks" if value else "no task has all its repeats"
-        if repeats.incomplete:
-            lines["tasks without all repeats"] = f"{repeats.incomplete}, in none of these"
+    lines.update(_repeats(totals.repeats))
     if totals.mixed:
         lines["mixed"] = f"{totals.mixed} by a person and a model, in no rate"
     if totals.refused:
@@ -407,7 +434,7 @@ def shown(totals: RunFigures) -> Mapping[str, str]:
     if totals.never_called:
         lines["without a call"] = (
             f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote; if that is calls as text, "
-            "the server has to be told how its model writes them"
+            "the server has to be configured for the form in which its model writes them"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = f"{totals.calls_per_attempt:.1f} calls, {totals.submissions_per_attempt:.1f} submissions"

@@ -19,9 +19,9 @@ import msgspec
 from gistpoint.core.agents.loop import Leaving, Left, work
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import MODEL, PERSON, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError

@@ -22,7 +22,7 @@ import msgspec
 
 from gistpoint.core.agents import static
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import UserError, did_you_mean
@@ -135,14 +135,14 @@ class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
 
 
 class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
-    """Replies were paid for that are in no journal: the request failed, or was dropped. Tokens are estimates."""
+    """Paid replies are in no journal: the request failed, or was dropped. Tokens are estimates."""
 
     tokens: int = 0
     cost_usd: float | None = None
 
 
 class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
-    """The job's attempt was made, or went on, on a worker of a cluster."""
+    """The job's attempt was made, or continued, on a worker of a cluster."""
 
     worker: str
     clock_ms: int = 0
@@ -153,7 +153,7 @@ JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost | JobPlac
 
 
 class JobStatus(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     QUEUED = "queued"
     BEGUN = "begun"
@@ -174,7 +174,7 @@ class JobState:
     message: str = ""
     lost_tokens: int = 0
     lost_usd: float | None = None
-    """What replies cost that are in no journal."""
+    """The cost of replies that are in no journal."""
     worker: str = ""
     """The worker of a cluster that had it last; empty if none had it."""
     clock_ms: int = 0
@@ -232,7 +232,7 @@ class AgentRun:
 
     @property
     def settings(self) -> RunSettings:
-        """What its attempts have in common."""
+        """The common settings of its attempts."""
         return self.document.settings
 
     @property
@@ -265,7 +265,7 @@ class AgentRun:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Be the one process that works on the run. Raises `AgentRunError` while another does."""
+        """Lock the run for this process. Raises `AgentRunError` while another one works on it."""
         try:
             lock = take(self.folder / _LOCK)
         except OSError as error:
@@ -326,9 +326,9 @@ class AgentRunStore:
         return AgentRun(self.root / name, _read_document(self.root / name / RUN_FILE))
 
     def open_or_create(self, name: str, settings: RunSettings, utc_ms: int, version: str) -> AgentRun:
-        """Return the run of this name, made if there is none.
+        """Return the run of this name, creating it if there is none.
 
-        Raises `AgentRunError` for a name that can't be one, and for a run with other settings.
+        Raises `AgentRunError` for an invalid name, and for a run with other settings.
         """
         if not _NAME.fullmatch(name):
             raise AgentRunError(
@@ -412,7 +412,7 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
                 yield msgspec.convert(value, JobOperation)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise AgentRunError(
-                f"{path.parent.name}/{path.name}, line {number} is no operation on a job: {str(error)[:200]}.",
+                f"{path.parent.name}/{path.name}, line {number} is not an operation on a job: {str(error)[:200]}.",
                 hint="The attempts are untouched: `gistpoint attempt list` shows them.",
             ) from error
 

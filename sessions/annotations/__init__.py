@@ -1,1 +1,1 @@
-"""Annotations: people's remarks and verdicts on runs and tasks, as append-only operations, one side file a person."""
+"""Annotations: people's remarks and verdicts on runs and tasks, as append-only operations in a file per person."""

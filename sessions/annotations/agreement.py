@@ -1,10 +1,12 @@
-"""Agreement of two people, or of one with herself: Cohen's kappa of labels, of verdicts, of blind readings."""
+"""Agreement of two people, or of one person over time: Cohen's kappa of labels, verdicts and blind readings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 from gistpoint.core.estimates import cohen_kappa
 from gistpoint.sessions.annotations.glances import GlanceBook, Glances
@@ -60,18 +62,18 @@ def agreement(book: ReviewBook, first: str, second: str) -> Agreements:
 
     A run was reviewed by a reviewer who judged a step of it, labelled it or gave it a verdict.
     """
-    pairs = [(book.review(run, first), book.review(run, second)) for run in book.runs]
-    pairs = [(one, other) for one, other in pairs if _is_reviewed(one) and _is_reviewed(other)]
-    names = sorted({given.label for pair in pairs for review in pair for given in review.labels})
-    units = [(one, other, step) for one, other in pairs for step in sorted(_judged(one) & _judged(other))]
+    pairs = _reviewed_by_both(book, first, second)
+    names = sorted({given.label for review in chain(*pairs) for given in review.labels})
+    units = [_judged(one) & _judged(other) for one, other in pairs]
     on_steps: list[Agreement] = []
     on_runs: list[Agreement] = []
     for name in names:
-        places = {
-            id(review): {given.step for given in review.labels if given.label == name} for p in pairs for review in p
-        }
-        by_step = [(step in places[id(one)], step in places[id(other)]) for one, other, step in units]
-        by_run = [(bool(places[id(one)]), bool(places[id(other)])) for one, other in pairs]
+        by_step: list[tuple[bool, bool]] = []
+        by_run: list[tuple[bool, bool]] = []
+        for (one, other), judged in zip(pairs, units, strict=True):
+            of_one, of_other = _labelled(one, name), _labelled(other, name)
+            by_step += [(step in of_one, step in of_other) for step in judged]
+            by_run.append((bool(of_one), bool(of_other)))
         on_steps.append(_counted(name, by_step))
         on_runs.append(_counted(name, by_run))
     verdicts = [(one.verdict.verdict, other.verdict.verdict) for one, other in pairs if one.verdict and other.verdict]
@@ -79,7 +81,7 @@ def agreement(book: ReviewBook, first: str, second: str) -> Agreements:
         first,
         second,
         len(pairs),
-        len(units),
+        sum(map(len, units)),
         tuple(on_steps),
         tuple(on_runs),
         len(verdicts),
@@ -87,9 +89,19 @@ def agreement(book: ReviewBook, first: str, second: str) -> Agreements:
     )
 
 
+def _reviewed_by_both(book: ReviewBook, first: str, second: str) -> list[tuple[Review, Review]]:
+    pairs = [(book.review(run, first), book.review(run, second)) for run in book.runs]
+    return [(one, other) for one, other in pairs if _is_reviewed(one) and _is_reviewed(other)]
+
+
+def _labelled(review: Review, label: str) -> set[StepKey | None]:
+    """Return the steps to which a review gives a label, with None for the run as a whole."""
+    return {given.step for given in review.labels if given.label == label}
+
+
 @dataclass(frozen=True, slots=True)
 class AgreementWithOthers:
-    """One person's verdicts beside those of everybody else on the same subjects, a pair for each other person."""
+    """One person's verdicts compared with everybody else's on the same subjects, a pair for each other person."""
 
     pairs: int
     agreed: int
@@ -97,7 +109,7 @@ class AgreementWithOthers:
     """None if it is undefined, as with a single verdict for all."""
 
     def __str__(self) -> str:
-        """Return it in words, empty if nobody else has judged the same."""
+        """Return the agreement in words; empty if nobody else has judged the same subjects."""
         if not self.pairs:
             return ""
         kappa = f", κ {self.kappa:.2f}" if self.kappa is not None else ""
@@ -107,16 +119,16 @@ class AgreementWithOthers:
 def agreement_with_others(verdicts: Iterable[tuple[str, str, str]], person: str) -> AgreementWithOthers:
     """Compare a person with all others; `verdicts` are subjects, people and their verdicts.
 
-    Only subjects that the person has judged count, so that nobody learns what others said of a subject before.
+    Only subjects that the person has judged count, so that nobody learns of others' verdicts beforehand.
     """
     given: dict[str, dict[str, str]] = {}
     for subject, who, verdict in verdicts:
         given.setdefault(subject, {})[who] = verdict
     pairs = [
-        (said[person], other)
-        for said in given.values()
-        if person in said
-        for who, other in sorted(said.items())
+        (by_person[person], other)
+        for by_person in given.values()
+        if person in by_person
+        for who, other in sorted(by_person.items())
         if who != person
     ]
     return AgreementWithOthers(len(pairs), sum(one == other for one, other in pairs), cohen_kappa(pairs))
@@ -210,7 +222,7 @@ class GlanceAgreement:
     first: str
     second: str
     functions: int
-    """Functions of which both read the same version."""
+    """Functions whose same version both read."""
     agreed: int
     kappa: float | None
     """Over the three answers of a blind reading."""
@@ -230,13 +242,13 @@ def glance_agreement(book: GlanceBook, tasks: Iterable[str], first: str, second:
     for task in tasks:
         one, other = book.state(task, first), book.state(task, second)
         left, right = _answers(one), _answers(other)
-        given, said = _verdicts(one), _verdicts(other)
+        given, others = _verdicts(one), _verdicts(other)
         if first == second:
-            answers += [(told[0], told[1]) for told in left.values() if len(told) > 1]
-            verdicts += [(told[0], told[1]) for told in given.values() if len(told) > 1]
+            answers += [(round_1, round_2) for round_1, round_2, *_ in _repeated(left)]
+            verdicts += [(round_1, round_2) for round_1, round_2, *_ in _repeated(given)]
         else:
-            answers += [(told[0], right[key][0]) for key, told in left.items() if key in right]
-            verdicts += [(told[-1], said[key][-1]) for key, told in given.items() if key in said]
+            answers += [(mine[0], right[key][0]) for key, mine in left.items() if key in right]
+            verdicts += [(mine[-1], others[key][-1]) for key, mine in given.items() if key in others]
     return GlanceAgreement(
         first,
         second,
@@ -247,6 +259,11 @@ def glance_agreement(book: GlanceBook, tasks: Iterable[str], first: str, second:
         sum(one == other for one, other in verdicts),
         cohen_kappa(verdicts),
     )
+
+
+def _repeated(rounds: Mapping[Any, list[str]]) -> Iterator[list[str]]:
+    """Yield the answers or verdicts of functions with more than one."""
+    return (given for given in rounds.values() if len(given) > 1)
 
 
 def _answers(glances: Glances) -> dict[tuple[str, str], list[str]]:

@@ -23,15 +23,15 @@ class Comparison(StrEnum):
     SAME = "same"
     DIFFERS = "differs"
     NO_FIGURE = "no_figure"
-    """The harness has none of its own."""
+    """The harness has no figure."""
     TO_BE_READ = "to_be_read"
-    """Our run passes and is suspicious: it counts as not solved until somebody has read what was handed in."""
+    """Our run passes and is suspicious: it does not count as solved until somebody has reviewed it."""
     DOES_NOT_APPLY = "does_not_apply"
     """The patch does not fit the task's repository: score 0."""
 
 
 class ExternalResultError(UserError):
-    """External results can't be read or written as asked."""
+    """External results can't be read or written as requested."""
 
 
 class ExternalResultOperation(Operation, frozen=True):
@@ -73,7 +73,7 @@ def new_book() -> ExternalResultBook:
 
 
 class ExternalResultStore(SideFileStore[ExternalResultOperation, ExternalResultBook]):
-    """The results of all people, each in the file of who had them judged."""
+    """The results of all people, each in the file of the person who requested the judgement."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         super().__init__(folder, clock, CODEC, new_book)

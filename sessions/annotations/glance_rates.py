@@ -1,4 +1,4 @@
-"""How often readers see corruptions at a glance, and call untouched functions faulty: rates with their intervals."""
+"""The rates, with intervals, at which readers see corruptions at a glance and call untouched functions faulty."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class GlanceShare:
 
 @dataclass(frozen=True, slots=True)
 class GlanceRate:
-    """What readers saw of some functions."""
+    """The rates of readers on some functions."""
 
     seen: GlanceShare
-    """Of readings of the corrupted version: the fault was named at its place, for certain."""
+    """The share of readings of the corrupted version in which the fault was named with certainty, at its place."""
     doubtful: int
     """Readings of the corrupted version that ended in doubt, wherever."""
     alarms: GlanceShare
-    """Of readings of the untouched version: a fault was named. A doubt is none."""
+    """The share of readings of the untouched version in which a fault was named; a doubt does not count."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures by name."""
@@ -74,8 +74,8 @@ def rate_of(readings: Iterable[Reading]) -> GlanceRate:
 def counting(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
     """Return the readings of a reader that count, with their tasks.
 
-    A person's first reading of a function counts, in whatever task and version: after it the function is known. Of a
-    model all count, since it remembers none.
+    A person's first reading of a function counts, in any task and version: after it the function is known. All
+    readings of a model count, since it remembers none.
     """
     read = sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op))
     if reader.startswith(MODEL):
@@ -103,7 +103,7 @@ def _models(book: GlanceBook) -> list[str]:
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
-    """Return the glance rate of every task that has one: of people's readings, or where there are none of models'."""
+    """Return the glance rate of every task that has one: from people's readings, or without any from models'."""
     found: dict[str, float] = {}
     for readers in (_models(book), _people(book)):
         for task, readings in _by_task(book, readers).items():
@@ -127,7 +127,7 @@ class RateRow:
 
 
 def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]:
-    """Yield the rates by task, by family and over all, of people and of each model apart; those without a reading not.
+    """Yield the rates by task, by family and over all, for people and for each model, if there are readings.
 
     A corruption of several families counts for each of them.
     """
@@ -155,14 +155,14 @@ def agreements(book: GlanceBook, tasks: Iterable[str]) -> list[GlanceAgreement]:
 
 
 RATE_COLUMNS = (
-    "readers", "by", "name", "read", "seen", "rate", "low", "high", "doubtful", "untouched_read", "false_alarms",
-    "false_alarm_rate", "false_alarm_low", "false_alarm_high",
-)  # fmt: skip
+    *("readers", "by", "name", "read", "seen", "rate", "low", "high", "doubtful"),
+    *("untouched_read", "false_alarms", "false_alarm_rate", "false_alarm_low", "false_alarm_high"),
+)
 """Columns of the CSV."""
 
 
 def rate_values(row: RateRow) -> dict[str, Any]:
-    """Return a row as the CSV has it."""
+    """Return a row of the CSV."""
     values = row.rate.to_json()
     low, high = values.pop("interval")
     alarm_low, alarm_high = values.pop("false_alarm_interval")

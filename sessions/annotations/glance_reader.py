@@ -1,4 +1,4 @@
-"""A reader of functions without knowing which version they are: each thing said is one operation."""
+"""A reader of functions in an unknown version: each answer or verdict is one operation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from gistpoint.sessions.annotations.glances import (
 from gistpoint.sessions.annotations.side_files import DeleteData, SideFileStore
 
 LONGEST_WORDS = 2_000
-"""Characters of a reader's words that are kept."""
+"""How many characters of a reader's words are kept."""
 
 
 class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):
@@ -51,8 +51,8 @@ class GlanceStore(SideFileStore[GlanceOperation, GlanceBook]):
 
 
 @dataclass(frozen=True, slots=True)
-class BlindlySaid:
-    """What a reader says of a function in sight."""
+class BlindReply:
+    """A reader's answer about a function in sight."""
 
     answer: BlindAnswer
     line: int = 0
@@ -72,7 +72,7 @@ class GlanceReader:
     round: int = 1
     limit_s: float = 0.0
     by_model: bool = False
-    """Whether it is a model, whose name begins with `MODEL`; no person's does."""
+    """Whether it is a model; only models' names begin with `MODEL`."""
 
     def __post_init__(self) -> None:
         self.name = CODEC.name_of(f"{MODEL}{self.name}" if self.by_model else self.name, "reader")
@@ -85,23 +85,23 @@ class GlanceReader:
         """Return this reader's readings and verdicts of a task."""
         return self.store.book.state(task, self.name)
 
-    def read(self, item: BlindItem, said: BlindlySaid, version: ShownVersion | None = None) -> GlanceOperation:
-        """Record what was said of a function, shown as its seed decides unless a version is given."""
+    def read(self, item: BlindItem, answer: BlindReply, version: ShownVersion | None = None) -> GlanceOperation:
+        """Record an answer about a function, which was shown as its seed decides, unless a version is given."""
         shown = version or item.version(self.seed)
         data = ReadingData(
             function=item.function,
             source=item.source,
             version=shown,
-            answer=said.answer,
+            answer=answer.answer,
             seed=self.seed,
             round=self.round,
-            line=said.line,
-            hit=shown is ShownVersion.CORRUPTED and item.is_hit(said.line),
-            words=said.words.strip()[:LONGEST_WORDS],
+            line=answer.line,
+            hit=shown is ShownVersion.CORRUPTED and item.is_hit(answer.line),
+            words=answer.words.strip()[:LONGEST_WORDS],
             limit_s=self.limit_s,
-            looked_ms=said.looked_ms,
-            cost_usd=said.cost_usd,
-            prompt_sha256=said.prompt_sha256,
+            looked_ms=answer.looked_ms,
+            cost_usd=answer.cost_usd,
+            prompt_sha256=answer.prompt_sha256,
         )
         return self._add(item.task, GlanceOperationKind.READING, data)
 
@@ -111,10 +111,10 @@ class GlanceReader:
         return self._add(item.task, GlanceOperationKind.VERDICT, data)
 
     def take_back(self, op: str) -> GlanceOperation:
-        """Take back one's own operation. Raises `GlanceError` for any other."""
+        """Withdraw an operation of this reader. Raises `GlanceError` for any other."""
         target = self.store.book.get(op)
         if target is None or target.reviewer != self.name:
-            raise GlanceError("You can take back only what you said yourself.")
+            raise GlanceError("You can take back only your own answers.")
         return self._add(target.subject, GlanceOperationKind.DELETE, DeleteData(op))
 
     def _add(self, task: str, kind: GlanceOperationKind, data: msgspec.Struct) -> GlanceOperation:
@@ -133,9 +133,9 @@ def read_by_model(
     max_cost_usd: float | None = None,
     run: RunContext = UNATTENDED,
 ) -> tuple[JudgeResult, int]:
-    """Ask a model what it has not said yet of each item, `times` times from the reader's seed on; keep each answer.
+    """Ask a model for its missing answers about each item, `times` times from the reader's seed on; keep each answer.
 
-    Returns the result and how many answers were missing. Raises `CancelledError`; what was answered is kept.
+    Returns the result and how many answers were missing. Raises `CancelledError`; earlier answers are kept.
     """
 
     def is_missing(question: JudgeRequest) -> bool:
@@ -144,10 +144,10 @@ def read_by_model(
     missing = [question for question in questions(items, reader.seed, times) if is_missing(question)]
     answers = count(1)
 
-    def keep(question: JudgeRequest, said: ModelSaid, usage: Usage) -> None:
+    def keep(question: JudgeRequest, reply: ModelSaid, usage: Usage) -> None:
         reader.seed = question.seed
-        line = 0 if said.answer is BlindAnswer.NOTHING else said.line or 0
-        answer = BlindlySaid(said.answer, line, said.words, 0, usage.cost_usd, prompt_sha256())
+        line = 0 if reply.answer is BlindAnswer.NOTHING else reply.line or 0
+        answer = BlindReply(reply.answer, line, reply.words, 0, usage.cost_usd, prompt_sha256())
         reader.read(question.item, answer, question.version)
         run.progress(RunProgress(f"{reader.name} on {question.item.function}", next(answers), len(missing)))
 

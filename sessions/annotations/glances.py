@@ -15,7 +15,7 @@ from gistpoint.core.operations import Operation, Text, standing
 from gistpoint.sessions.annotations.side_files import Book, Codec
 
 MODEL = "model "
-"""What the name of a reader begins with that is a model."""
+"""The prefix of a model's name as a reader."""
 
 
 class GlanceOperationKind(StrEnum):
@@ -26,7 +26,7 @@ class GlanceOperationKind(StrEnum):
     VERDICT = "verdict"
     """A verdict on a corruption, after its diff was shown."""
     DELETE = "delete"
-    """Takes back the operation whose uuid is `target`."""
+    """Withdraws the operation whose uuid is `target`."""
 
 
 class GlanceOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "task"}):
@@ -52,12 +52,12 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     function: str
     """`path::qualname`."""
     source: str
-    """The library's name: who read a function of it has seen that function in any task of the library."""
+    """The library's name: its function counts as seen in every task of the library."""
     version: ShownVersion
     answer: BlindAnswer
     seed: int = 0
     round: Positive = 1
-    """Which time the set of this seed was read: in each round the order is another, the versions are the same."""
+    """The number of times that this seed's set was read: each round has another order, but the same versions."""
     line: Natural = 0
     """The line that was marked, from 1; 0 for none."""
     hit: bool = False
@@ -67,9 +67,9 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     """Seconds after which the code was hidden; 0 for none."""
     looked_ms: Natural = 0
     cost_usd: float | None = None
-    """What a model's answer cost, if its price is known."""
+    """The cost of a model's answer, if its price is known."""
     prompt_sha256: str = ""
-    """The text that told a model what to do."""
+    """The hash of the model's instructions."""
 
 
 class GlanceVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -140,7 +140,7 @@ class GlanceBook(Book[GlanceOperation, Glances]):
         super().__init__(fold, operations)
 
     def of(self, task: str) -> tuple[Glances, ...]:
-        """Return what all readers said of a task."""
+        """Return all readers' answers about a task."""
         return tuple(self.state(task, reviewer) for reviewer in self.reviewers)
 
     def read_by(self, reviewer: str) -> tuple[tuple[str, Reading], ...]:

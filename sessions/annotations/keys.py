@@ -23,7 +23,7 @@ _HASHED_BYTES = 1 << 20
 _COMPARED_RECORDS = 256
 _COMPARED_BYTES = 1 << 16
 _MORE = "+"
-"""Between the part of a key that runs with the same beginning share, and the rest; percent-encoding leaves none."""
+"""Separates the part of a key that runs with the same beginning share from the rest; percent-encoding leaves none."""
 
 
 def run_key(document: RunDocument) -> str:
@@ -56,8 +56,8 @@ def _own(native: str) -> str:
 
 
 def keys_since_it_began(document: RunDocument) -> Iterator[str]:
-    """Yield the keys that a run has had, from the beginning that others may share to the one of all its records."""
-    from gistpoint.sessions.runs.opening import join_name  # who keys an attempt opens no run
+    """Yield the keys that a run has had, from its beginning, which others may share, to all its records."""
+    from gistpoint.sessions.runs.opening import join_name  # the key of an attempt needs no opened run
 
     header = document.header
     native = _own(header.id if document.format.unique_ids else "")
@@ -96,7 +96,7 @@ def _hashes(document: RunDocument) -> Iterator[str]:
 
 
 def _records(document: RunDocument) -> Iterator[bytes]:
-    """Yield the first records in the order of the file, but not one that is only half written yet."""
+    """Yield the first records in the order of the file, without a half-written one."""
     for number in range(_COMPARED_RECORDS):
         found = document.record(number, _COMPARED_BYTES)
         if found is None:

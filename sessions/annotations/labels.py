@@ -55,7 +55,7 @@ DEFAULT = LabelSet(
         Label("wrong_place", "wrong place", "5", "Something other than what is broken is read or changed."),
         Label("wasted", "wasted step", "6", "Nothing could be learned or gained by this step."),
         Label("tool_misuse", "tool misuse", "7", "A tool is called in a way that can't work."),
-        Label("unverified", "unverified claim", "8", "Something is said to work that was not tried."),
+        Label("unverified", "unverified claim", "8", "Something is claimed to work that was not tried."),
         Label("shortcut", "shortcut", "9", "The tests are met without repairing the function."),
         Label("harness_fault", "harness fault", "0", "The environment failed, not the solver."),
     ),

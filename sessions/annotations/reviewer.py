@@ -50,7 +50,7 @@ class Reviewer:
         return self.store.book.review(run, self.name)
 
     def open(self, run: str, name: str, *, blind: bool) -> Review:
-        """Record that a run is opened, its file, and whether blind; write nothing if that is recorded already."""
+        """Record that a run was opened, its file, and whether blind; write nothing if that is recorded already."""
         known = self.review(run)
         file = name.replace("\\", "/").rsplit("/", 1)[-1]
         if known.name != file or known.blind != blind:
@@ -66,7 +66,7 @@ class Reviewer:
     def toggle(
         self, run: str, label: str, step: StepKey | None, *, place: TextRange | None = None, label_set: str = ""
     ) -> bool:
-        """Add a label, or remove it if it is there already; return whether it is there now."""
+        """Add a label, or remove it if it exists; return whether it exists now."""
         same = [
             given.op
             for given in self.review(run).labels
@@ -95,7 +95,7 @@ class Reviewer:
         minutes: float | None = None,
         words: str = "",
     ) -> ReviewOperation:
-        """Give a verdict, in one's own `words` if there are any.
+        """Give a verdict, with the reviewer's own `words` if there are any.
 
         Raises `ReviewError` for an exclusion without a reason, or a corrected time without a time.
 
@@ -110,7 +110,7 @@ class Reviewer:
         return self._add(run, ReviewOperationKind.VERDICT, data=data)
 
     def seen(self, run: str, steps: Iterable[StepKey]) -> None:
-        """Mark steps as seen; those already seen cost nothing. Synced with the next operation that is."""
+        """Mark steps as seen, skipping those already seen; synced with the next operation that is synced."""
         known = self.review(run).seen
         new = sorted(set(steps) - known)
         self.store.append([self._operation(run, ReviewOperationKind.SEEN, step) for step in new], durable=False)
@@ -123,12 +123,12 @@ class Reviewer:
         )
 
     def stopped(self, run: str, step: StepKey) -> None:
-        """Record where the reviewer is, to begin there the next time."""
+        """Record the reviewer's position, to begin there the next time."""
         if self.review(run).stopped != step:
             self.store.append([self._operation(run, ReviewOperationKind.STOPPED, step)])
 
     def delete(self, op: str) -> ReviewOperation:
-        """Take back one's own operation. Raises `ReviewError` for any other."""
+        """Withdraw an operation of this reviewer. Raises `ReviewError` for any other."""
         target = self.store.book.get(op)
         if target is None or target.reviewer != self.name:
             raise ReviewError("You can take back only what you wrote yourself.")

@@ -31,9 +31,9 @@ class ReviewOperationKind(StrEnum):
     SEEN = "seen"
     UNSEEN = "unseen"
     STOPPED = "stopped"
-    """Where the reviewer was last."""
+    """The last position of the reviewer."""
     DELETE = "delete"
-    """Takes back the operation whose uuid is `target`."""
+    """Withdraws the operation whose uuid is `target`."""
 
 
 class RunVerdict(StrEnum):
@@ -65,7 +65,7 @@ class ReviewOperation(Operation, frozen=True, omit_defaults=True, rename={"subje
 
 
 class ReviewError(UserError):
-    """A review can't be read or written as asked."""
+    """A review can't be read or written as requested."""
 
 
 CODEC = Codec("gistpoint.reviews", 1, ReviewOperation, "review", ReviewError, as_text={"step": StepKey.parse})
@@ -102,7 +102,7 @@ class RunVerdictData(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class LabelGiven:
-    """A label on a step, on a range of its text, or (without a step) on the run; `op` takes it back."""
+    """A label on a step, on a range of its text, or (without a step) on the run; `op` is its operation."""
 
     op: str
     label: str
@@ -115,7 +115,7 @@ class LabelGiven:
 
 @dataclass(frozen=True, slots=True)
 class RunComment:
-    """A remark on a step, a range of its text, or the run; `op` takes it back."""
+    """A remark on a step, a range of its text, or the run; `op` is its operation."""
 
     op: str
     text: str
@@ -143,7 +143,7 @@ class RunVerdictGiven:
     words: str = ""
 
     @property
-    def said(self) -> str:
+    def in_words(self) -> str:
         """The verdict in the reviewer's own words, or by its name."""
         return self.words or self.verdict.value.replace("_", " ")
 
@@ -200,9 +200,9 @@ class ReviewBook(Book[ReviewOperation, Review]):
 
 
 def annotated_key(document: RunDocument, book: ReviewBook) -> str:
-    """Return the key under which a run has annotations, the most telling one; the beginning of its key if it has none.
+    """Return the most specific key under which a run has annotations; the beginning of its key if it has none.
 
-    They may have been written when the run had fewer records, or when keys said nothing of those after the first reply.
+    They may come from a time when the run had fewer records, or when keys did not cover records after the first reply.
     """
     keys = keys_since_it_began(document)
     found = next(keys)
@@ -219,9 +219,8 @@ def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Revi
     comments: list[RunComment] = []
     verdict: RunVerdictGiven | None = None
     opened = OpenedData()
-    seen: set[StepKey] = set()
-    stopped: StepKey | None = None
-    for item in standing(operations):
+    in_force = standing(operations)
+    for item in in_force:
         if item.kind == ReviewOperationKind.LABEL and (label := item.read(LabelData)) is not None:
             given = LabelGiven(item.op, label.label, label.set, item.step, item.range, reviewer, item.utc_ms)
             labels.append(given)
@@ -231,15 +230,27 @@ def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Revi
             verdict = _verdict(item) or verdict
         elif item.kind == ReviewOperationKind.OPENED and (opening := item.read(OpenedData)) is not None:
             opened = OpenedData(opening.name or opened.name, opening.blind)
-        elif item.kind == ReviewOperationKind.SEEN and item.step is not None:
-            seen.add(item.step)
-        elif item.kind == ReviewOperationKind.UNSEEN and item.step is not None:
-            seen.discard(item.step)
-        elif item.kind == ReviewOperationKind.STOPPED and item.step is not None:
-            stopped = item.step
+    seen, stopped = _steps(in_force)
     return Review(
         run, reviewer, tuple(labels), tuple(comments), verdict, frozenset(seen), stopped, opened.blind, opened.name
     )
+
+
+def _steps(operations: Iterable[ReviewOperation]) -> tuple[set[StepKey], StepKey | None]:
+    """Return the steps that a reviewer has seen, and the one at which they stopped."""
+    seen: set[StepKey] = set()
+    stopped: StepKey | None = None
+    for item in operations:
+        if item.step is None:
+            continue
+        match item.kind:
+            case ReviewOperationKind.SEEN:
+                seen.add(item.step)
+            case ReviewOperationKind.UNSEEN:
+                seen.discard(item.step)
+            case ReviewOperationKind.STOPPED:
+                stopped = item.step
+    return seen, stopped
 
 
 def _verdict(operation: ReviewOperation) -> RunVerdictGiven | None:
@@ -268,7 +279,7 @@ def _plausible(value: float | None) -> float | None:
 
 
 _WORDS_FILE = "review.toml"
-_MEND = "Correct it, or move it away."
+_HINT = "Correct it, or move it away."
 
 
 class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -307,7 +318,7 @@ def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWor
     except FileNotFoundError:
         return DEFAULT_WORDS
     except (OSError, msgspec.MsgspecError, RecursionError, UnicodeDecodeError, ValueError) as error:
-        raise SettingsError(f"{path} can't be used: {error}.", hint=_MEND) from error
+        raise SettingsError(f"{path} can't be used: {error}.", hint=_HINT) from error
     keys: set[str] = set()
     for word in found:
         if word.key in keys or word.key in taken or not word.key.isprintable() or word.key.isspace():
@@ -316,5 +327,5 @@ def read_verdict_words(config: Path, taken: Collection[str]) -> tuple[VerdictWor
         if word.means is RunVerdict.ACCEPT_CORRECTED_TIME:
             raise SettingsError(f"{path}: {word.words!r} needs a time, which no key gives.", hint="V asks for it.")
         if (word.means is RunVerdict.EXCLUDE) != bool(word.reasons):
-            raise SettingsError(f"{path}: {word.words!r}: exclusions, and they alone, have reasons.", hint=_MEND)
+            raise SettingsError(f"{path}: {word.words!r}: exclusions, and they alone, have reasons.", hint=_HINT)
     return found

@@ -47,9 +47,10 @@ def _utc_text(utc_ms: int) -> str:
 # Reviews
 
 REVIEW_COLUMNS = (
-    "run", "file", "reviewer", "utc", "kind", "set", "label", "step", "step_id", "scope", "part", "start", "end",
-    "text", "verdict", "reasons", "corrected_time_s", "minutes", "blind", "steps_seen", "op",
-)  # fmt: skip
+    *("run", "file", "reviewer", "utc", "kind", "set", "label", "step", "step_id"),
+    *("scope", "part", "start", "end", "text", "verdict", "reasons", "corrected_time_s"),
+    *("minutes", "blind", "steps_seen", "op"),
+)
 """Columns of the CSV and keys of the JSON lines. `step` counts from 1, as on the screen; ranges are code points."""
 
 
@@ -102,9 +103,10 @@ def _review_row(review: Review, op: str, utc_ms: int, values: Row) -> Row:
 # Validations
 
 VALIDATION_COLUMNS = (
-    "task", "reviewer", "utc", "kind", "verdict", "text", "subject", "status", "score", "solved", "suspicious",
-    "passing", "failing", "odd", "seconds", "backend", "clean", "evidence", "op",
-)  # fmt: skip
+    *("task", "reviewer", "utc", "kind", "verdict", "text", "subject", "status", "score"),
+    *("solved", "suspicious", "passing", "failing", "odd", "seconds", "backend"),
+    *("clean", "evidence", "op"),
+)
 """Columns of the CSV and keys of the JSON lines. `odd` are the ids in which a run contradicted the task."""
 
 

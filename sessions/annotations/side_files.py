@@ -1,7 +1,7 @@
 """A folder of side files: an append log (`core/logs`) of operations for each person.
 
-A line that can't be read is skipped and reported; it is never removed. A last one that was torn by a crash is reported,
-and set aside by the next who writes to the file.
+An unreadable line is skipped and reported, never removed. A last line torn by a crash is reported, and set aside at the
+next write to the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CommentData(msgspec.Struct, frozen=True):
 
 
 class DeleteData(msgspec.Struct, frozen=True):
-    """Data of an operation that takes back the operation whose uuid is `target`."""
+    """Data of an operation that withdraws the operation whose uuid is `target`."""
 
     target: str
 
@@ -54,7 +54,7 @@ class Codec(Generic[Op]):
 
     @property
     def log(self) -> LogKind:
-        """What the files are as logs."""
+        """The kind of log of the files."""
         return LogKind(self.name, self.version, self.header, self.error)
 
     def encode(self, operation: Op) -> bytes:
@@ -67,7 +67,7 @@ class Codec(Generic[Op]):
         return json.dumps(extra | line, ensure_ascii=True, separators=(",", ":")).encode("ascii") + b"\n"
 
     def decode(self, line: bytes) -> Op | None:
-        """Read a line; None for a header. Raises ValueError, with a sentence, for anything else than an operation."""
+        """Read a line; None for a header. Raises ValueError, with a sentence, for anything but an operation."""
         try:
             value = json.loads(line)
         except RecursionError as error:
@@ -176,7 +176,7 @@ class ReadOperations(Generic[Op]):
 
     operations: tuple[Op, ...]
     lines: int
-    """How many whole lines it has, the header among them."""
+    """How many whole lines it has, including the header."""
     problems: tuple[str, ...] = ()
 
 
@@ -214,7 +214,7 @@ class Merged:
 
 
 class SideFileStore(Generic[Op, BookT]):
-    """The side files in a folder: everybody's are read, each operation is added to its author's."""
+    """The side files in a folder: all are read, and each operation is added to its author's."""
 
     def __init__(self, folder: Path, clock: TimeSource, codec: Codec[Op], new_book: Callable[[], BookT]) -> None:
         """Read the files; the folder is created at the first write."""
@@ -265,10 +265,10 @@ class SideFileStore(Generic[Op, BookT]):
         return added
 
     def merge(self, paths: Iterable[Path]) -> Merged:
-        """Add operations from files, or folders of files, that others wrote: the union, by uuid.
+        """Add operations from files, or folders of files, by other people: the union, by uuid.
 
         If two different operations have one uuid, the local one is kept, and a problem names it. A file without any
-        operation, such as an export, is one problem and not one for each of its lines.
+        operation, such as an export, is one problem, not one for each line.
         """
         added = known = 0
         problems: list[str] = []
@@ -292,7 +292,7 @@ class SideFileStore(Generic[Op, BookT]):
         return Merged(added, known, tuple(problems))
 
     def next_ms(self, reviewer: str) -> int:
-        """Return the time of a reviewer's next operation: always later than all before, even if the clock is not."""
+        """Return the time of a reviewer's next operation: later than all earlier ones, even if the clock is behind."""
         with self._lock:
             last = max(self._last_ms.get(reviewer, 0), self.book.latest_ms(reviewer))
             self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)

@@ -29,7 +29,7 @@ class ValidationOperationKind(StrEnum):
     CHECK = "check"
     """`task check` was run."""
     DELETE = "delete"
-    """Takes back the operation whose uuid is `target`."""
+    """Withdraws the operation whose uuid is `target`."""
 
 
 class TaskVerdict(StrEnum):
@@ -65,7 +65,7 @@ class ValidationOperation(Operation, frozen=True, omit_defaults=True, rename={"s
 
 
 class ValidationError(UserError):
-    """A validation can't be read or written as asked."""
+    """A validation can't be read or written as requested."""
 
 
 CODEC = Codec("gistpoint.validations", 1, ValidationOperation, "validation", ValidationError)
@@ -145,7 +145,7 @@ class TaskComment:
 
 
 class TrialMade(TrialData, frozen=True, kw_only=True):
-    """A run of the suite that a validator asked for."""
+    """A run of the suite requested by a validator."""
 
     op: str
     reviewer: str
@@ -189,7 +189,7 @@ class Validation:
     check: CheckMade | None = None
     seen: bool = False
     undoable: tuple[str, ...] = ()
-    """uuids of the verdicts and comments that were not taken back, the latest last."""
+    """uuids of the verdicts and comments that were not withdrawn, the latest last."""
 
 
 class ValidationBook(Book[ValidationOperation, Validation]):

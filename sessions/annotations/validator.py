@@ -71,7 +71,7 @@ class Drafts:
         return Draft()
 
     def write(self, task: str, draft: Draft) -> None:
-        """Save a draft in place of the one before; an empty one is removed. Raises OSError."""
+        """Save a draft in place of the previous one; an empty one is removed. Raises OSError."""
         path = self._path(task)
         if not draft.comment and not draft.fixes:
             path.unlink(missing_ok=True)
@@ -152,7 +152,7 @@ class Validator:
         return self._add(task, ValidationOperationKind.CHECK, CheckData(rows, backend))
 
     def undo(self, task: str) -> ValidationOperation | None:
-        """Take back the last verdict or comment, and return it; None if there is none left."""
+        """Withdraw the last verdict or comment, and return it; None if there is none left."""
         standing = self.validation(task).undoable
         target = self.store.book.get(standing[-1]) if standing else None
         if target is not None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from gistpoint.core import diffs
-from gistpoint.core.attempts.bench import Instead, TaskJudge
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import EndReason, EventData, JournalEvent
+from gistpoint.core.attempts.harness import ForcedOutcome, TaskJudge
 from gistpoint.core.attempts.identity import Enrolment, Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, result_of
 from gistpoint.core.diffs import unified
@@ -205,7 +205,7 @@ class Replay:
         require_task(self.document.name, self.origin, task)
         if self.document.format.refused_costs_attempt:
             task = replace(task, rules=replace(task.rules, refused_costs_attempt=True))
-        self._instead = Instead()
+        self._instead = ForcedOutcome()
         budgets = self.origin.budgets(task)
         task = self.judge.as_recorded(task, self.origin.start, budgets)
         self.attempt = Attempt(task, self.judge.ending_as(self._instead), _Journal(self.clock), self.clock)

@@ -1,4 +1,4 @@
-"""What comes out of a study: its analyses and their report, what its design can tell, and its data as files."""
+"""The results of a study: its analyses and their report, the power of its design, and its data as files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def read_study_data(study: StudyFolder, run: RunContext) -> LoadedStudy:
-    """Read a study, and report what is read. Raises `StudyError` if simulated attempts and others are mixed."""
+    """Read a study, reporting each step. Raises `StudyError` if simulated attempts and others are mixed."""
     run.progress(RunProgress(step="reading the study"))
     return load_study(study, lambda words: run.progress(RunProgress(words)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalyseStudy(Request):
-    """Which analyses run."""
+    """The analyses to run."""
 
     only: tuple[str, ...] = ()
     """Their ids; empty for those that the study declares, and for all if it declares none."""
@@ -66,7 +66,7 @@ class WrittenReport:
     """The content of a report's three files."""
 
     page: list[bytes]
-    """In pieces."""
+    """The page, in pieces."""
     results: bytes
     methods: bytes
 
@@ -80,7 +80,7 @@ def require_page() -> None:
 
 
 def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
-    """Return the files of a report, which are written nowhere yet. Raises `CancelledError`."""
+    """Return the files of a report without writing them. Raises `CancelledError`."""
     from gistpoint.sessions.exports.study.report.html import page
 
     run.progress(RunProgress(step="drawing the figures"))
@@ -96,12 +96,12 @@ def write_report(made: StudyReport, run: RunContext) -> WrittenReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerOfStudy(Request):
-    """For how many people the power is computed, and what is assumed of the outcomes."""
+    """The numbers of people for which the power is computed, and the assumptions about outcomes."""
 
     people: Count | None = None
-    """None for several numbers."""
+    """A number of people; None for several numbers."""
     effect: float | None = None
-    """The difference of rates, or ratio of times, to be told from none."""
+    """The difference of rates, or ratio of times, to be distinguished from none."""
     rate: float = 0.5
     """The share solved; 0.5 is the widest case."""
     ability: float = 0.8
@@ -114,17 +114,17 @@ class PowerOfStudy(Request):
 
 @dataclass(frozen=True, slots=True)
 class StudyPower:
-    """What a design can tell: the primary estimate, and the figures for each number of people."""
+    """The power of a design: the primary estimate, and the figures for each number of people."""
 
     design: PowerDesign
     figures: list[PowerFigure]
-    told: PowerTold
+    recorded: PowerTold
 
 
 def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
-    """Compute how wide the interval of the primary estimate will be, and keep it in the study's log.
+    """Compute how wide the interval of the primary estimate will be, and record it in the study's log.
 
-    Raises `StudyError` for assumptions that can't be, and without the extra.
+    Raises `StudyError` for impossible assumptions, and without the extra.
     """
     try:
         from gistpoint.core.analysis.power import PEOPLE, PowerAssumptions, design_of, power_of
@@ -136,28 +136,28 @@ def power_of_study(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) ->
     numbers = (wanted.people,) if wanted.people else PEOPLE
     designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
     figures = [power_of(design, assumed, study.study.seed, run=run) for design in designs]
-    told = PowerTold(
+    recorded = PowerTold(
         what=designs[0].what,
         assumed=msgspec.to_builtins(assumed),
         figures=tuple(msgspec.to_builtins(figure) for figure in figures),
     )
-    study.record(ORGANISER, STUDY, StudyOperationKind.POWER, told)
-    return StudyPower(designs[0], figures, told)
+    study.record(ORGANISER, STUDY, StudyOperationKind.POWER, recorded)
+    return StudyPower(designs[0], figures, recorded)
 
 
 ExportFormats = NewType("ExportFormats", tuple[str, ...])
-"""Names of formats of `exports.study.registry`, which are given as one value."""
+"""Names of formats of `exports.study.registry`, given as one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportStudy(Request):
-    """Which data of a study are written, in which formats and where."""
+    """The data of a study to write, the formats and the place."""
 
     to: ExportFormats
     output: str
     """The folder to write into; each format has a folder of its name there."""
     person: str | None = None
-    """A participant whose data alone are written, for the participant."""
+    """A participant, to write only that person's data, for that person."""
     public: bool = False
     """Whether the data are for publication: with pseudonyms, and without free text."""
     simulated: bool = False

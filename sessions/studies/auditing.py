@@ -1,4 +1,4 @@
-"""The audit of a study: plans derived again from what their planner had read, journals, writers, and leftovers."""
+"""The audit of a study: its plans, derived again from what their planner had read, journals, writers and leftovers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gistpoint.core.assist.context import wrong_contexts
+from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.logs import line_hash, read_log
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
 from gistpoint.core.study.ledger import Assignment, Ledger, Person
@@ -32,12 +33,12 @@ from gistpoint.sessions.studies.publishing import CONFLICT, head_at, header_of, 
 from gistpoint.sessions.studies.store import SUM, checksum
 from gistpoint.sessions.studies.writers import name_in, writer_of
 
-_TOLD_WITHOUT_DATA = frozenset(StudyOperationKind) - DATA_OF.keys()
+_WITHOUT_DATA = frozenset(StudyOperationKind) - DATA_OF.keys()
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """Something that is not as the program writes it; a `note` is no fault, but should be known."""
+    """A deviation from what the program writes; a `note` is no fault, but worth knowing."""
 
     name: str
     sentence: str
@@ -47,7 +48,7 @@ class AuditFinding:
 
 
 def audit(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Yield what is wrong with a study's folder, and notes. Nothing is changed."""
+    """Yield faults of a study's folder, and notes. Nothing is changed."""
     study.reload()
     yield from _log(study)
     yield from _protocol(study)
@@ -62,7 +63,7 @@ def audit(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _log(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Look at each line of the log by itself."""
+    """Check each line of the log by itself."""
     store = study.files.log
     owners = {found.id: name_in(found.writer) for found in study.attempts()}
     for path in store.files():
@@ -89,11 +90,12 @@ def _operation(
     operation: StudyOperation, writer: str, place: str, where: str, owners: dict[str, str]
 ) -> Iterator[AuditFinding]:
     kind, subject = operation.kind, operation.subject
+    # An operation without a checksum counts as changed, even if its own would be empty.
     if not operation.extra.get(SUM) or operation.extra[SUM] != checksum(operation):
         yield AuditFinding("operation_changed", f"{place}: {kind!r} of {subject} is not what was written.", where)
     if operation.reviewer != writer:
         yield AuditFinding("wrong_writer", f"{place} is written by {operation.reviewer}, not by {writer}.", where)
-    if kind not in _TOLD_WITHOUT_DATA:
+    if kind not in _WITHOUT_DATA:
         record = DATA_OF.get(kind)
         if record is None or operation.read(record) is None:
             yield AuditFinding("unknown_operation", f"{place}: {kind!r} can't be read by this version.", where)
@@ -108,7 +110,7 @@ def _operation(
             "wrong_place", f"{place} is about an attempt of {owners[identity]}, but not in a file of theirs.", where
         )
     elif about not in ("person", "attempt", "repair", STUDY, ERASED):
-        yield AuditFinding("unknown_operation", f"{place} is about {subject!r}, which is nothing known.", where)
+        yield AuditFinding("unknown_operation", f"{place} is about {subject!r}, which is unknown.", where)
 
 
 def _is_cut(line: bytes) -> bool:
@@ -128,8 +130,8 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
         if ledger.people:
             yield AuditFinding("not_opened", "People are in the log, but the study was never opened.")
         return
-    for said in ledger.study.all(Amended):
-        yield AuditFinding("amended", f"The protocol was amended: {said.why or 'no reason is given'}.", note=True)
+    for amendment in ledger.study.all(Amended):
+        yield AuditFinding("amended", f"The protocol was amended: {amendment.why or 'no reason is given'}.", note=True)
     if missing := set(ledger.opened.tasks) - study.tasks.keys():
         yield AuditFinding(
             "tasks_missing", f"{len(missing)} tasks of the opened study are not here, such as {min(missing)[:12]}."
@@ -145,7 +147,7 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
 
 def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
     """Derive each plan again from what its planner had read."""
-    here, gone = study.basis(), {log for said in study.ledger.erased.values() for log in said.logs}
+    here, gone = study.basis(), {log for erased in study.ledger.erased.values() for log in erased.logs}
     seen = set[tuple[str, int]]()
     for code, who in study.ledger.people.items():
         for plan in who.facts.all(Planned):
@@ -170,8 +172,8 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _ledger_of(study: StudyFolder, plan: Planned) -> Ledger:
-    """Return the ledger that a planner had; its own plan is not in it, even if the basis was changed to hold it."""
-    return Ledger(said for said in study.store.operations_at(plan.basis) if said.op != plan.op)
+    """Return the ledger that a planner had, without the plan itself, even if the basis was changed to include it."""
+    return Ledger(one for one in study.store.operations_at(plan.basis) if one.op != plan.op)
 
 
 def _rows(assignments: Iterable[Assignment]) -> tuple[tuple[str, str, str, int], ...]:
@@ -179,7 +181,7 @@ def _rows(assignments: Iterable[Assignment]) -> tuple[tuple[str, str, str, int],
 
 
 def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Look for attempts without a consent or an assignment, and for forms that were answered on two machines."""
+    """Look for attempts without a consent or an assignment, and for forms answered on two machines."""
     for code, who in study.ledger.people.items():
         given = {assignment.id for assignment in who.assignments} | _trainings(study, who)
         for assignment in who.begun.keys() - given:
@@ -196,7 +198,7 @@ def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _trainings(study: StudyFolder, who: Person) -> set[str]:
-    """Return the ids that tries of training tasks have, as many as the person can have made."""
+    """Return the possible ids of a person's tries of training tasks."""
     found = [task_named(name, study.tasks) for name in study.study.training.tasks]
     known = [task for task in found if task is not None]
     return {
@@ -230,21 +232,9 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
         header = header_of(data)
         if header is None:
             continue
-        if header.study != study.study.id:
-            yield AuditFinding("wrong_study", f"Attempt {found.id} is of the study {header.study!r}.", where)
-        elif begun.get(found.id) not in (None, (header.participant or "", header.assignment or "")):
-            yield AuditFinding(
-                "wrong_attempt", f"Attempt {found.id} is not of the person and assignment that the log says.", where
-            )
-        elif found.id not in begun and header.assignment:
-            yield AuditFinding("not_in_log", f"The log does not say that attempt {found.id} was begun.", where)
-        shown = header.gist_help_sha256 or ""
-        if shown and shown != read_help(study.root, header.task_id).sha256:
-            yield AuditFinding(
-                "help_differs", f"The gist that attempt {found.id} was shown is not the one of its task now.", where
-            )
-        end = ends.get(found.id)
-        if end is not None and end[0].head and end[0].head not in _line_hashes(data):
+        yield from _header(study, found.id, header, begun.get(found.id), where)
+        end, _ = ends.get(found.id, (None, ""))
+        if end is not None and end.head and end.head not in _line_hashes(data):
             yield AuditFinding(
                 "head_differs",
                 f"The journal of attempt {found.id} does not have the last line that the log says.",
@@ -258,6 +248,26 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
                 "run `gistpoint study sync` on the machine where it was made.",
                 note=True,
             )
+
+
+def _header(
+    study: StudyFolder, identity: str, header: AttemptStarted, begun: tuple[str, str] | None, where: str
+) -> Iterator[AuditFinding]:
+    """Compare an attempt's header with the study; `begun` is the person and assignment that the log has for it."""
+    own = (header.participant or "", header.assignment or "")
+    if header.study != study.study.id:
+        yield AuditFinding("wrong_study", f"Attempt {identity} is of the study {header.study!r}.", where)
+    elif begun is not None and begun != own:
+        yield AuditFinding(
+            "wrong_attempt", f"Attempt {identity} is not of the person and assignment that the log says.", where
+        )
+    elif begun is None and header.assignment:
+        yield AuditFinding("not_in_log", f"The log does not say that attempt {identity} was begun.", where)
+    shown = header.gist_help_sha256 or ""
+    if shown and shown != read_help(study.root, header.task_id).sha256:
+        yield AuditFinding(
+            "help_differs", f"The gist that attempt {identity} was shown is not the one of its task now.", where
+        )
 
 
 def _journal(found: PublishedAttempt, data: bytes, where: str) -> Iterator[AuditFinding]:

@@ -1,4 +1,4 @@
-"""What can be checked of a study before anybody is asked to take part."""
+"""The checks of a study before anybody is asked to take part."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from gistpoint.sessions.studies.metrics import complete_metrics, with_metrics
 from gistpoint.sessions.studies.people import stratum_in_turn
 
 PEOPLE = 100
-"""How many enrolments are tried."""
+"""How many enrolments are simulated."""
 LEAST_RUNS = 3
-"""Runs of the original that prove a task."""
+"""How many runs of the original prove a task."""
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly a number of people meet the tasks: the least and the most attempts."""
+    """How evenly tasks are spread over a number of people: the least and the most attempts."""
 
     people: int
     per_task: tuple[int, int]
@@ -47,15 +47,15 @@ class Balance:
     fewest_tasks: int
     """The fewest tasks that one of them gets."""
     short: int
-    """How many of them get fewer than asked for."""
+    """How many of them get fewer than requested."""
 
 
 def check_study(
     study: StudyFolder, backend: Callable[[str | None], str], make_help: Callable[[Task], HelpGist]
 ) -> Iterator[CheckFinding]:
-    """Yield the finding of each check. `make_help` makes the gist of a task, where a condition shows gists.
+    """Yield the finding of each check. `make_help` makes the gist of a task, if a condition shows gists.
 
-    `backend` returns the name of the backend that works on this machine, the one asked for or any that isolates, or
+    `backend` returns the name of a backend that works on this machine, the requested one or any that isolates, or
     raises `SandboxUnavailableError`.
     """
     declared, tasks = study.study, study.tasks
@@ -76,16 +76,16 @@ def check_study(
 
 
 def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) -> Balance:
-    """Return how evenly this many people, enrolled one after the other, meet the tasks; strata in turn."""
+    """Return how evenly tasks are spread over so many people, enrolled one after the other into strata in turn."""
     operations: list[StudyOperation] = []
     given: list[Assignment] = []
     lengths: list[int] = []
     for number in range(people):
         code = f"try-{number:03}"
         enrolled = Enrolled(stratum=stratum_in_turn(study, number))
-        operations.append(_said(number, code, StudyOperationKind.ENROLLED, enrolled))
+        operations.append(_made(number, code, StudyOperationKind.ENROLLED, enrolled))
         plan = plan_tasks(study, tasks, Ledger(operations), code)
-        operations.append(_said(number, code, StudyOperationKind.PLANNED, planned_data(plan, basis={}, protocol="")))
+        operations.append(_made(number, code, StudyOperationKind.PLANNED, planned_data(plan, basis={}, protocol="")))
         given += plan
         lengths.append(len(plan))
     training = set(study.training.tasks)
@@ -104,7 +104,7 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
     )
 
 
-def _said(number: int, code: str, kind: StudyOperationKind, data: Fact) -> StudyOperation:
+def _made(number: int, code: str, kind: StudyOperationKind, data: Fact) -> StudyOperation:
     members = {name: value for name, value in msgspec.to_builtins(data).items() if name not in Fact.__struct_fields__}
     return StudyOperation(f"{number:03}-{kind.value}", f"{code}@000000", number, person(code), kind.value, members)
 
@@ -115,7 +115,7 @@ def _range(counts: Mapping[object, int], cells: Sequence[object]) -> tuple[int, 
 
 
 def _declaration(study: StudyFolder) -> CheckFinding:
-    """Say which protocol it is, and whether that is the one in force."""
+    """Report the protocol, and whether it is in force."""
     detail = f"{study.study.id}, protocol {study.protocol[:12]}"
     in_force = study.ledger.protocol
     changed = study.ledger.opened is not None and in_force != study.protocol
@@ -169,7 +169,7 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Say of how many tasks passes can be confirmed: of others it would rest on the tests and on the text alone."""
+    """Report how many tasks have passes that can be confirmed: others rest on the tests and the text alone."""
     known = {task.short_id: words for task in _readable(study) if (words := confirmable_words(task))}
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:
@@ -179,14 +179,14 @@ def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _readable(study: StudyFolder) -> Iterator[Task]:
-    """Yield the tasks that are there; what is wrong with others is told elsewhere."""
+    """Yield the readable tasks; faults of others are reported elsewhere."""
     for identity in study.tasks:
         with suppress(UserError):
             yield study.task(identity)
 
 
 def _unproven(task: Task) -> str:
-    """Return what the stored evidence of a task lacks."""
+    """Return what is missing in the stored evidence of a task."""
     answer = read_answer(task)
     kind = kind_of(task)
     if kind.suite and not answer.baselines:
@@ -221,15 +221,15 @@ def _spread(ends: tuple[int, int]) -> str:
 
 
 def _feedback(study: Study, tasks: int) -> CheckFinding:
-    told = study.texts.feedback
-    if told is Feedback.FULL and tasks and study.design.target_per_task > 1:
+    feedback = study.texts.feedback
+    if feedback is Feedback.FULL and tasks and study.design.target_per_task > 1:
         return CheckFinding(
             "feedback",
             False,
             "texts.feedback = 'full' shows the answer to people while others can still get the task: "
             "only with design.target_per_task = 1, or say 'outcome'",
         )
-    return CheckFinding("feedback", True, f"after a task people are told: {told.value}")
+    return CheckFinding("feedback", True, f"feedback after a task: {feedback.value}")
 
 
 def _elsewhere(study: StudyFolder) -> CheckFinding:
@@ -241,7 +241,7 @@ def _elsewhere(study: StudyFolder) -> CheckFinding:
 
 
 def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator[CheckFinding]:
-    """Make the gists that are missing; they are kept in the study's folder."""
+    """Make the missing gists, which are kept in the study's folder."""
     for identity, known in study.tasks.items():
         if not _is_repair(known):
             continue
@@ -256,7 +256,7 @@ def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator
 
 
 def _metrics(study: StudyFolder) -> CheckFinding:
-    """Measure the libraries whose tasks have no metrics; they are kept beside the declaration."""
+    """Measure the libraries of tasks without metrics; the results are kept next to the declaration."""
     found, problems = complete_metrics(study.root, study.tasks, study.task)
     repairs = [task for task in with_metrics(study.tasks, found).values() if _is_repair(task)]
     known = sum(bool(task.metrics) for task in repairs)
@@ -265,7 +265,7 @@ def _metrics(study: StudyFolder) -> CheckFinding:
 
 
 def _is_repair(task: StudyTask) -> bool:
-    """Whether functions are to be repaired: such tasks have metrics, and a gist can be shown beside them."""
+    """Whether functions are to be repaired: such tasks have metrics, and a gist can be shown with them."""
     kind = kind_named(task.mode)
     return kind is not None and kind.has_targets
 

@@ -21,12 +21,12 @@ from gistpoint.sessions.studies.repairs import state_of
 
 @dataclass(frozen=True, slots=True)
 class PassesToConfirm:
-    """The attempts of a study whose pass nobody has asked to confirm."""
+    """The attempts of a study with a pass whose confirmation nobody has requested."""
 
     here: tuple[str, ...]
-    """Those whose journals are kept on this machine, which may add to them."""
+    """Attempts with their journals on this machine, which may add to them."""
     elsewhere: tuple[str, ...]
-    """Those that other machines have to ask for."""
+    """Attempts that other machines have to confirm."""
 
 
 def passes_to_confirm(folder: StudyFolder) -> PassesToConfirm:
@@ -59,9 +59,9 @@ def _make_controls(services: Services, task: Task, run: RunContext) -> None:
 def confirm_study(
     services: Services, folder: StudyFolder, attempt_ids: tuple[str, ...], run: RunContext = UNATTENDED
 ) -> Iterator[AskedPass]:
-    """Confirm passes one after the other, and publish each journal again; what is wrong is told of each.
+    """Confirm passes one after the other, and publish each journal again; each result names its fault.
 
-    A task that was made before there were controls gets them first, where it is kept.
+    A task made before controls existed gets them first, in its own folder.
 
     Raises `CancelledError` when stopped; what was written before stays.
     """

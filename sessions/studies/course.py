@@ -1,4 +1,4 @@
-"""The course of a study: it is made, opened, perhaps amended, and closed; until then outcomes are hidden."""
+"""The phases of a study: it is made, opened, perhaps amended, and closed; until then outcomes are hidden."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DEMO = "demo"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewStudy(Request):
-    """What a new study begins with."""
+    """The initial content of a new study."""
 
     tasks: str | None = None
-    """The set of tasks that is copied, or `demo`."""
+    """The set of tasks to copy, or `demo`."""
     template: StudyTemplate = StudyTemplate.BASELINE
 
 
@@ -42,7 +42,7 @@ def new_study(folder: Path, locations: Locations, wanted: NewStudy) -> None:
 
 
 def open_for_people(study: StudyFolder) -> None:
-    """Freeze the declaration and let people take part. Raises `StudyError` if it is open already, or unsound."""
+    """Freeze the declaration and let people take part. Raises `StudyError` if it is already open, or unsound."""
     if study.ledger.opened is not None:
         raise StudyError(
             f"{study.study.id} is open already.",
@@ -65,13 +65,13 @@ def record_opening(study: StudyFolder, version: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmendStudy(Request):
-    """Why the declaration was changed."""
+    """The reason for changing the declaration."""
 
     why: str
 
 
 def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
-    """Put the declaration as it is now in force, and return the protocol before. Raises `StudyError`."""
+    """Put the present declaration in force, and return the previous protocol. Raises `StudyError`."""
     require_opened(study)
     before, why = study.ledger.protocol, wanted.why.strip()
     if before == study.protocol:
@@ -85,7 +85,7 @@ def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
 
 
 def close_study(study: StudyFolder) -> None:
-    """End a study: nobody goes on with it, and outcomes are shown. Raises `StudyError`."""
+    """End a study: nobody continues with it, and outcomes are shown. Raises `StudyError`."""
     require_opened(study)
     if study.ledger.closed:
         raise StudyError(f"{study.study.id} is closed already.", hint=f"gistpoint study report {study.named}")
@@ -115,9 +115,9 @@ def _require_tasks(study: StudyFolder) -> None:
 
 
 def outcomes_hidden(study: StudyFolder, *, unblind: bool) -> bool:
-    """Whether outcomes are hidden: those of people are while the study is open, unless it is to `unblind`.
+    """Whether outcomes are hidden: those of people are hidden while the study is open, except to `unblind`.
 
-    That somebody sees them before the end is written into the log.
+    The log records that somebody sees them before the end.
     """
     if study.study.simulated or study.ledger.opened is None or study.ledger.closed:
         return False

@@ -1,4 +1,4 @@
-"""What an attempt should have been given: the hashes of the brief and of the tools of its task under its condition."""
+"""The expected hashes of an attempt's brief and tools, from its task and condition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 
 
 class Delivery:
-    """Knows what each task gives under each condition of a study; each is worked out once."""
+    """Computes the hashes of each task under each condition of a study, each pair once."""
 
     def __init__(self, folder: StudyFolder) -> None:
         self._folder = folder
@@ -34,7 +34,7 @@ class Delivery:
         fault: str = "",
         decisions: tuple[ReviewerDecision, ...] = (),
     ) -> RecordedAttempt:
-        """Return an attempt with what it should have been given; without that if nobody can tell."""
+        """Return an attempt with its expected hashes, or without them if they can't be computed."""
         recorded = RecordedAttempt(content.events, content.head, fault or content.fault, accepted, decisions)
         header = content.events[0].data if content.events else None
         if not isinstance(header, AttemptStarted):

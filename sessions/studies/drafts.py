@@ -15,19 +15,19 @@ from gistpoint.core.study.ledger import person_sha256
 
 
 class FormDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """What was filled in so far, by the question's id, and how many seconds the form has been on the screen."""
+    """The answers so far, by the question's id, and the seconds that the form was on the screen."""
 
     values: dict[str, Any] = {}
     seconds: float = 0.0
 
 
 def drafts_folder(data: Path, study: str, person_sha256: str) -> Path:
-    """Return the folder of a person's drafts, by the hash by which an erased person is still known."""
+    """Return the folder of a person's drafts, named by the hash that also identifies an erased person."""
     return data / "study-drafts" / study / person_sha256[:16]
 
 
 class FormDrafts:
-    """One participant's drafts in one study. An unreadable one counts as missing: answers are asked again."""
+    """One participant's drafts in one study. An unreadable draft counts as missing: the questions are asked again."""
 
     def __init__(self, data: Path, study: str, code: str) -> None:
         """`data` is the data folder; the name of the person's folder is a hash."""
@@ -35,33 +35,33 @@ class FormDrafts:
         self._lock: FileLock | None = None
 
     def hold(self) -> bool:
-        """Take the person's part on this machine, as long as this object lives; False if another process has it."""
+        """Claim the person's part on this machine while this object exists; False if another process has it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = take(self.folder / "lock")
         except (OSError, NoLocksError):
-            return True  # a data folder without locks; the attempt's own lock still stands
+            return True  # a data folder without locks; the attempt's own lock still protects it
         return self._lock is not None
 
     def read(self, form: str, assignment: str = "") -> FormDraft:
-        """Return the draft of a form; of one that is asked after each task, that of an assignment."""
+        """Return the draft of a form; if the form is asked after each task, the draft for an assignment."""
         try:
             return msgspec.convert(json.loads(self._path(form, assignment).read_bytes()), FormDraft)
         except (OSError, ValueError):
             return FormDraft()
 
     def write(self, form: str, assignment: str, draft: FormDraft) -> None:
-        """Keep a draft in place of the one before. Raises OSError."""
-        text = json.dumps(msgspec.to_builtins(draft))  # half a surrogate pair, too
+        """Store a draft in place of the previous one. Raises OSError."""
+        text = json.dumps(msgspec.to_builtins(draft))  # escapes lone surrogates
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self._path(form, assignment), text.encode("ascii"), durable=False)
 
     def remove(self, form: str, assignment: str = "") -> None:
-        """Forget a draft, if there is one."""
+        """Delete a draft, if there is one."""
         self._path(form, assignment).unlink(missing_ok=True)
 
     def remove_all(self) -> None:
-        """Forget every draft of the person."""
+        """Delete all drafts of the person."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, form: str, assignment: str) -> Path:

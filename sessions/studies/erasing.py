@@ -1,4 +1,4 @@
-"""Erasing: whatever a person has left is in files of their own, so these are deleted, whenever they turn up."""
+"""Erasing: all data of a person are in separate files, which are deleted whenever they turn up."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LOG, ATTEMPTS, REVIEWS = "log", "attempts", "reviews"
 
 @dataclass(frozen=True, slots=True)
 class PersonsFiles:
-    """What is there of people who were, or are to be, erased."""
+    """The files of people who were, or are to be, erased."""
 
     logs: tuple[Path, ...] = ()
     attempts: tuple[Path, ...] = ()
     reviews: tuple[Path, ...] = ()
-    """Files of what they said as reviewers."""
+    """Files of their reviews."""
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -36,7 +36,7 @@ class PersonsFiles:
 
 
 def leftovers(root: Path, erased: Collection[str], begun: Collection[str] = ()) -> PersonsFiles:
-    """Return what a study's folder holds of people, by the hashes of their codes, and of the attempts `begun`."""
+    """Return what a study's folder contains of people, by the hashes of their codes, and of the attempts `begun`."""
     if not erased:
         return PersonsFiles()
     return PersonsFiles(
@@ -57,7 +57,7 @@ def local_leftovers(attempts: Path, study: str, erased: Collection[str]) -> tupl
 
 
 def delete(found: PersonsFiles) -> Erasure:
-    """Delete what was found in a study's folder."""
+    """Delete the found files of a study's folder."""
     for path in (*found.logs, *found.reviews):
         path.unlink(missing_ok=True)
     for place in found.attempts:
@@ -79,12 +79,12 @@ def refuse_open(found: Collection[Path]) -> None:
         if is_open(place):
             raise StudyError(
                 f"Attempt {place.name} is open in another window or process, so it can't be deleted.",
-                hint="Close it there, then say it again.",
+                hint="Close it there, then run the command again.",
             )
 
 
 def delete_local(found: Collection[Path]) -> tuple[str, ...]:
-    """Delete attempts of this machine, with the heads kept of their journals, and return their ids."""
+    """Delete attempts of this machine with the heads of their journals, and return their ids."""
     for place in found:
         remove_head(place)
         shutil.rmtree(place)
@@ -106,7 +106,7 @@ def _attempt_of(place: Path, erased: Collection[str], begun: Collection[str]) ->
 
 
 def _identity(place: Path) -> str:
-    """Return the id of an attempt from the name of its folder, also of one that is being published."""
+    """Return the id of an attempt from the name of its folder, even while it is being published."""
     return place.name.removeprefix(".").removesuffix(".tmp").partition(CONFLICT)[0]
 
 
@@ -116,7 +116,7 @@ def _header(place: Path) -> AttemptStarted | None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the logs in a folder, and what was torn off them."""
+    """Return the logs in a folder, and their torn-off lines."""
     logs = folder.glob("*.jsonl") if folder.is_dir() else ()
     return sorted({*logs, *folder.glob(torn_path(Path("*.jsonl")).name)})
 

@@ -1,4 +1,4 @@
-"""What a person has seen in other studies that the declaration names, or read blind, is written into a study's log."""
+"""Records in a study's log what a person has seen in other studies that it declares, or read blind."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def other_studies(study: StudyFolder) -> dict[str, Path | None]:
 def record_exposures(study: StudyFolder, code: str) -> int:
     """Record which tasks of this study a person has seen elsewhere, and return how many are new.
 
-    Seen is what the person has begun in other studies, or is exposed to there, and every task a corrupted function of
-    which the person has read blind on this machine, in whatever version or task. People are the same if their codes,
-    and the names as readers, are. A study whose folder is not here is passed over: `study check` tells it.
+    A person has seen the tasks begun in, or exposed by, other studies, and every task of which the person has read a
+    corrupted function blind on this machine, in any version or task. Equal codes, and names of readers, are the same
+    person. A study whose folder is missing is skipped; `study check` reports it.
     """
     known = {fact.task for fact in study.ledger.person(code).exposures}
     new = 0

@@ -1,4 +1,4 @@
-"""A study's folder: a new one, and one that is opened, with its declaration, its tasks, its log and its attempts."""
+"""A study's folder: new, or opened with its declaration, its tasks, its log and its attempts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LocalAttempt:
 
 
 class StudyFolder:
-    """A study as one process works with it."""
+    """A study, as one process uses it."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class StudyFolder:
     ) -> None:
         """Open the study in `root`. Raises `StudyError` if it can't be used, naming file and key.
 
-        `shared` returns the store of which the folder is a copy, if it is one.
+        `shared` returns the store of which the folder is a copy, if there is one.
         """
         self.root = root.absolute()
         self.named = str(root)
-        """What the user calls it, for the commands that a message recommends."""
+        """The user's name for it, for commands recommended in messages."""
         self._locations = locations
         self.study: Study = read_study(self.root)
         self.files = FolderStore(self.root, machine_of(locations.data), clock)
@@ -87,7 +87,7 @@ class StudyFolder:
 
     @property
     def glances(self) -> GlanceBook:
-        """What was read blind on this machine, as it is on the disk now."""
+        """The blind readings on this machine, in their present state on the disk."""
         from gistpoint.sessions.annotations.glance_reader import GlanceStore
 
         return GlanceStore(self._locations.glances, self.clock).book
@@ -99,7 +99,7 @@ class StudyFolder:
 
     @cached_property
     def read(self) -> StudyTasks:
-        """Its tasks as they were read, with what is wrong with them."""
+        """Its tasks, with their faults."""
         locations = self._locations
         store = TaskStore(locations.tasks, demo=locations.demo)
         return read_tasks(self.root, self.study.tasks, store, locations.cache / "study-tasks")
@@ -110,7 +110,7 @@ class StudyFolder:
 
     @property
     def tasks(self) -> Mapping[str, StudyTask]:
-        """What assigning and analysing need of each task, by its whole id."""
+        """The part of each task that assigning and analysing need, by its whole id."""
         return self.read.by_id
 
     def task(self, identity: str) -> Task:
@@ -125,7 +125,7 @@ class StudyFolder:
 
     @cached_property
     def protocol(self) -> str:
-        """The hash of the study as it is declared now: study.toml, texts, questions, ids of the tasks."""
+        """The hash of the present declaration: study.toml, texts, questions, ids of the tasks."""
         return protocol_sha256(self.study, self.tasks)
 
     @property
@@ -141,10 +141,9 @@ class StudyFolder:
         self._ledger = None
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` with all that others have written, while nobody else plans or begins a task.
+        """Call `act` after reading what others have written, while nobody else plans or begins a task.
 
-        `act` may be called again, after what it recorded was taken back. Raises `UserError` if the others can't be
-        reached.
+        `act` may be called again, after its records were withdrawn. Raises `UserError` if the others can't be reached.
         """
 
         def afresh() -> T:
@@ -159,8 +158,8 @@ class StudyFolder:
     def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
         """Append an operation of now; it is on the disk on return.
 
-        `name` is a participant's code, also where an organiser says something of the participant or of an attempt of
-        theirs, else `ORGANISER`: erasing a person deletes the files of the code.
+        `name` is a participant's code, even if an organiser records something about the participant or one of their
+        attempts; otherwise it is `ORGANISER`. Erasing a person deletes the files of the code.
         """
         operation = self.store.record(name, subject, kind, data)
         self._ledger = None
@@ -171,11 +170,11 @@ class StudyFolder:
         return self.store.basis()
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the journal in an attempt's folder into the study, as far as it is written. Raises `StudyError`."""
+        """Copy the present journal in an attempt's folder into the study. Raises `StudyError`."""
         return self.store.publish(folder)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published attempts, the oldest first; of one in conflict, each journal."""
+        """Yield the published attempts, the oldest first; for one in conflict, each journal."""
         return self.store.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
@@ -191,7 +190,7 @@ class StudyFolder:
                 yield LocalAttempt(folder.parent, header)
 
     def erase(self, code: str) -> Erasure:
-        """Delete all that there is of a person, in the study and on this machine, now and when it turns up again.
+        """Delete all data of a person, in the study and on this machine, now and whenever they turn up again.
 
         Raises `StudyError` if an attempt of the person is open.
         """
@@ -203,7 +202,7 @@ class StudyFolder:
         return Erasure(found.logs, tuple(sorted({*found.attempts, *delete_local(here)})))
 
     def sweep(self) -> Erasure:
-        """Delete what has turned up again of people who were erased, in the study and on this machine."""
+        """Delete reappeared data of erased people, in the study and on this machine."""
         here = local_leftovers(self.local, self.study.id, self.ledger.erased.keys())
         refuse_open(here)
         found = self.store.sweep()
@@ -232,7 +231,7 @@ class StudyFolder:
             )
 
 
-# Making the folder of a new study: a declaration from a template, texts to be edited, and the tasks
+# The folder of a new study: a declaration from a template, texts to be edited, and the tasks
 
 
 TEXTS = ("welcome", "consent", "rules", "debrief")
@@ -243,7 +242,7 @@ _LARGEST_SEED = 10**8
 
 
 class StudyTemplate(StrEnum):
-    """What a new study begins with."""
+    """The template of a new study."""
 
     BASELINE = "baseline"
     ASSISTANCE = "assistance"
@@ -252,24 +251,16 @@ class StudyTemplate(StrEnum):
 
 
 def found(folder: Path, template: StudyTemplate, tasks: Sequence[Task] = (), *, demo: bool = False) -> None:
-    """Write a study into a folder that is new or empty, with copies of the tasks; the demo's are only named.
+    """Write a study into a new or empty folder, with copies of the tasks; the demo's are only named.
 
-    Raises `StudyError` if there is something in the folder.
+    Raises `StudyError` if the folder is not empty.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not _is_empty(folder):
         raise StudyError(f"{folder.name} is there already, and not an empty folder.", hint="Name a new one.")
     (folder / "texts").mkdir(parents=True)
     for name in TEXTS:
         (folder / "texts" / f"{name}.md").write_text(_template(f"texts/{name}.md"), encoding="utf-8")
-    if demo:
-        named = "".join(f"{task.name}\n" for task in demo_tasks())
-        (folder / DEMO_LIST).write_text(
-            f"# The tasks of the demo, which come with gistpoint\n{named}", encoding="utf-8"
-        )
-    else:
-        (folder / "tasks").mkdir()
-        for task in tasks:
-            shutil.copytree(task.folder, folder / "tasks" / task.id)
+    _write_tasks(folder, None if demo else tasks)
     identity = study_id(folder.absolute().name)
     number = len(demo_tasks()) if demo else len(tasks)
     sources = 1 if demo else len({task.source.name for task in tasks})
@@ -287,8 +278,24 @@ def found(folder: Path, template: StudyTemplate, tasks: Sequence[Task] = (), *, 
     (folder / STUDY_FILE).write_text(text, encoding="utf-8")
 
 
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _write_tasks(folder: Path, tasks: Sequence[Task] | None) -> None:
+    """Copy tasks into a study's folder; None for those of the demo, of which it gets a list."""
+    if tasks is None:
+        named = "".join(f"{task.name}\n" for task in demo_tasks())
+        text = f"# The tasks of the demo, which come with gistpoint\n{named}"
+        (folder / DEMO_LIST).write_text(text, encoding="utf-8")
+        return
+    (folder / "tasks").mkdir()
+    for task in tasks:
+        shutil.copytree(task.folder, folder / "tasks" / task.id)
+
+
 def study_id(name: str) -> str:
-    """Return an id of a study made of the name of its folder: 3 to 40 small letters, digits and hyphens."""
+    """Return the id of a study from the name of its folder: 3 to 40 small letters, digits and hyphens."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
     return words if len(words) >= 3 else f"study-{words}".strip("-")
 

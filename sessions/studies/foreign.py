@@ -1,4 +1,4 @@
-"""Rows of runs that other programs recorded: what their files say, and what their steps show."""
+"""Rows of runs recorded by other programs, from what their files state and their steps show."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gistpoint.core.study.declaration import DeclaredSolver, Study, StudyTask
 from gistpoint.core.study.measuring import CENSORED, utc_text
 from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.records.model import Json, Step, StepKind
+from gistpoint.sessions.records.model import Json, Step, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, goals_of, submissions_in
+from gistpoint.sessions.runs.facts import Goal, MarkTracker, Spent, StepMark, StepMarks, goals_of, submissions_in
 
 _KINDS: Mapping[StepKind, str] = {
     StepKind.VIEW: "view",
@@ -28,10 +28,10 @@ _KINDS: Mapping[StepKind, str] = {
 def foreign_row(
     document: RunDocument, key: str, study: Study, solver: DeclaredSolver, task: StudyTask, full: Task
 ) -> AttemptRow:
-    """Return the row of a run of another program; what its file does not say is None.
+    """Return the row of a run of another program; facts missing from its file are None.
 
-    A run that its file calls solved, and whose pass is to be read, does not count as solved. Which functions were
-    found is derived from the steps' edits.
+    A run that its file calls solved, but whose pass is to be read, does not count as solved. The functions that were
+    found follow from the edits in the steps.
     """
     document.build()
     goals = goals_of(read_answer(full)) if kind_of(full).has_targets else ()
@@ -43,14 +43,12 @@ def foreign_row(
     for step in document.steps():
         marks = tracker.feed(step)
         spent = marks.spent
-        touched |= {marked.goal for marked in marks.marked
-                    if marked.mark is StepMark.FIRST_EDIT_RIGHT_FUNCTION and marked.goal is not None}  # fmt: skip
+        touched |= _edited_goals(marks)
         calls += _calls(step, len(calls))
         submitted += [_submission(step, len(submitted) + number) for number in range(1, submissions_in(step) + 1)]
     run = document.header
-    solved = run.verdict == AttemptResult.SOLVED
+    solved, judged = run.verdict == AttemptResult.SOLVED, bool(run.verdict or run.score is not None)
     budgets = _budgets(run.extra)
-    tokens = run.tokens or spent.tokens
     return AttemptRow(
         attempt=key,
         study=study.id,
@@ -63,8 +61,8 @@ def foreign_row(
         condition=solver.condition,
         condition_key=_key(run.format, budgets, solver),
         role="baseline",
-        counted=bool(run.verdict or run.score is not None),
-        exclusion="" if run.verdict or run.score is not None else "no_verdict",
+        counted=judged,
+        exclusion="" if judged else "no_verdict",
         end="solved" if solved else run.exit_status[:200],
         solved=solved,
         by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
@@ -72,18 +70,28 @@ def foreign_row(
         best_score=run.score,
         measures={"found": _share(touched, goals)} if goals else {},
         tool_uses=len(calls),
-        submissions=run.submissions if run.submissions is not None else len(submitted),
+        submissions=len(submitted) if run.submissions is None else run.submissions,
         tool_use_budget=budgets[0],
         submission_budget=budgets[1],
         censored="" if solved else CENSORED,
         started_utc=utc_text(round(run.started * 1000)) if run.started else "",
-        tokens=(tokens.prompt or 0) + (tokens.completion or 0) if tokens else None,
-        cost_usd=run.cost if run.cost is not None else spent.cost,
+        tokens=_tokens(run.tokens or spent.tokens),
+        cost_usd=spent.cost if run.cost is None else run.cost,
         scaffold=solver.scaffold or run.agent,
         submitted=tuple(submitted),
         calls=tuple(calls),
         flags=_flags(run.verdict, run.suspicious),
     )
+
+
+def _edited_goals(marks: StepMarks) -> set[int]:
+    """Return the corrupted functions that a step edits for the first time."""
+    first = (marked.goal for marked in marks.marked if marked.mark is StepMark.FIRST_EDIT_RIGHT_FUNCTION)
+    return {goal for goal in first if goal is not None}
+
+
+def _tokens(spent: Tokens | None) -> int | None:
+    return (spent.prompt or 0) + (spent.completion or 0) if spent else None
 
 
 def _calls(step: Step, before: int) -> list[CallRow]:
@@ -118,8 +126,8 @@ def _share(touched: set[int], goals: tuple[Goal, ...]) -> float | None:
 
 
 def _budgets(extra: Mapping[str, Json]) -> tuple[int | None, int | None]:
-    told = extra.get("budgets")
-    values = told if isinstance(told, dict) else extra
+    table = extra.get("budgets")
+    values = table if isinstance(table, dict) else extra
     return _whole(values.get("tool_uses")), _whole(values.get("submissions", values.get("test_runs")))
 
 
@@ -128,7 +136,7 @@ def _whole(value: Json) -> int | None:
 
 
 def _key(format: str, budgets: tuple[int | None, int | None], solver: DeclaredSolver) -> str:
-    """Return what such runs must have equal to be pooled: their tools and their brief are another program's."""
+    """Return the key of runs that can be pooled: their tools and their brief are another program's."""
     uses, submissions = ("not recorded" if value is None else str(value) for value in budgets)
     shared = f"uses {uses} / submissions {submissions} / tools and brief of {solver.scaffold or format}"
     return f"{shared} | recorded by {format}"

@@ -1,4 +1,4 @@
-"""The gists that a study shows beside its repairs, kept in its folder: `help/TASK.py`, one for each task."""
+"""The gists that a study shows with its repairs, kept in its folder: `help/TASK.py`, one for each task."""
 
 from __future__ import annotations
 

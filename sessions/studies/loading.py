@@ -1,4 +1,4 @@
-"""From a study's folder to what analyses read: the log, the tasks with their metrics, and a row for each attempt."""
+"""From a study's folder to the input of analyses: the log, the tasks with their metrics, a row for each attempt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted, PassConfirmed
 from gistpoint.core.attempts.identity import SIMULATED
-from gistpoint.core.study.data import ReviewDecision, ReviewerDecision, StudyData
+from gistpoint.core.study.data import RepairEquivalence, ReviewDecision, ReviewerDecision, StudyData
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.evidence import AttemptEvidence
 from gistpoint.core.study.ledger import Ledger
@@ -37,7 +37,7 @@ _ACCEPTING = (RunVerdict.ACCEPT, RunVerdict.ACCEPT_CORRECTED_TIME)
 
 @dataclass(frozen=True)
 class LoadedStudy:
-    """A study with its rows, and what became of the runs of each declared model."""
+    """A study with its rows, and the runs of each declared model with their outcomes."""
 
     data: StudyData
     solvers: tuple[SolverRuns, ...] = ()
@@ -46,7 +46,7 @@ class LoadedStudy:
 def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words: None) -> LoadedStudy:
     """Read all attempts of a study; `report` gets each step in words.
 
-    Raises `StudyError` if simulated attempts and others are mixed: such data are no study.
+    Raises `StudyError` if simulated attempts and others are mixed.
     """
     found, unmeasured = complete_metrics(folder.root, folder.tasks, folder.task, report)
     tasks = with_metrics(folder.tasks, found)
@@ -94,7 +94,7 @@ def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[s
 
 
 def require_unmixed(simulated_study: bool, header: AttemptStarted, what: str) -> None:
-    """Raise `StudyError` if something simulated is in a study of people, or the other way round."""
+    """Raise `StudyError` for something simulated in a study of people, or the reverse."""
     if (header.actor == SIMULATED) != simulated_study:
         made = "is simulated" if header.actor == SIMULATED else f"was made by a {header.actor or 'solver'}"
         kind = "simulated" if simulated_study else "not simulated"
@@ -133,7 +133,7 @@ def _rows_of_people(
 
 
 def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecision, bool]]:
-    """Yield what each reviewer decided of an attempt, and whether it is only that its pass was not earned."""
+    """Yield each reviewer's decision on an attempt, and whether it only rejects the pass."""
     for given in verdicts(book, attempt_key(identity)):
         if given.verdict in _ACCEPTING:
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT), False
@@ -157,12 +157,12 @@ def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalConte
     ends = (person.finished.get(journal.id) for person in folder.ledger.people.values())
     logged = {end.head for end in ends if end is not None and end.head}
     if logged and logged.isdisjoint(_heads(content)):
-        return "It is not the journal whose end the log tells of."
+        return "It is not the journal whose end is in the log."
     return ""
 
 
 def _heads(content: JournalContent) -> set[str]:
-    """Return the hashes that a journal ends with, with and without the confirmations that were added after its end."""
+    """Return the hashes of a journal's last line, with and without confirmations added after its end."""
     found = {content.head}
     for event in reversed(content.events):
         if not isinstance(event.data, PassConfirmed):
@@ -175,11 +175,11 @@ def _head_at(path: Path, size: int) -> str:
     return head_at(path.read_bytes(), size)
 
 
-# What a study holds of one person: for the person, who has a right to it
+# The data of one person, who has a right to them
 
 
 def of_person(data: StudyData, code: str) -> StudyData:
-    """Return a study's data with all that is of other people, and of models, left out.
+    """Return a study's data without those of other people, and of models.
 
     Raises `StudyError` for a code that the log does not know.
     """
@@ -189,13 +189,16 @@ def of_person(data: StudyData, code: str) -> StudyData:
     subjects = {person(code), STUDY, *(attempt(row.attempt) for row in rows)}
     ledger = Ledger(one for one in data.ledger.operations if one.subject in subjects)
     wanted = {row.task for row in rows} | {given.task for given in ledger.person(code).assignments}
-    tasks = {id: task for id, task in data.tasks.items() if id in wanted}
     own = {row.attempt for row in rows}
+
+    def is_own(item: ReviewerDecision | RepairEquivalence) -> bool:
+        return item.attempt in own
+
     return StudyData(
         msgspec.structs.replace(data.study, solver=()),
         ledger,
-        tasks,
+        {id: task for id, task in data.tasks.items() if id in wanted},
         rows,
-        decisions=tuple(one for one in data.decisions if one.attempt in own),
-        equivalences=tuple(one for one in data.equivalences if one.attempt in own),
+        decisions=tuple(filter(is_own, data.decisions)),
+        equivalences=tuple(filter(is_own, data.equivalences)),
     )

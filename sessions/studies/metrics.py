@@ -1,4 +1,4 @@
-"""`metrics.json` beside a study's declaration: the metrics of its tasks and of all functions of their libraries.
+"""`metrics.json` next to a study's declaration: the metrics of its tasks and of all functions of their libraries.
 
 Measuring a library takes seconds, so it is done once, when an analysis needs it, and kept.
 """
@@ -30,9 +30,9 @@ class StudyMetrics(msgspec.Struct, frozen=True, kw_only=True):
     format: str = FORMAT
     version: int = VERSION
     tasks: dict[str, dict[str, float]] = {}
-    """By the task's id: those of its target, or their mean."""
+    """By the task's id, the metrics of its target, or their mean over targets."""
     libraries: dict[str, dict[str, dict[str, float]]] = {}
-    """By `name revision`: those of each function, by `path::qualname`."""
+    """By `name revision`, the metrics of each function, by `path::qualname`."""
 
 
 def read_metrics(root: Path) -> StudyMetrics:
@@ -117,5 +117,5 @@ def _of_targets(library: Mapping[str, Mapping[str, float]], task: StudyTask) -> 
 
 
 def _write(path: Path, metrics: StudyMetrics) -> None:
-    with suppress(OSError):  # the folder may be on a disk that can only be read: it is measured again the next time
+    with suppress(OSError):  # on a read-only disk, they are measured again the next time
         replace_file(path, msgspec.json.encode(metrics, order="sorted") + b"\n", durable=False)

@@ -1,4 +1,4 @@
-"""Who takes part in a study: enrolling people, freeing their assignments, letting them go, and erasing them."""
+"""The people of a study: enrolment, returned assignments, withdrawal and erasure."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrolPeople(Request):
-    """Who is enrolled: one person of a given code, or several with random codes."""
+    """The people to enrol: one with a given code, or several with random codes."""
 
     code: str = ""
     number: Count = 1
     stratum: str = ""
     role: Literal["baseline", "author", "qa"] | None = None
-    """None for baseline, and for author if the code is one of the study's team."""
+    """The role; None for baseline, or for author if the code is one of the study's team."""
 
 
 def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
-    """Enrol people and return their codes. Raises `StudyError` before anybody is enrolled, if one can't be."""
+    """Enrol people and return their codes. Raises `StudyError`, before anybody is enrolled, if somebody can't be."""
     study.require_people()
     require_opened(study)
     if study.ledger.closed:
@@ -64,7 +64,7 @@ def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
 
 
 def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELINE) -> None:
-    """Record that a person is enrolled, and which tasks they have seen elsewhere."""
+    """Enrol a person, and record which tasks the person has seen elsewhere."""
     study.record(code, person(code), StudyOperationKind.ENROLLED, Enrolled(stratum=stratum, role=role.value))
     record_exposures(study, code)
 
@@ -83,7 +83,7 @@ def _require_stratum(study: Study, given: str) -> None:
     strata = study.participants.strata
     if given not in (strata or ("",)):
         known = f"They are: {', '.join(strata)}." if strata else "study.toml names none in participants.strata."
-        raise StudyError(f"{given!r} is no stratum of the study." if given else "Say the stratum.", hint=known)
+        raise StudyError(f"{given!r} is not a stratum of the study." if given else "Name the stratum.", hint=known)
 
 
 def _free_code(study: StudyFolder, code: str) -> str:
@@ -134,10 +134,10 @@ def codes_to_serve(study: StudyFolder) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnAssignment(Request):
-    """Which assignment is freed for others, and the reason."""
+    """The assignment to free for others, and the reason."""
 
     assignment: str
-    """Its id, or the beginning of it."""
+    """Its id, or the beginning of its id."""
     why: str
 
 
@@ -168,18 +168,18 @@ def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignmen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithdrawPerson(Request):
-    """Who takes part no longer, and what becomes of their data: one of `keep` and `erase` is set."""
+    """The person who withdraws, and the fate of their data: either `keep` or `erase` is set."""
 
     code: str
     keep: bool = False
     erase: bool = False
     words: str = ""
-    """What the person said; never kept of somebody who is erased."""
+    """The person's words; not kept if the person is erased."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """What became of the data of somebody who has withdrawn."""
+    """What happened to the data of somebody who has withdrawn."""
 
     code: str
     data: str
@@ -193,11 +193,11 @@ class Withdrawal:
     exports: tuple[Exported, ...] = ()
     """The exports that hold copies."""
     reported: bool = False
-    """Whether a report was made before."""
+    """Whether a report was made earlier."""
 
 
 def withdraw_person(study: StudyFolder, wanted: WithdrawPerson) -> Withdrawal:
-    """Record that somebody withdraws, erase on request, and return what deleting files did not reach.
+    """Record a withdrawal, erase on request, and return what deleting files did not reach.
 
     Raises `StudyError` for an unknown code, and if an attempt of somebody who is to be erased is open.
     """

@@ -1,7 +1,7 @@
-"""Public pseudonyms: what stands for codes, attempts and assignments in data that anybody may read.
+"""Public pseudonyms, which replace codes, attempts and assignments in data that anybody may read.
 
-They follow from a key that lies in the study's folder and goes nowhere, so that two exports of one folder agree, and
-nobody without the key can try out codes.
+They are derived from a key that never leaves the study's folder, so that two exports of one folder agree, and nobody
+without the key can try out codes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Pseudonyms:
 
     @classmethod
     def of(cls, data: StudyData, key: bytes) -> Pseudonyms:
-        """Return those of everybody in a study's data."""
+        """Return the pseudonyms of everybody in a study's data."""
         return cls(key, {*data.ledger.people, *(row.participant for row in data.rows if row.participant)})
 
     @cached_property
@@ -74,19 +74,19 @@ class Pseudonyms:
         return {code: f"{prefix}{number:0{width}}" for number, code in enumerate(ordered, 1)}
 
     def person(self, code: str) -> str:
-        """Return what stands for a code: H01, H02 ... in an order that only the key tells; empty for none."""
+        """Return the pseudonym of a code: H01, H02 ... in an order that only the key determines; empty for none."""
         return self._people[code] if code else ""
 
     def attempt(self, identity: str) -> str:
-        """Return what stands for an attempt, whose own id begins with a time; empty for none."""
+        """Return the pseudonym of an attempt, whose own id begins with a time; empty for none."""
         return self._mac("attempt", identity)[:16] if identity else ""
 
     def assignment(self, identity: str) -> str:
-        """Return what stands for an assignment, whose own id can be derived from the code; empty for none."""
+        """Return the pseudonym of an assignment, whose own id can be derived from the code; empty for none."""
         return self._mac("assignment", identity)[:12] if identity else ""
 
     def writer(self, name: str) -> str:
-        """Return what stands for the name in a writer: a person's pseudonym, or `organiser`."""
+        """Return the public name of a writer: a person's pseudonym, or `organiser`."""
         return self._people.get(name, ORGANISER)
 
     def _mac(self, kind: str, text: str) -> str:

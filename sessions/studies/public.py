@@ -1,4 +1,4 @@
-"""A study's data as anybody may read them: pseudonyms for people, weeks for dates, and no free text."""
+"""A study's data for publication: pseudonyms for people, weeks for dates, and no free text."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _NAME_OF_A_RULE = re.compile(r"[a-z_]{1,40}")
 
 
 def public_data(data: StudyData, names: Pseudonyms) -> StudyData:
-    """Return a study's data with pseudonyms, weeks and no free text, unless its declaration lets free text out.
+    """Return a study's data with pseudonyms, weeks and no free text, unless its declaration permits free text.
 
-    Only what is known to be harmless is taken over: what a newer program wrote, and what reviewers and readers said of
-    attempts, is left out.
+    Only data known to be harmless are included: operations of newer programs, and the reviews and readings of attempts,
+    are left out.
     """
     return StudyData(
         msgspec.structs.replace(data.study, participants=Participants()),
@@ -94,7 +94,7 @@ def _reason(reason: str, *, free: bool, otherwise: str = "excluded") -> str:
 
 
 def is_rule(reason: str) -> bool:
-    """Whether a reason is the name of a rule or a flag, and no sentence."""
+    """Whether a reason is the name of a rule or a flag, not a sentence."""
     return bool(_NAME_OF_A_RULE.fullmatch(reason))
 
 
@@ -102,7 +102,7 @@ def is_rule(reason: str) -> bool:
 
 
 def may_be_public(study: Study, form: str, item: str, value: object) -> bool:
-    """Whether anybody may read an answer: a number, a declared choice, nothing, or free text that is let out."""
+    """Whether an answer may be published: a number, a declared choice, nothing, or permitted free text."""
     return study.privacy.free_text_public or not [*free_texts(study, form, item, value)]
 
 
@@ -126,9 +126,9 @@ def _question(study: Study, form: str, item: str) -> Question | None:
 
 
 def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
-    """Yield the log's operations on people and attempts as they may be read, in the same order.
+    """Yield the log's operations on people and attempts for publication, in the same order.
 
-    Their times are the Monday of the week; milliseconds after it keep the order of what is said of one person.
+    Their times are the Monday of the week; milliseconds after it keep the order of operations on one person.
     """
     known, place = {row.attempt for row in data.rows}, Counter[str]()
     machines: dict[str, list[str]] = defaultdict(list)
@@ -142,11 +142,11 @@ def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
             continue
         record = DATA_OF.get(operation.kind)
         fact = operation.read(record) if record is not None else None
-        said = _fact(fact, data.study, names) if fact is not None else None
-        if said is None or not _stands(data, operation, said):
+        public = _fact(fact, data.study, names) if fact is not None else None
+        if public is None or not _is_in_force(data, operation):
             continue
         place[subject] += 1
-        values = {name: value for name, value in msgspec.to_builtins(said).items() if name not in _OF_EACH}
+        values = {name: value for name, value in msgspec.to_builtins(public).items() if name not in _OF_EACH}
         utc_ms = monday(operation.utc_ms) + place[subject]
         name, _, machine = operation.reviewer.rpartition("@")
         if machine not in machines[name]:
@@ -158,8 +158,8 @@ def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
 _OF_EACH = frozenset(Fact.__struct_fields__)
 
 
-def _stands(data: StudyData, operation: StudyOperation, said: Fact) -> bool:
-    """Whether an operation was not taken back."""
+def _is_in_force(data: StudyData, operation: StudyOperation) -> bool:
+    """Whether an operation was not withdrawn."""
     kind, _, identity = operation.subject.partition(":")
     facts = data.ledger.person(identity).facts if kind == "person" else None
     if facts is not None:
@@ -171,18 +171,11 @@ def _stands(data: StudyData, operation: StudyOperation, said: Fact) -> bool:
 
 
 def _fact(fact: Fact, study: Study, names: Pseudonyms) -> Fact | None:
-    """Return a fact as it may be read; None for one that is not passed on."""
+    """Return a fact for publication; None for one that is not published."""
     free = study.privacy.free_text_public
     match fact:
-        case Enrolled() | Consented() | ScreenedOut() | Sitting():
-            return fact
         case Answers():
-            values = {
-                item: value
-                for item, value in fact.values.items()
-                if may_be_public(study, fact.questionnaire, item, value)
-            }
-            return _with(fact, values=values, assignment=names.assignment(fact.assignment))
+            return _answers(fact, study, names)
         case Planned():
             rows = tuple((names.assignment(one), *rest) for one, *rest in fact.assignments)
             return _with(fact, basis={}, assignments=rows)
@@ -193,18 +186,27 @@ def _fact(fact: Fact, study: Study, names: Pseudonyms) -> Fact | None:
             return _with(fact, **own, head="")
         case Returned():
             return _with(fact, assignment=names.assignment(fact.assignment), why=fact.why if free else "")
-        case Exposed():
-            return fact if free else _with(fact, how="")
-        case Withdrawn():
-            return fact if free else _with(fact, words="")
-        case TimesCorrected() | Included():
-            return fact if free else _with(fact, why="")
-        case Excluded():
-            return fact if free else _with(fact, why="", reason=_reason(fact.reason, free=free))
-        case Remark():
-            return fact if free else None
-        case _:
-            return fact if type(fact) is Fact else None
+        case Excluded() if not free:
+            return _with(fact, why="", reason=_reason(fact.reason, free=free))
+        case Remark() if not free:
+            return None
+    if not isinstance(fact, _PUBLISHED):
+        return fact if type(fact) is Fact else None
+    text = "" if free else _FREE_TEXT.get(type(fact), "")
+    return _with(fact, **{text: ""}) if text else fact
+
+
+_FREE_TEXT: Mapping[type[Fact], str] = {Exposed: "how", Withdrawn: "words", TimesCorrected: "why", Included: "why"}
+"""The member with free text of each such fact, which is emptied unless free text may be published."""
+_PUBLISHED: tuple[type[Fact], ...] = (Enrolled, Consented, ScreenedOut, Sitting, Excluded, Remark, *_FREE_TEXT)
+"""Facts that are published without further changes; facts that are not known to be harmless are left out."""
+
+
+def _answers(fact: Answers, study: Study, names: Pseudonyms) -> Answers:
+    values = {
+        item: value for item, value in fact.values.items() if may_be_public(study, fact.questionnaire, item, value)
+    }
+    return _with(fact, values=values, assignment=names.assignment(fact.assignment))
 
 
 def _with(fact: F, **changes: Any) -> F:

@@ -21,7 +21,8 @@ from gistpoint.core.attempts.events import (
     QuestionnaireAnswered,
 )
 from gistpoint.core.study.declaration import Study
-from gistpoint.core.study.operations import DATA_OF, Answers, Planned, StudyError
+from gistpoint.core.study.operations import DATA_OF, Answers, Planned, StudyError, StudyOperation
+from gistpoint.core.study.ports import PublishedAttempt
 from gistpoint.sessions.journal import read_journal
 from gistpoint.sessions.studies.auditing import AuditFinding
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -35,14 +36,14 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 
 @dataclass
 class Secrets:
-    """What must not be in a public export."""
+    """What a public export must not contain."""
 
     words: dict[str, str] = field(default_factory=dict)
-    """What it is, by the word: found where it stands alone."""
+    """By word, what it is; a word is found only as a whole word."""
     texts: set[str] = field(default_factory=set)
-    """Lines of free text, as `_plain` gives them."""
+    """Lines of free text, in the form of `_plain`."""
     unsearchable: list[str] = field(default_factory=list)
-    """Codes that can't be told from numbers, and texts that are too short."""
+    """Codes that can't be distinguished from numbers, and texts that are too short."""
 
     def word(self, word: str, what: str) -> None:
         """Add a word."""
@@ -52,7 +53,7 @@ class Secrets:
             self.words.setdefault(word, what)
 
     def text(self, text: str) -> None:
-        """Add a free text; each of its lines is looked for."""
+        """Add a free text; each of its lines is searched for."""
         for line in text.splitlines():
             plain = _blanks(line)
             if len(plain) >= _SHORTEST_TEXT:
@@ -62,7 +63,7 @@ class Secrets:
 
 
 def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
-    """Yield what a public export must not hold, with the name of the file. Raises `StudyError` without a folder."""
+    """Yield what a public export must not contain, with the name of the file. Raises `StudyError` without a folder."""
     if not out.is_dir():
         raise StudyError(f"There is no folder {out.name}.", hint="Give the folder that `study export -o` wrote.")
     secrets = secrets_of(study)
@@ -88,42 +89,57 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
         yield AuditFinding(
             "not_searched",
             f"{len(set(secrets.unsearchable))} codes and texts are digits only or shorter than {_SHORTEST_TEXT} "
-            "characters: they can't be told from other content, and were not searched for.",
+            "characters: they can't be distinguished from other content, and were not searched for.",
             note=True,
         )
 
 
 def secrets_of(study: StudyFolder) -> Secrets:
-    """Return what the log and the journals of a study hold of people."""
-    secrets, free = Secrets(), study.study.privacy.free_text_public
+    """Return what the log and the journals of a study contain about people."""
+    secrets = Secrets()
     for path in (*study.files.log.files(), *(study.root / "reviews").glob("*.jsonl")):
         secrets.word(path.stem, "the name of a file of the log")
     for operation in study.ledger.operations:
-        about, _, identity = operation.subject.partition(":")
-        secrets.word(operation.reviewer, "a writer")
-        secrets.word(identity if about == "person" else "", "a code")
-        secrets.word(identity if about == "attempt" else "", "the id of an attempt")
-        record = DATA_OF.get(operation.kind)
-        fact = operation.read(record) if record is not None else None
-        if fact is None:
-            continue
-        values = msgspec.to_builtins(fact)
-        secrets.word(str(values.get("attempt", "")), "the id of an attempt")
-        for assignment in fact.assignments if isinstance(fact, Planned) else ():
-            secrets.word(assignment[0], "the id of an assignment")
-        if not free:
-            for text in _texts_of(study.study, values, fact if isinstance(fact, Answers) else None):
-                secrets.text(text)
+        _add_operation(secrets, study.study, operation)
     for published in study.attempts():
-        secrets.word(published.id, "the id of an attempt")
-        secrets.word(published.writer, "a writer")
-        header = header_of(published.journal.read_bytes())
-        secrets.word((header.participant if header is not None else "") or "", "a code")
-        if not free:
-            for event in read_journal(published.journal).events:
-                for text in _written(study.study, event.data):
-                    secrets.text(text)
+        _add_journal(secrets, study.study, published)
     return secrets
+
+
+def _add_operation(secrets: Secrets, study: Study, operation: StudyOperation) -> None:
+    about, _, identity = operation.subject.partition(":")
+    secrets.word(operation.reviewer, "a writer")
+    if about in _IDENTITIES:
+        secrets.word(identity, _IDENTITIES[about])
+    record = DATA_OF.get(operation.kind)
+    fact = operation.read(record) if record is not None else None
+    if fact is None:
+        return
+    values = msgspec.to_builtins(fact)
+    secrets.word(str(values.get("attempt", "")), "the id of an attempt")
+    if isinstance(fact, Planned):
+        for assignment in fact.assignments:
+            secrets.word(assignment[0], "the id of an assignment")
+    if not study.privacy.free_text_public:
+        for text in _texts_of(study, values, fact if isinstance(fact, Answers) else None):
+            secrets.text(text)
+
+
+_IDENTITIES = {"person": "a code", "attempt": "the id of an attempt"}
+"""By kind of a subject, what identifies it."""
+
+
+def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) -> None:
+    secrets.word(published.id, "the id of an attempt")
+    secrets.word(published.writer, "a writer")
+    header = header_of(published.journal.read_bytes())
+    if header is not None:
+        secrets.word(header.participant or "", "a code")
+    if study.privacy.free_text_public:
+        return
+    for event in read_journal(published.journal).events:
+        for text in _written(study, event.data):
+            secrets.text(text)
 
 
 _FREE = ("why", "words", "text", "how")
@@ -184,5 +200,5 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _blanks(text: str) -> str:
-    """Return a text with each run of blanks as one blank, so that it is found however it was laid out."""
+    """Return a text with each run of blanks as one blank, so that any layout of it is found."""
     return " ".join(text.replace('""', '"').split())

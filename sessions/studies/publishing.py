@@ -1,7 +1,7 @@
 """Published journals: copies of attempts in a study's folder, each with a note of how far it was written.
 
-An attempt is written in the data folder of its machine and published whenever somebody may want to see it. A copy is
-replaced only by a journal that extends it, so that two versions of one attempt are never taken for one.
+An attempt is written in the data folder of its machine, and published whenever somebody may want to see it. A copy is
+replaced only by a journal that extends it, so that two versions of one attempt are never confused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gistpoint.sessions.journal import JOURNAL, decoded
 PUBLISHED = "published.json"
 FORMAT, VERSION = "gistpoint.published", 1
 CONFLICT = "~"
-"""Between an attempt's id and the head of a second journal of it, in the name of a folder."""
+"""Separates an attempt's id from the head of a second journal of it, in the name of a folder."""
 
 
 class PublishedNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ def published(folder: Path) -> Iterator[PublishedAttempt]:
 
 
 def read_note(place: Path) -> PublishedNote | None:
-    """Return what was noted when a journal was published; None if it is missing or can't be read."""
+    """Return the note of a published journal; None if it is missing or can't be read."""
     try:
         note = msgspec.json.decode((place / PUBLISHED).read_bytes(), type=PublishedNote)
     except (OSError, ValueError):
@@ -82,7 +82,7 @@ def read_note(place: Path) -> PublishedNote | None:
 
 
 def put(journal: bytes, note: PublishedNote, identity: str, into: Path) -> Publication:
-    """Put a journal beside those that are published; one that extends a published one replaces it."""
+    """Add a journal to the published ones; one that extends a published one replaces it."""
     place = into / identity
     here = _journal_in(place)
     if here is None:
@@ -98,12 +98,12 @@ def put(journal: bytes, note: PublishedNote, identity: str, into: Path) -> Publi
     if journal.startswith(here):
         _replace(journal, note, place)
         return Publication.EXTENDED
-    for beside in sorted(into.glob(f"{identity}{CONFLICT}*")):
-        other = _journal_in(beside)
+    for conflicting in sorted(into.glob(f"{identity}{CONFLICT}*")):
+        other = _journal_in(conflicting)
         if other is not None and other.startswith(journal):
             return Publication.CONFLICT
         if other is not None and journal.startswith(other):
-            _replace(journal, note, beside)
+            _replace(journal, note, conflicting)
             return Publication.CONFLICT
     _place(journal, note, into / f"{identity}{CONFLICT}{note.head[:8]}")
     return Publication.CONFLICT
@@ -128,16 +128,16 @@ def _journal_in(place: Path) -> bytes | None:
 
 
 def _place(journal: bytes, note: PublishedNote, place: Path) -> None:
-    """Make a folder of a published attempt: it appears whole or not at all."""
+    """Make the folder of a published attempt, which appears whole or not at all."""
     part = _written(journal, note, place)
-    if place.is_dir():  # what synchronising has left without a journal
+    if place.is_dir():  # left without a journal by a synchronisation
         shutil.rmtree(place)
     part.rename(place)
     sync_folder(place.parent)
 
 
 def _replace(journal: bytes, note: PublishedNote, place: Path) -> None:
-    """Replace a published attempt. Whoever looks in between finds the note of the shorter one, which is its prefix."""
+    """Replace a published attempt. A reader in between finds the note of the shorter one, which is a prefix."""
     part = _written(journal, note, place)
     for name in (JOURNAL, PUBLISHED):
         (part / name).replace(place / name)

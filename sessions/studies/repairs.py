@@ -1,4 +1,4 @@
-"""The passing repairs of a study: their comparison with the originals, and what a blind reader is shown."""
+"""The passing repairs of a study: their comparison with the originals, and the queue of a blind reader."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class PassingAttempt:
 
     id: str
     name: str
-    """Whose file what is said of it belongs into: the participant's code, or the organiser."""
+    """Whose file records facts about it: the participant's code, or the organiser."""
     repair: AttemptRepair
 
 
 def journals_of(folder: StudyFolder, solvers: Iterable[SolverRuns]) -> list[Path]:
-    """Return the journals of a study: people's as they were published, and those of models' runs that are journals."""
+    """Return the journals of a study: people's published ones, and models' runs that are journals."""
     models = (folder.root / run.name for found in solvers for run in found.runs if run.row is not None)
     return [published.journal for published in folder.attempts()] + [path for path in models if path.name == JOURNAL]
 
@@ -54,7 +54,7 @@ def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
 
 
 def state_of(events: tuple[JournalEvent, ...]) -> AttemptState | None:
-    """Return the state that a journal leads to; None if it does not begin as one, or can't be followed."""
+    """Return the final state of a journal; None if it does not begin like one, or can't be folded."""
     first = events[0].data if events else None
     if not isinstance(first, AttemptStarted):
         return None
@@ -95,10 +95,10 @@ def compare_attempt(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareRepairs(Request):
-    """Which passing repairs are compared with the originals."""
+    """The passing repairs to compare with the originals."""
 
     again: bool = False
-    """Whether also those that were compared before."""
+    """Whether to repeat earlier comparisons."""
 
 
 def compare_repairs(
@@ -108,7 +108,7 @@ def compare_repairs(
     make_tester: Callable[[], EquivalenceTester],
     run: RunContext,
 ) -> tuple[RepairEquivalence, ...]:
-    """Compare what was not compared yet, and return the results of all; a repair that can't be compared is noted.
+    """Make missing comparisons, and return the results of all; a repair that can't be compared is noted.
 
     Raises `StudyError` without the extra, and `UserError` when cancelled.
     """
@@ -130,28 +130,31 @@ def compare_repairs(
 
 
 def equivalences(ledger: Ledger, passing: Iterable[PassingAttempt]) -> tuple[RepairEquivalence, ...]:
-    """Return the comparisons that the log has of passing attempts."""
+    """Return the comparisons of passing attempts in the log."""
     found = []
     for one in passing:
-        said = ledger.notes(one.id).compared
-        if said is not None:
-            words = f"{said.call}: {said.original}, not {said.repair}" if said.call else said.reason
-            found.append(RepairEquivalence(one.id, one.repair.task, said.verdict, said.recorded + said.varied, words))
+        result = ledger.notes(one.id).compared
+        if result is not None:
+            difference = f"{result.call}: {result.original}, not {result.repair}"
+            words = difference if result.call else result.reason
+            inputs = result.recorded + result.varied
+            found.append(RepairEquivalence(one.id, one.repair.task, result.verdict, inputs, words))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingItem:
-    """A change as a blind reader gets it: nothing in it tells whose it is."""
+    """A change, as shown to a blind reader: nothing in it reveals its author."""
 
     task: Task
     repair: AttemptRepair
 
 
 def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader: str) -> list[ReadingItem]:
-    """Return what a reader is shown: every passing repair once, the originals of their tasks among them.
+    """Return the queue of a reader: every passing repair once, mixed with the originals of their tasks.
 
-    The order is the reader's own, from the study's seed. A repair that is the original, letter by letter, is one item.
+    Each reader has an order of their own, from the study's seed. A repair equal to the original, letter by letter, is
+    one item with it.
     """
     repairs = {one.repair.key: one.repair for one in passing}
     tasks = {identity: folder.task(identity) for identity in {made.task for made in repairs.values()}}
@@ -166,12 +169,12 @@ def reading_queue(folder: StudyFolder, passing: Iterable[PassingAttempt], reader
 def decided_before(
     folder: StudyFolder, items: Iterable[ReadingItem], reader: str
 ) -> dict[int, tuple[MergeDecision, str]]:
-    """Return what a reader decided of changes before, and why, by their places in the queue."""
+    """Return a reader's earlier decisions on changes with their reasons, by position in the queue."""
     readings = folder.ledger.readings()
-    said = ((place, readings.get(item.repair.key, {}).get(reader)) for place, item in enumerate(items))
+    earlier = ((place, readings.get(item.repair.key, {}).get(reader)) for place, item in enumerate(items))
     return {
         place: (MergeDecision(last.decision), last.why)
-        for place, last in said
+        for place, last in earlier
         if last is not None and last.decision in set(MergeDecision)
     }
 
@@ -185,19 +188,19 @@ def record_reading(folder: StudyFolder, reader: str, item: ReadingItem, decision
 def merge_readings(
     folder: StudyFolder, passing: Iterable[PassingAttempt], readings: Mapping[str, Mapping[str, ReadBlind]]
 ) -> tuple[MergeReading, ...]:
-    """Return the decisions by attempt, and those on originals; one on a change that several made is one for each."""
+    """Return the decisions by attempt, and on originals; one on a change by several authors counts for each."""
     attempts: dict[str, list[PassingAttempt]] = {}
     for one in passing:
         attempts.setdefault(one.repair.key, []).append(one)
     found = []
     originals = {_original_key(folder, one.repair.task) for ones in attempts.values() for one in ones}
     for key, by_reader in sorted(readings.items()):
-        for reader, said in sorted(by_reader.items()):
-            if said.decision not in set(MergeDecision):
+        for reader, reading in sorted(by_reader.items()):
+            if reading.decision not in set(MergeDecision):
                 continue
-            decision = MergeDecision(said.decision)
+            decision = MergeDecision(reading.decision)
             whose = [one.id for one in attempts.get(key, [])] + [""] * (key in originals)
-            found += [MergeReading(said.task, reader, decision, identity, said.why) for identity in whose]
+            found += [MergeReading(reading.task, reader, decision, identity, reading.why) for identity in whose]
     return tuple(found)
 
 

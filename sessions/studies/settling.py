@@ -1,4 +1,4 @@
-"""What an organiser decides of attempts: corrected times, exclusions, and the runs of models that were read."""
+"""An organiser's decisions on attempts: corrected times, exclusions, and the runs of models that were read."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from gistpoint.sessions.studies.solvers import SolverRuns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleAttempt(Request):
-    """Of which attempt something is decided, and why."""
+    """The attempt of a decision, and the reason."""
 
     attempt: str
-    """Its id, or the beginning of it."""
+    """Its id, or the beginning of its id."""
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSpan(Request):
-    """What a span of an attempt counts as; positions in milliseconds from its start while the program ran."""
+    """The activity for which a span of an attempt counts; positions are milliseconds of running time from its start."""
 
     start: int
     end: int
@@ -56,7 +56,7 @@ class Correction:
 
 
 def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -> Correction:
-    """Record what a span of an attempt counts as. Raises `StudyError` for one that the attempt does not have."""
+    """Record the activity of a span of an attempt. Raises `StudyError` for a span that the attempt does not have."""
     published = published_attempt(study, wanted.attempt)
     before, length_ms = _row(study, published)
     if not 0 <= label.start < label.end <= length_ms:
@@ -70,12 +70,12 @@ def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -
 
 
 def exclude_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
-    """Take an attempt out of the analyses, and return its row. Raises `StudyError`."""
+    """Exclude an attempt from the analyses, and return its row. Raises `StudyError`."""
     return _settled(study, wanted, StudyOperationKind.EXCLUDED, Excluded(why=wanted.why))
 
 
 def include_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
-    """Take an attempt back into the analyses, and return its row: it may still not count. Raises `StudyError`."""
+    """Include an attempt in the analyses again, and return its row, which may still not count. Raises `StudyError`."""
     return _settled(study, wanted, StudyOperationKind.INCLUDED, Included(why=wanted.why))
 
 
@@ -86,7 +86,7 @@ def _settled(study: StudyFolder, wanted: SettleAttempt, kind: StudyOperationKind
 
 
 def published_attempt(study: StudyFolder, named: str) -> PublishedAttempt:
-    """Return the one published attempt whose id this is, or begins with it. Raises `StudyError`."""
+    """Return the one published attempt with this id or prefix of an id. Raises `StudyError`."""
     found = {one.id: one for one in study.attempts() if named and one.id.startswith(named)}
     if len(found) != 1 and named not in found:
         what = f"is the beginning of {len(found)} attempts" if found else "is no published attempt"
@@ -111,7 +111,7 @@ def _row(study: StudyFolder, published: PublishedAttempt) -> tuple[AttemptRow, i
 
 
 def _record(study: StudyFolder, row: AttemptRow, kind: StudyOperationKind, data: Fact) -> None:
-    """Record something of an attempt in a file of its participant, which erasing the participant deletes."""
+    """Record a fact about an attempt in a file of its participant, which is deleted if the participant is erased."""
     study.record(row.participant or ORGANISER, attempt(row.attempt), kind, data)
 
 
@@ -124,7 +124,7 @@ def position_words(ms: int) -> str:
 
 
 def record_runs_read(study: StudyFolder, solvers: Iterable[SolverRuns]) -> None:
-    """Record which runs of each model were read, unless they are those of the last time."""
+    """Record which runs of each model were read, unless they are the same as last time."""
     for found in solvers:
         runs = tuple(sorted(run.sha256 for run in found.runs if run.row is not None))
         known = [fact for fact in study.ledger.study.all(ModelsRead) if fact.solver == found.solver.name]

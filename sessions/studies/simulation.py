@@ -1,6 +1,6 @@
-"""A study in which nobody takes part: simulated people go its whole way, simulated models make its declared runs.
+"""A study without participants: simulated people go through all of it, simulated models make its declared runs.
 
-Everything is written as in a study of people, by the same code; only the clock and the runs of tests are made up.
+The same code as in a study of people writes everything; only the clock and the runs of tests are made up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 from gistpoint import __version__
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import SIMULATED, Enrolment, Role
 from gistpoint.core.demo.tasks import PACKAGE
 from gistpoint.core.draws import normal, uniform
@@ -57,7 +57,7 @@ FIRST_MS = 1_767_600_000_000
 """5 January 2026, 8 o'clock UTC: when a simulated study begins, unless its log is later."""
 _DAY_MS = 86_400_000
 _SECONDS = {ConsentStep: 90, RulesStep: 60, FormStep: 75, BetweenStep: 120, ReadyStep: 10}
-"""How long people look at a step."""
+"""Seconds that people spend on a step."""
 _MOST_STEPS = 100_000
 DEMO_PEOPLE = 12
 DEMO_FUNCTIONS = 60
@@ -69,7 +69,7 @@ _USUAL = Behaviour()
 
 @dataclass
 class SimulationCount:
-    """What was made."""
+    """The number of simulated people and runs."""
 
     people: int = 0
     withdrew: int = 0
@@ -77,14 +77,14 @@ class SimulationCount:
     solved: int = 0
     runs: int = 0
     problems: list[str] = field(default_factory=list)
-    """What could not be simulated, a sentence each."""
+    """A sentence for each part that could not be simulated."""
 
 
 class StudySimulation:
     """Fills one study's folder."""
 
     def __init__(self, folder: StudyFolder, clock: SimulatedTime, crowd: Crowd, scratch: Path, version: str) -> None:
-        """`clock` is the folder's; below `scratch` journals are written before they are published."""
+        """`clock` is the folder's; journals are written below `scratch` before they are published."""
         self.folder, self.clock, self.crowd, self.scratch = folder, clock, crowd, scratch
         self.count = SimulationCount()
         self._version = version
@@ -107,7 +107,7 @@ class StudySimulation:
             self._next_day()
 
     def models(self, models: Iterable[tuple[DeclaredSolver, ModelBehaviour]], run: RunContext = UNATTENDED) -> None:
-        """Let models make the runs that the study declares of them: of each task, and each repeat."""
+        """Let models make the runs that the study declares for them: one for each task and repeat."""
         for solver, model in models:
             condition = self.folder.study.condition_of(solver.condition)
             place = _place_of(self.folder.root, solver)
@@ -144,7 +144,7 @@ class StudySimulation:
         raise StudyError(f"{code} came to no end in {_MOST_STEPS} steps.")
 
     def _go_on(self, taking: Participation, step: Step) -> bool:
-        """Do what a step asks for; return False where the person is done."""
+        """Carry out a step; return False if the person is done."""
         match step:
             case ConsentStep():
                 taking.consent([True] * len(self.folder.study.texts.consent_items))
@@ -239,7 +239,7 @@ class StudySimulation:
         return self._scenes[key]
 
     def _next_day(self) -> None:
-        """Let the clock go on to the next morning."""
+        """Move the clock to the next morning."""
         since = (self.clock.utc_ms() - FIRST_MS) % _DAY_MS
         self.clock.advance(_DAY_MS - since)
 
@@ -250,7 +250,7 @@ def _allowance(budgets: Budgets, scene: Scene) -> Allowance:
 
 
 def _place_of(root: Path, solver: DeclaredSolver) -> Path | None:
-    """Return the folder whose entries are a solver's declared runs; None if they are not those of one folder."""
+    """Return the folder whose entries are a solver's declared runs; None if they are not in one folder."""
     for pattern in solver.runs:
         path = PurePosixPath(pattern)
         plain = not any(character in str(path.parent) for character in "*?[")
@@ -274,14 +274,14 @@ class SimulateStudy(Request):
 
     @property
     def behaviour(self) -> Behaviour:
-        """The behaviour of the people. Raises `StudyError` for values that can't be."""
+        """The behaviour of the people. Raises `StudyError` for impossible values."""
         return Behaviour(
             ability=self.ability, task=self.task, sigma=self.sigma, give_up=self.give_up, assist_ratio=self.assist_ratio
         )
 
 
 def simulate_study(study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext) -> SimulationCount:
-    """Fill a simulated study that is empty. Raises `StudyError` for another."""
+    """Fill an empty simulated study. Raises `StudyError` for any other."""
     behaviour = wanted.behaviour
     study.require_simulated()
     if study.ledger.people or next(study.attempts(), None) is not None:
@@ -315,7 +315,7 @@ def fill(
     hard = difficulties(list(study.tasks.values()), behaviour, seed)
     crowd = Crowd(behaviour, study.study.id, seed, hard)
     width = max(2, len(str(people)))
-    # Journals are written in memory, if there is some, before they are published.
+    # Journals are written in memory, if the machine has such a folder, before they are published.
     below = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="gistpoint-", dir=below) as scratch:
         simulation = StudySimulation(study, clock, crowd, Path(scratch), __version__)
@@ -330,9 +330,9 @@ def fill(
 
 
 def write_demo_study(root: Path, named: str, locations: Locations, run: RunContext) -> SimulationCount:
-    """Write the demo's study into a folder that is new or empty; it appears when it is complete.
+    """Write the demo's study into a new or empty folder; it appears when it is complete.
 
-    `named` is what the user calls the folder. Raises `StudyError` if there is something in it.
+    `named` is the user's name for the folder. Raises `StudyError` if the folder is not empty.
     """
     from gistpoint.core.demo.functions import write_simulated_tasks
 

@@ -36,25 +36,25 @@ _ID = re.compile(r"[0-9a-f]{12,64}")
 
 @dataclass(frozen=True)
 class MatchedRun:
-    """A run of a declared model, with its row; or why it has none."""
+    """A run of a declared model, with its row, or the reason why it has none."""
 
     name: str
-    """Its file relative to the study's folder; with `#ID` if the file holds several runs."""
+    """Its file, relative to the study's folder; with `#ID` if the file contains several runs."""
     task: str = ""
     row: AttemptRow | None = None
     why_not: str = ""
     sha256: str = ""
-    """Of the head of its journal, or of its file."""
+    """The hash of its journal's last line, or of its file."""
 
 
 @dataclass(frozen=True)
 class SolverRuns:
-    """What was found of a declared model."""
+    """The runs found of a declared model."""
 
     solver: DeclaredSolver
     runs: tuple[MatchedRun, ...] = ()
     notes: tuple[str, ...] = ()
-    """What else is to be told, a sentence each: patterns that match no file, other budgets than people's."""
+    """Further remarks, a sentence each: patterns that match no file, budgets that differ from people's."""
 
     @property
     def rows(self) -> tuple[AttemptRow, ...]:
@@ -70,7 +70,7 @@ class SolverRuns:
 
 @dataclass
 class _TakenRuns:
-    """What was read already: no run counts twice."""
+    """The runs that were already read, so that none counts twice."""
 
     solvers: dict[str, str] = field(default_factory=dict)
     """Names of solvers by the name of a run's file."""
@@ -91,7 +91,7 @@ def runs_of_solvers(
 
 
 def with_differences(found: Iterable[SolverRuns], people: Iterable[AttemptRow]) -> Iterator[SolverRuns]:
-    """Yield the solvers, with notes where their budgets, tools or briefs are not those of people in the condition."""
+    """Yield the solvers, with notes if their budgets, tools or briefs differ from people's in the condition."""
     keys: dict[tuple[str, str], set[str]] = {}
     for row in people:
         if row.counted:
@@ -164,11 +164,11 @@ def _matched(
         _require_alike(folder.study.simulated, header.actor, name)
         if header.actor in (PERSON, REPLAY):
             return MatchedRun(name, why_not=f"It is an attempt by a {header.actor}, not a model's.")
-        said = header.task_id
+        name_of_task = header.task_id
     else:
         _require_alike(folder.study.simulated, "model", name)
-        said = _own_task(document, path)
-    task, why_not = _task_of(tasks, given, name, document.header.id, said)
+        name_of_task = _own_task(document, path)
+    task, why_not = _task_of(tasks, given, name, document.header.id, name_of_task)
     if task is None:
         return MatchedRun(name, why_not=why_not)
     if own is None or not isinstance(header, AttemptStarted):
@@ -184,9 +184,9 @@ def _matched(
 
 def _require_alike(simulated_study: bool, actor: str, name: str) -> None:
     if simulated_study != (actor == SIMULATED):
-        told = "is simulated" if actor == SIMULATED else "is of a real solver"
+        origin = "is simulated" if actor == SIMULATED else "is of a real solver"
         raise StudyError(
-            f"{name} {told}, and the study is {'simulated' if simulated_study else 'not simulated'}.",
+            f"{name} {origin}, and the study is {'simulated' if simulated_study else 'not simulated'}.",
             hint="Take it out of [[solver]]: a study is simulated wholly or not at all.",
         )
 
@@ -212,35 +212,38 @@ def _sha256(document: RunDocument) -> str:
 
 
 def _task_of(
-    tasks: Mapping[str, StudyTask], given: Mapping[str, str] | None, name: str, identity: str, said: str
+    tasks: Mapping[str, StudyTask], given: Mapping[str, str] | None, name: str, identity: str, recorded: str
 ) -> tuple[StudyTask | None, str]:
-    """Return the task of a run, or why there is none; `given` is the declared map."""
+    """Return the task of a run, or why there is none.
+
+    `given` is the declared map, and `recorded` the name of the task in the run.
+    """
     if given is not None:
         keys = (name, Path(name).name, Path(name.partition("#")[0]).stem, identity)
         mapped = next((given[key] for key in keys if key in given), None)
         if mapped is None:
             return None, "The map has no line for it."
-        said = mapped
-    if not said:
+        recorded = mapped
+    if not recorded:
         return None, 'It does not say of which task it is; a map can (`map = "file:map.csv"`).'
-    return _named(tasks, said)
+    return _named(tasks, recorded)
 
 
-def _named(tasks: Mapping[str, StudyTask], said: str) -> tuple[StudyTask | None, str]:
-    """Return the task that a text names: by its id, a part with at least 12 digits of it, or one function of it."""
-    if said in tasks:
-        return tasks[said], ""
-    ids = {id for part in _ID.findall(said) for id in tasks if id.startswith(part)}
+def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
+    """Return the task named by its id, a part of at least 12 digits of the id, or one of its functions."""
+    if name in tasks:
+        return tasks[name], ""
+    ids = {id for part in _ID.findall(name) for id in tasks if id.startswith(part)}
     if len(ids) == 1:
         return tasks[ids.pop()], ""
-    wanted = said.strip()
+    wanted = name.strip()
     found = [task for task in tasks.values() if wanted and any(_is_named(target, wanted) for target in task.targets)]
     if len(found) == 1:
         return found[0], ""
     if found:
         ids_of = ", ".join(sorted(task.id[:12] for task in found))
-        return None, f"{said[:80]!r} is ambiguous: tasks {ids_of} are about a function of that name."
-    return None, f"Its task {said[:80]!r} is none of this study's."
+        return None, f"{name[:80]!r} is ambiguous: tasks {ids_of} are about a function of that name."
+    return None, f"Its task {name[:80]!r} is none of this study's."
 
 
 def _is_named(target: str, name: str) -> bool:
@@ -249,7 +252,7 @@ def _is_named(target: str, name: str) -> bool:
 
 
 def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
-    """Return the tasks by run that a solver's map names; None if runs say it themselves."""
+    """Return the task of each run from a solver's map; None if the runs name their tasks."""
     if solver.map in ("", _BY_ID):
         return None
     if not solver.map.startswith(_MAP):
@@ -266,7 +269,7 @@ def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
         raise StudyError(f"The map {path.name} of the solver {solver.name!r} can't be read: {why}.") from error
     if any(row.get("run") is None or row.get("task") is None for row in rows):
         raise StudyError(
-            f"The map {path.name} of the solver {solver.name!r} lacks the columns run and task.",
+            f"The map {path.name} of the solver {solver.name!r} does not have the columns run and task.",
             hint="Its first line is `run,task`; a run is the name of its file, or its id.",
         )
     return {text_of_cell(row["run"].strip()): text_of_cell(row["task"].strip()) for row in rows}
@@ -296,7 +299,7 @@ def _without_root(text: str, root: Path) -> str:
 
 
 def _own_task(document: RunDocument, path: str) -> str:
-    """Return the task that a run names, or the name of its file if it has no id; a user's request is no name."""
+    """Return the task that a run names, or the name of its file if the run has no id; a request is not a name."""
     header = document.header
     if header.task and "task" not in header.derived:
         return header.task
@@ -304,7 +307,7 @@ def _own_task(document: RunDocument, path: str) -> str:
 
 
 def _listed_task(path: str) -> str:
-    """Return the task that a list derives for a run that names none, from the name of its file."""
+    """Return the task that a list derives from the file name of a run that names none."""
     for listed in list_runs([path]):
         if listed.header is not None:
             return listed.header.task

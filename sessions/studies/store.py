@@ -41,16 +41,16 @@ from gistpoint.sessions.studies.writers import checked_code, writer_of
 CODEC = Codec(FORMAT, VERSION, StudyOperation, "study's log", StudyError)
 
 SUM = "sum"
-"""The member of a line with the checksum of its operation."""
+"""The member of a line that holds the checksum of its operation."""
 
 StudyBook = Book[StudyOperation, tuple[StudyOperation, ...]]
 T = TypeVar("T")
 
 
 def checksum(operation: StudyOperation) -> str:
-    """Return the first 16 digits of sha256 of what an operation says: a changed byte of a line shows.
+    """Return the first 16 digits of an operation's sha256, which reveals a changed byte of its line.
 
-    Empty for numbers that are none, which only another program can have written.
+    Empty for values such as NaN, which only another program can have written.
     """
     members = (operation.op, operation.reviewer, operation.utc_ms, operation.subject, operation.kind, operation.data)
     try:
@@ -60,14 +60,14 @@ def checksum(operation: StudyOperation) -> str:
 
 
 def summed(operation: StudyOperation) -> StudyOperation:
-    """Return an operation with its checksum, which is kept with it wherever it goes."""
+    """Return an operation with its checksum, which stays with it in every copy."""
     if SUM in operation.extra:
         return operation
     return msgspec.structs.replace(operation, extra={**operation.extra, SUM: checksum(operation)})
 
 
 class StudyLog(SideFileStore[StudyOperation, StudyBook]):
-    """The operations of a study: every writer's are read, each is added to the file of its writer."""
+    """The operations of a study: all writers' files are read, and each operation is added to its writer's file."""
 
     def __init__(self, folder: Path, clock: TimeSource) -> None:
         """Read the files; the folder is created at the first write."""
@@ -86,7 +86,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         return added
 
     def _read_again(self, path: Path, added: int) -> None:
-        """Count the lines of a file that was written to; if another process wrote as well, read what it wrote."""
+        """Count the lines of a file after writing to it; lines of another process are read, too."""
         lines = len(read_log(path, self.codec.log).lines)
         if lines != self.lines.get(path, 1) + added:
             found = read_side_file(path, self.codec)
@@ -96,7 +96,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         self.lines[path] = lines
 
     def at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations in the first lines of the files, as many of each as a basis says."""
+        """Return the operations in the first lines of each file, as many as a basis says."""
         found: dict[str, StudyOperation] = {}
         for path in self.files():
             count = basis.get(writer_sha8(writer_of(path)), 0)
@@ -117,7 +117,7 @@ class FolderStore:
     """A folder as the store of a study; see `StudyStore`."""
 
     def __init__(self, root: Path, machine: str, clock: TimeSource) -> None:
-        """`machine` is what `machine_of` tells."""
+        """`machine` is the result of `machine_of`."""
         self.root, self.machine, self.clock = root, machine, clock
         self.log = StudyLog(root / LOG, clock)
 
@@ -131,17 +131,17 @@ class FolderStore:
         self.log.reload()
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Read the log again and call `act`, while no other process of this machine does so."""
+        """Read the log again and call `act`, one process of this machine at a time."""
         with self.alone():
             self.reload()
             return act()
 
     @contextmanager
     def alone(self, *, writing: bool = True) -> Iterator[None]:
-        """Hold the log's folder against other processes of this machine; unless `writing`, with others who read."""
+        """Lock the log's folder against other processes of this machine; unless `writing`, readers share the lock."""
         self.log.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
-            with suppress(NoLocksError):  # plans of two machines differ in balance alone
+            with suppress(NoLocksError):  # concurrent plans only lose some balance
                 held.enter_context(wait_for(os.open(self.log.folder, os.O_RDONLY), shared=not writing))
             yield
 
@@ -169,7 +169,7 @@ class FolderStore:
         return self.log.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that somebody with this basis had read."""
+        """Return the operations that a reader with this basis had read."""
         return self.log.at(basis)
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
@@ -177,7 +177,7 @@ class FolderStore:
         return self.log.append(operations)
 
     def writer(self, name: str) -> str:
-        """Return the writer of what is said on this machine of a participant, or by the organiser."""
+        """Return the writer for facts recorded on this machine, about a participant or by the organiser."""
         return f"{name if name == ORGANISER else checked_code(name)}@{self.machine}"
 
     def record(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
@@ -187,7 +187,7 @@ class FolderStore:
         return operation
 
     def operation(self, name: str, subject: str, kind: StudyOperationKind, data: Fact | None = None) -> StudyOperation:
-        """Return an operation of now, which is written nowhere yet."""
+        """Return an operation of now, without writing it."""
         writer = self.writer(name)
         members = msgspec.to_builtins(data) if data is not None else {}
         for about in Fact.__struct_fields__:
@@ -201,7 +201,7 @@ class FolderStore:
         return self.root / ATTEMPTS
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the journal in an attempt's folder, as far as it is written. Raises `StudyError`."""
+        """Copy the present journal in an attempt's folder. Raises `StudyError`."""
         return publish(folder, self.published, self.machine)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
@@ -213,7 +213,7 @@ class FolderStore:
         return next((attempt for attempt in self.attempts() if attempt.id == identity), None)
 
     def erase(self, code: str) -> Erasure:
-        """Delete all files of a person; before, write who it was as a hash, so that nothing of it ever comes back."""
+        """Delete all files of a person; first record the hash of the code, so that no copy ever comes back."""
         who = person_sha256(checked_code(code))
         ledger = Ledger(self.operations())
         if ledger.is_erased(code):
@@ -230,15 +230,15 @@ class FolderStore:
         return erasure
 
     def sweep(self) -> Erasure:
-        """Delete what has turned up again of people who were erased."""
+        """Delete reappeared data of erased people."""
         erased = Ledger(self.operations()).erased
         found = leftovers(self.root, erased.keys())
         if not found.paths:
             return Erasure()
-        for who, said in erased.items():
+        for who, known in erased.items():
             logs = _logs(leftovers(self.root, {who}))
-            if new := set(logs) - set(said.logs):
-                self._tell(Erased(person_sha256=who, counts=said.counts, logs=tuple(sorted(new | set(said.logs)))))
+            if new := set(logs) - set(known.logs):
+                self._tell(Erased(person_sha256=who, counts=known.counts, logs=tuple(sorted(new | set(known.logs)))))
         erasure = delete(found)
         self.reload()
         return erasure
@@ -248,7 +248,7 @@ class FolderStore:
 
 
 UNFINISHED = "unfinished"
-"""In the counts of an erased person's attempts: begun, without an end."""
+"""The key, in the counts of an erased person's attempts, of those without an end."""
 
 
 def _logs(found: PersonsFiles) -> tuple[str, ...]:

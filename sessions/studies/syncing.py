@@ -1,4 +1,4 @@
-"""Bringing a study's folder up to date: journals of this machine, another copy of the folder, and what was erased."""
+"""Bringing a study's folder up to date: journals of this machine, another copy of the folder, and erasures."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ class Synced:
     """What a synchronisation did."""
 
     published: Mapping[Publication, int] = field(default_factory=dict)
-    """Journals of this machine, by what became of them."""
+    """Journals of this machine, by outcome."""
     taken: Mapping[Publication, int] = field(default_factory=dict)
     """Journals of the other copy of the folder."""
     lines: int = 0
     """Lines of side files that came from the other copy."""
     erased: Erasure = field(default_factory=Erasure)
-    """What turned up again of people who were erased, and is deleted."""
+    """Reappeared data of erased people, which were deleted."""
     problems: tuple[str, ...] = ()
 
 
 def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
-    """Publish this machine's journals of a study and delete what came back of who was erased.
+    """Publish this machine's journals of a study, and delete reappeared data of erased people.
 
-    `other` is another copy of the folder, whose lines and journals are taken in. Doing it again changes nothing.
+    The lines and journals of `other`, another copy of the folder, are merged. A repetition changes nothing.
     Raises `StudyError`.
     """
     lines, taken, problems = 0, Counter[Publication](), list[str]()
     study.reload()
     if other is not None:
         if not (other / STUDY_FILE).is_file():
-            raise StudyError(f"{other.name} is no folder of a study.", hint=f"It would hold {STUDY_FILE}.")
+            raise StudyError(f"{other.name} is not the folder of a study.", hint=f"It would hold {STUDY_FILE}.")
         for name, store in (
             (LOG, study.files.log),
             (REVIEWS, ReviewStore(study.root / REVIEWS, study.clock)),
@@ -58,7 +58,8 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
         study.reload()
     erased = [study.sweep()]
     for code, who in study.ledger.people.items():
-        if who.withdrawn is not None and who.withdrawn.data == ERASE:  # the program was stopped between the two
+        # The program was stopped between withdrawal and erasure.
+        if who.withdrawn is not None and who.withdrawn.data == ERASE:
             erased.append(study.erase(code))
     done = Counter(study.publish(attempt.folder) for attempt in study.local_attempts())
     study.store.send()
@@ -70,7 +71,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> Synced:
 
 
 def _lines_taken(theirs: Path, ours: Path, store: SideFileStore[Any, Any], problems: list[str]) -> int:
-    """Take in the lines of another copy of a file, at their places if one copy is the beginning of the other."""
+    """Merge the lines of another copy of a file, in place if one copy is the beginning of the other."""
     there = read_log(theirs, store.codec.log).lines
     ours.parent.mkdir(parents=True, exist_ok=True)
     with AppendLog(ours, replace(store.codec.log, header=b""), wait_for(ours)) as log:

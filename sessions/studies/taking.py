@@ -1,7 +1,7 @@
-"""A participant's way through a study, without a screen: what is recorded at each step, and in which order.
+"""A participant's way through a study, without a screen: the records of each step, and their order.
 
-The app, simulated participants and tests drive the same object. What a method has recorded is on the disk when it
-returns; a process may die anywhere, and the next one goes on with the step that the log and the journals tell.
+The app, simulated participants and tests drive the same object. What a method records is on the disk when it returns. A
+process may die anywhere, and the next one continues with the step that the log and the journals show.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gistpoint.core.assist.help import HelpGist
-from gistpoint.core.attempts.bench import TaskJudge
 from gistpoint.core.attempts.events import EndReason, PauseReason, QuestionnaireAnswered
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import PERSON, SIMULATED, Role, new_attempt_id
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.canonical import sha256_of_text
@@ -77,7 +77,7 @@ class TakenAttempt:
 
     @property
     def forecasts(self) -> tuple[FormStep, ...]:
-        """The forms after the brief that the attempt's journal does not have."""
+        """The forms after the brief that are missing from the attempt's journal."""
         answered = {given.questionnaire for given in self.state.questionnaires}
         return tuple(step for step in self.step.forecasts if step.form.id not in answered)
 
@@ -95,7 +95,7 @@ class Participation:
         *,
         actor: str = PERSON,
     ) -> None:
-        """`judge_for` makes the judge of a task's attempts; `actor` is `simulated` where nobody is there."""
+        """`judge_for` makes the judge of a task's attempts; `actor` is `simulated` for a simulated person."""
         self.folder, self.code, self.actor = folder, code, actor
         self.drafts = drafts
         self._attempts, self._judge_for = attempts, judge_for
@@ -104,18 +104,18 @@ class Participation:
 
     @property
     def clock(self) -> TimeSource:
-        """The clock of what is recorded."""
+        """The clock of the records."""
         return self.folder.clock
 
     @property
     def person(self) -> Person:
-        """The participant, as the log tells."""
+        """The participant, from the log."""
         return self.folder.ledger.person(self.code)
 
     # What comes next
 
     def come(self) -> None:
-        """Read what others have written, and do what an earlier process has left undone."""
+        """Read what others have written, and complete what an earlier process left unfinished."""
         self.folder.reload()
         withdrawn = self.person.withdrawn
         if withdrawn is not None and withdrawn.data == ERASE:
@@ -129,14 +129,14 @@ class Participation:
                 self.folder.publish(place)
 
     def step(self) -> Step:
-        """Return what the participant does next, after recording what needs no answer."""
+        """Return the participant's next step, after recording steps that need no answer."""
         while True:
             step = self.next()
             if not self._record_silently(step):
                 return step
 
     def next(self) -> Step:
-        """Return the next step as the log and this machine tell it, and record nothing."""
+        """Return the next step from the log and this machine's files, and record nothing."""
         folder = self.folder
         return next_step(folder.study, folder.tasks, folder.ledger, self.code, self._situation())
 
@@ -165,7 +165,7 @@ class Participation:
         return True
 
     def _plan(self) -> None:
-        """Plan with all that others have written by now, which the plan names as its basis."""
+        """Plan on the basis of everything that others have written by now, which the plan names."""
 
         def plan() -> None:
             record_exposures(self.folder, self.code)
@@ -197,7 +197,7 @@ class Participation:
         self._record(StudyOperationKind.DECLINED)
 
     def answer(self, step: FormStep, values: Mapping[str, Any], seconds: float = 0.0) -> None:
-        """Record the answers to a form: by the question's id, None for what the person rather does not say."""
+        """Record the answers to a form by the question's id, with None for a declined one."""
         answers = Answers(
             questionnaire=step.form.id,
             sha256=step.sha256,
@@ -213,23 +213,23 @@ class Participation:
         self._record(StudyOperationKind.SITTING, Sitting(state=BEGAN))
 
     def end_sitting(self) -> None:
-        """Record that the person stops for today."""
+        """Record that the person stops for the day."""
         self._record(StudyOperationKind.SITTING, Sitting(state=ENDED))
 
     def go_on(self, step: BetweenStep) -> None:
-        """Go on to the next task; another process asks again."""
+        """Continue with the next task; another process would ask again."""
         self._went_on_after = step.finished.id
 
     def pass_over(self, step: ReadyStep) -> None:
-        """Record that a training task is passed over."""
+        """Record that a training task is skipped."""
         if not step.may_skip:
-            raise StudyError("This training task can't be passed over.")
+            raise StudyError("This training task can't be skipped.")
         self._record(StudyOperationKind.FINISHED, Finished(assignment=step.assignment.id, attempt="", end=SKIPPED))
 
     # Attempts
 
     def task_of(self, step: ReadyStep | AttemptStep) -> Task:
-        """Return the task of an assignment as its condition changes it."""
+        """Return the task of an assignment under its condition."""
         task = self.folder.task(step.assignment.task)
         return under(step.condition, task, read_answer(task))
 
@@ -238,13 +238,13 @@ class Participation:
         return Role.TRAINING if step.training else Role(self.person.role or Role.BASELINE)
 
     def gist_help(self, step: ReadyStep | AttemptStep) -> HelpGist:
-        """Return the gist that is shown beside an assignment's task; one without text where none is."""
+        """Return the gist that is shown with an assignment's task; one without text if there is none."""
         if step.condition.gist_help is GistHelp.NONE:
             return HelpGist()
         return read_help(self.folder.root, step.assignment.task)
 
     def begin(self, step: ReadyStep) -> TakenAttempt:
-        """Record that an assignment is begun, and begin its attempt."""
+        """Record that an assignment was begun, and begin its attempt."""
         task, judge = self._prepared(step)
         identity = new_attempt_id(self.clock.utc_ms())
 
@@ -267,7 +267,7 @@ class Participation:
         return self._start(taken, task, judge)
 
     def open(self, step: AttemptStep) -> TakenAttempt:
-        """Go on with an attempt that is begun: resume its journal, or begin it with the id in the log."""
+        """Continue an attempt: resume its journal, or begin it with the id in the log."""
         task, judge = self._prepared(step)
         if not step.resume:
             return self._begin_what_is_recorded(step, task, judge)
@@ -276,7 +276,7 @@ class Participation:
         return taken
 
     def _begin_what_is_recorded(self, step: AttemptStep, task: Task, judge: TaskJudge) -> TakenAttempt:
-        """Begin an attempt whose beginning an earlier process has recorded, if the record holds for everybody."""
+        """Begin an attempt that an earlier process recorded as begun, if the others have that record."""
         begun = self.folder.exclusively(lambda: self.person.begun.get(step.assignment.id, ()))
         if not begun or begun[0].attempt != step.attempt:
             raise StudyError(
@@ -288,7 +288,7 @@ class Participation:
     def _prepared(self, step: ReadyStep | AttemptStep) -> tuple[Task, TaskJudge]:
         task = self.task_of(step)
         judge = self._judge_for(task)
-        backend, demand = judge.bench(task).backend, self.folder.study.sandbox.demand
+        backend, demand = judge.harness(task).backend, self.folder.study.sandbox.demand
         if not backend.isolated or (demand and backend.name != demand and self.actor != SIMULATED):
             raise StudyError(
                 f"This study needs {demand or 'a sandbox that isolates'}, and the code here runs in {backend.name}.",
@@ -318,7 +318,7 @@ class Participation:
             taken.opened.attempt.pause(PauseReason.QUESTIONNAIRE)
 
     def answer_within(self, taken: TakenAttempt, step: FormStep, values: Mapping[str, Any], seconds: float) -> None:
-        """Record the answers to a form after the brief, in the journal and then in the log; the clock stands still."""
+        """Record the answers to a form after the brief, in the journal and then in the log; the clock is stopped."""
         answered = QuestionnaireAnswered(
             questionnaire=step.form.id, sha256=step.sha256, values=dict(values), seconds=round(seconds, 3)
         )
@@ -333,14 +333,14 @@ class Participation:
             taken.opened.attempt.resume()
 
     def _record_answers_of(self, taken: TakenAttempt) -> None:
-        """Record answers that are in the journal and, as a process died in between, not in the log."""
+        """Record answers that are in the journal but not in the log, because a process died in between."""
         steps = {step.form.id: step for step in taken.step.forecasts}
         for given in taken.state.questionnaires:
             if given.questionnaire in steps:
                 self.answer(steps[given.questionnaire], given.values, given.seconds)
 
     def close(self, taken: TakenAttempt) -> None:
-        """Let go of an attempt, publish it, and record its end if it has ended."""
+        """Release an attempt, publish it, and record its end if it has ended."""
         ended = taken.state.ended
         taken.opened.close()
         if ended:
@@ -349,7 +349,7 @@ class Participation:
             self.folder.publish(self._place(taken.step.attempt))
 
     def pause(self, taken: TakenAttempt) -> None:
-        """Publish an attempt as far as it is written: its clock was stopped."""
+        """Publish the present journal of an attempt whose clock was stopped."""
         self.folder.publish(self._place(taken.step.attempt))
 
     def _finish(self, assignment: str, attempt: str) -> None:
@@ -362,7 +362,7 @@ class Participation:
     # The end
 
     def withdraw(self, data: str, words: str = "", taken: TakenAttempt | None = None) -> None:
-        """Record that the person takes part no longer; `data` is `keep` or `erase`. An open attempt is ended."""
+        """Record that the person withdraws; `data` is `keep` or `erase`. An open attempt is ended."""
         self._record(StudyOperationKind.WITHDRAWN, Withdrawn(data=data, words=words))
         self.drafts.remove_all()
         if taken is not None:
@@ -383,7 +383,7 @@ def _has_begun(place: Path) -> bool:
 
 
 def _journal_at(place: Path) -> LocalJournal | None:
-    """Return what there is of an attempt here; None before its first whole event."""
+    """Return an attempt's journal on this machine; None before its first whole event."""
     if not _has_begun(place):
         return None
     ended = any(event.type == _END for event in read_journal(place / JOURNAL).events)

@@ -1,4 +1,4 @@
-"""The tasks of a study: folders, archives or a list of them, with what assigning and analysing need of each."""
+"""The tasks of a study, from folders, archives or a list, with the facts that assigning and analysing need."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
 
 
 def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None = None) -> StudyTask:
-    """Return what assigning and analysing need of a task; `measured` is used if its answer has no metrics."""
+    """Return the facts about a task for assigning and analysing; `measured` is used if its answer has no metrics."""
     kind = kind_of(task)
     targets = kind.targets(task, answer)
     budgets = kind.budgets(task, Role.BASELINE)
@@ -78,7 +78,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
-    """Return the metrics that a task's answer has of its targets: the mean of each over those that have it."""
+    """Return the metrics of a task's targets in its answer: the mean of each over the targets that have it."""
     values: dict[str, list[float]] = {}
     for target in targets:
         for rank in standings_from_json(answer.metrics, target):
@@ -97,19 +97,19 @@ def _found(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path
     if not path.exists():
         raise StudyError(
             f"study.toml: the key 'tasks' names {path.name!r}, and there is no such folder or list.",
-            hint="It is a folder of tasks or archives, or a text file with a task a line, beside study.toml.",
+            hint="It is a folder of tasks or archives, or a text file with one task per line, next to study.toml.",
         )
     try:
         selected = read_set([str(path)], store)
     except TaskError as error:
         raise StudyError(error.message, hint=error.hint) from error
     if selected.problems:
-        raise StudyError(selected.problems[0], hint=f"{path.name} holds an id, a path or a name in the demo a line.")
+        raise StudyError(selected.problems[0], hint=f"{path.name} holds an id, a path or a name in the demo per line.")
     yield from selected.tasks
 
 
 def _unpacked(archive: Path, below: Path) -> Task | Path:
-    """Return the task of an archive, unpacked at the first time; its own path if it can't be unpacked."""
+    """Return the task of an archive, unpacked if necessary; the archive's path if it can't be unpacked."""
     place = below / sha256_of(archive)[:16]
     here = [folder for folder in place.iterdir() if (folder / TASK_FILE).is_file()] if place.is_dir() else []
     return here[0] if here else unpack_task(archive, place)

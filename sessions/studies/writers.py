@@ -1,4 +1,4 @@
-"""Who writes which file of a study: `NAME@MACHINE`, where NAME is a participant's code or the organiser."""
+"""The writers of a study's files: `NAME@MACHINE`, where NAME is a participant's code or the organiser."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gistpoint.core.study.operations import ORGANISER, StudyError
 
 
 def checked_code(code: str) -> str:
-    """Return a participant's code if it can be one: it becomes part of the names of files. Raises `StudyError`."""
+    """Return a participant's code if it is valid: it becomes part of the names of files. Raises `StudyError`."""
     if not is_code(code) or code.lower() == ORGANISER:
         raise StudyError(
             f"{code[:60]!r} can't be the code of a participant.",
@@ -20,7 +20,7 @@ def checked_code(code: str) -> str:
 
 
 def writer_of(path: Path) -> str:
-    """Return the writer that the name of a file of operations tells."""
+    """Return the writer from the name of a file of operations."""
     return unquote(path.stem)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.sessions.team import FILE
@@ -16,24 +16,24 @@ from gistpoint.sessions.team import FILE
 _SCHEMES = ("postgresql", "postgres")
 _OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "service")
 _PLACES = ("host", "port", "user", "dbname")
-"""What may stand among the options as well, as PostgreSQL's library has it."""
+"""Parts of an address that may also be options, as in PostgreSQL's library."""
 _OWN = ("sslcert", "sslkey")
-"""Options that are a user's own."""
+"""Options that are personal to a user."""
 _LOOPBACK = ("", "localhost", "127.0.0.1", "::1")
-"""Hosts on this machine; none at all is the local socket."""
+"""Hosts on this machine; an empty host is the local socket."""
 _REDIRECTIONS = ("PGSERVICE", "PGHOSTADDR")
-"""What the environment may name in place of an address's host."""
+"""Variables of the environment that override an address's host."""
 _VERIFIED = "verify-full"
 _HALF_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _SHAPE = "It looks like postgresql://USER@HOST/DATABASE."
 
 
 class TeamStoreError(UserError):
-    """The team's store can't be used as asked."""
+    """The team's store can't be used as requested."""
 
 
 class UnreachableError(TeamStoreError):
-    """The team's store does not answer now; what is written meanwhile stays in files and is sent later."""
+    """The team's store does not answer now; new data stay in files and are sent later."""
 
 
 class EmptyStoreError(TeamStoreError):
@@ -42,7 +42,7 @@ class EmptyStoreError(TeamStoreError):
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Where a team's store is. It never holds a password: libpq takes that from PGPASSWORD, .pgpass or a service."""
+    """The location of a team's store, without a password: libpq takes that from PGPASSWORD, .pgpass or a service."""
 
     host: str
     """Empty for the local socket; an absolute path is the folder of a socket."""
@@ -53,7 +53,7 @@ class StoreAddress:
 
     @property
     def local(self) -> bool:
-        """Whether what is sent surely never leaves this machine, whatever libpq's environment names."""
+        """Whether data certainly never leave this machine, whatever libpq's environment names."""
         host = (self.host or os.environ.get("PGHOST", "")).lower()
         if "service" in self.options or any(map(os.environ.get, _REDIRECTIONS)) or "," in host:
             return False
@@ -61,7 +61,7 @@ class StoreAddress:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The connection's parameters as libpq takes them, TLS included."""
+        """The connection's parameters for libpq, including TLS."""
         found = {"dbname": self.database, **self.options}
         for name, value in (("host", self.host), ("user", self.user), ("port", str(self.port or ""))):
             if value:
@@ -72,21 +72,21 @@ class StoreAddress:
 
     @property
     def url(self) -> str:
-        """The address as `parse_address` reads it."""
+        """The address in the form that `parse_address` reads."""
         return self._with(self.options)
 
     @property
     def for_others(self) -> str:
-        """The address as others type it: USER stands for their name, HOST for the server's if it is this machine.
+        """The address for others to type: USER replaces their name, HOST the server's if it is this machine.
 
-        Whom it does not name, each has from the environment or a service file of their own.
+        Parts that it leaves out come from each person's environment or service file.
         """
         options = {name: value for name, value in self.options.items() if name not in _OWN}
         host = "HOST" if self.local else self.host
         return replace(self, user=self.user and "USER", host=host)._with(options)
 
     def __str__(self) -> str:
-        """Return the address as it is shown, with what says where it is."""
+        """Return the address for display, with the options that locate it."""
         return self._with({name: value for name, value in self.options.items() if name == "service"})
 
     def _with(self, options: Mapping[str, str]) -> str:
@@ -100,45 +100,78 @@ class StoreAddress:
 
 def parse_address(text: str) -> StoreAddress:
     """Return the address that a URL names. Raises `TeamStoreError`, whose message never contains a password."""
+    url, port, options = _split(text)
+    host = options.pop("host", "") or unquote(url.hostname or "")
+    user = options.pop("user", "") or unquote(url.username or "")
+    database = options.pop("dbname", "") or unquote(url.path.strip("/"))
+    port = _port(options.pop("port", "")) or port
+    printable = all(part.isprintable() for part in (host, user, database, *options.values()))
+    if not printable or any(mark.isspace() for mark in host) or _HALF_ESCAPE.search(text):
+        raise _not_a_url()
+    _require_known(options)
+    if not database and "service" not in options:
+        raise TeamStoreError("The address of the store names no database.", hint=_SHAPE)
+    address = StoreAddress(host, database, user, port, options)
+    _require_verified(address)
+    return address
+
+
+_SECRETS = frozenset({"password", "passfile"})
+
+
+def _split(text: str) -> tuple[SplitResult, int | None, dict[str, str]]:
+    """Return the parts of a URL with its port and its options. Raises `TeamStoreError` for a password among them."""
     try:
         url = urlsplit(text)
         port = url.port
         options = dict(parse_qsl(url.query, keep_blank_values=True, strict_parsing=bool(url.query)))
     except ValueError:
-        raise TeamStoreError("The address of the store is no URL.", hint=_SHAPE) from None
+        raise _not_a_url() from None
     if url.scheme not in _SCHEMES:
         raise TeamStoreError("The address of the store does not begin with postgresql://.", hint=_SHAPE)
-    if url.password is not None or "password" in options or "passfile" in options:
+    if url.password is not None or not _SECRETS.isdisjoint(options):
         raise TeamStoreError(
             "The address of the store holds a password, which would be stored in a file of gistpoint.",
             hint="Leave it out: PGPASSWORD, ~/.pgpass or a service file give it to PostgreSQL's library.",
         )
-    host = options.pop("host", "") or unquote(url.hostname or "")
-    user = options.pop("user", "") or unquote(url.username or "")
-    database = options.pop("dbname", "") or unquote(url.path.strip("/"))
-    named = options.pop("port", "")
-    if named and not (named.isascii() and named.isdigit() and 0 < int(named[:9]) < 2**16):
-        raise TeamStoreError("The port in the store's address is no number from 1 to 65535.", hint=_SHAPE)
-    control = any(not part.isprintable() for part in (host, user, database, *options.values()))
-    if control or any(mark.isspace() for mark in host) or _HALF_ESCAPE.search(text):
-        raise TeamStoreError("The address of the store is no URL.", hint=_SHAPE)
+    return url, port, options
+
+
+def _require_verified(address: StoreAddress) -> None:
+    """Raise `TeamStoreError` if a server on another machine would not have to prove its identity."""
+    mode = address.options.get("sslmode", _VERIFIED)
+    if not address.local and mode != _VERIFIED:
+        raise TeamStoreError(
+            f"The store on {address.host} would be used with sslmode={mode[:20]}, which does not prove that it is the "
+            "server it says it is.",
+            hint=f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
+            "sslrootcert names the file of your authority.",
+        )
+
+
+def _not_a_url() -> TeamStoreError:
+    return TeamStoreError("The address of the store is not a URL.", hint=_SHAPE)
+
+
+def _port(text: str) -> int | None:
+    """Return the number of a port; None for an empty text. Raises `TeamStoreError` for any other text."""
+    if not text:
+        return None
+    # Nine digits decide: more are no port, and `int` refuses thousands of them.
+    is_number = text.isascii() and text.isdigit()
+    if not is_number or not 0 < int(text[:9]) < 2**16:
+        raise TeamStoreError("The port in the store's address is not a number from 1 to 65535.", hint=_SHAPE)
+    return int(text)
+
+
+def _require_known(options: Iterable[str]) -> None:
+    """Raise `TeamStoreError` for an unknown option."""
     for name in options:
         if name not in _OPTIONS:
             raise TeamStoreError(
                 f"The store's address has the unknown option {name[:40]!r}.{did_you_mean(name, _OPTIONS + _PLACES)}",
                 hint=f"It may have {', '.join(_OPTIONS + _PLACES)}.",
             )
-    if not database and "service" not in options:
-        raise TeamStoreError("The address of the store names no database.", hint=_SHAPE)
-    address = StoreAddress(host, database, user, int(named) if named else port, options)
-    if not address.local and options.get("sslmode", _VERIFIED) != _VERIFIED:
-        raise TeamStoreError(
-            f"The store on {host} would be used with sslmode={options['sslmode'][:20]}, which does not prove that it "
-            "is the server it says it is.",
-            hint=f"Leave sslmode out: it is {_VERIFIED} for every other machine. "
-            "sslrootcert names the file of your authority.",
-        )
-    return address
 
 
 def chosen_address(config: Path) -> StoreAddress | None:
@@ -151,10 +184,10 @@ def chosen_address(config: Path) -> StoreAddress | None:
     except (OSError, ValueError) as error:
         raise TeamStoreError(
             f"{FILE} in the config folder can't be read: {error}.",
-            hint="`gistpoint store use` writes it anew.",
+            hint="`gistpoint store use` writes it again.",
         ) from error
     if not isinstance(url, str):
-        raise TeamStoreError(f"{FILE} in the config folder has no url.", hint="`gistpoint store use` writes it anew.")
+        raise TeamStoreError(f"{FILE} in the config folder has no url.", hint="`gistpoint store use` writes it again.")
     return parse_address(url)
 
 

@@ -1,7 +1,7 @@
-"""What people say in files of operations, united with a team's store by uuid: reviews, validations, readings, results.
+"""Operations of people, merged with a team's store by uuid: reviews, validations, readings, results.
 
 The operations of a person may come from several machines. So the store numbers them by person and machine, in the order
-in which they came; the number says what is new there, and nothing of a file.
+of their arrival; the number shows what is new there, and says nothing about a file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.side_files import SideFileStore
 from gistpoint.sessions.annotations.validator import ValidationStore
-from gistpoint.sessions.team.alarms import Alarm
+from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.replication import Source, StoreLine, beyond, by_uuid, heads, unite, uuids
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ def annotation_stores(locations: Locations, clock: TimeSource) -> dict[str, Anno
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """What a union added on either side."""
+    """The number of operations added on each side."""
 
     sent: int = 0
     fetched: int = 0
-    alarms: Mapping[Uuid, Alarm] = field(default_factory=dict)
+    conflicts: Mapping[Uuid, Conflict] = field(default_factory=dict)
 
 
 def line_of(store: Annotations, operation: Any) -> bytes:
-    """Return an operation as the store keeps it: its line, without a newline."""
+    """Return the line of an operation in the store, without a newline."""
     return store.codec.encode(operation).rstrip(b"\n")
 
 
@@ -64,9 +64,9 @@ def operations_in(stores: Stores) -> dict[Uuid, Any]:
 def exchange(
     connection: Connection, stores: Stores, machine: str, without: Callable[[str], bool] = lambda person: False
 ) -> Exchanged:
-    """Send what the store lacks and fetch what is not here; another operation under a uuid stays, on both sides.
+    """Send operations missing in the store, and fetch those missing here; differing ones of a uuid stay on both sides.
 
-    What people said of whom `without` is true is not sent.
+    Operations of people for whom `without` is true are not sent.
     """
     there = uuids(connection, stores)
     mine = operations_in(stores)
@@ -74,11 +74,11 @@ def exchange(
     send(connection, stores, machine, new)
     wanted = [place for place in there if place not in mine] + other_lines(stores, mine, there)
     taken = take(stores, by_uuid(connection, wanted))
-    return Exchanged(len(new), taken.fetched, taken.alarms)
+    return Exchanged(len(new), taken.fetched, taken.conflicts)
 
 
 def other_lines(stores: Stores, mine: Mapping[Uuid, Any], there: Mapping[Uuid, tuple[str, str]]) -> list[Uuid]:
-    """Return the operations, by file and uuid, that stand on both sides, there in another line."""
+    """Return the operations, by file and uuid, whose lines differ between both sides."""
     return [
         (file, op)
         for (file, op), one in mine.items()
@@ -107,7 +107,7 @@ def last_numbers(connection: Connection, stores: Stores) -> dict[Source, int]:
 
 
 def fetch_new(connection: Connection, stores: Stores, known: dict[Source, int]) -> int:
-    """Fetch the operations that arrived since `known` was told, and bring that up to date; return how many are new."""
+    """Fetch the operations that arrived after `known`, and update it; return how many are new."""
     now = last_numbers(connection, stores)
     new = {source: known.get(source, 0) for source, last in now.items() if last > known.get(source, 0)}
     lines = beyond(connection, new, now)
@@ -117,20 +117,20 @@ def fetch_new(connection: Connection, stores: Stores, known: dict[Source, int]) 
 
 
 def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> Exchanged:
-    """Add operations from the store, by file and uuid, to the files here; tell those that are none, or differ."""
-    new, alarms = dict[str, list[Any]](), dict[Uuid, Alarm]()
+    """Add operations from the store, by file and uuid, to the files here; report invalid and differing ones."""
+    new, conflicts = dict[str, list[Any]](), dict[Uuid, Conflict]()
     for file, op, line in lines:
         store = stores[file]
         operation, fault = _read(store, line)
         if operation is None or operation.op != op:
             what = f"{file}: operation {op[:40]!r}"
-            alarms[file, op] = Alarm(what, words=f"the store's line is no such operation. {fault}".strip())
+            conflicts[file, op] = Conflict(what, words=f"the store's line is no such operation. {fault}".strip())
             continue
         here = store.book.get(op)
         if here is None:
             new.setdefault(file, []).append(operation)
         elif here != operation:
-            alarms[file, op] = Alarm(f"{file}: operation {op}", 0, _sha256(line_of(store, here)), _sha256(line))
+            conflicts[file, op] = Conflict(f"{file}: operation {op}", 0, _sha256(line_of(store, here)), _sha256(line))
     fetched = 0
     for file, operations in new.items():
         try:
@@ -138,21 +138,21 @@ def take(stores: Stores, lines: Iterable[tuple[str, str, bytes]]) -> Exchanged:
         except UserError:
             stores[file].reload()
             raise
-    return Exchanged(0, fetched, alarms)
+    return Exchanged(0, fetched, conflicts)
 
 
-def operation_differences(connection: Connection, stores: Stores) -> Iterator[tuple[str, Alarm]]:
+def operation_differences(connection: Connection, stores: Stores) -> Iterator[tuple[str, Conflict]]:
     """Yield what differs between the files here and the store, each with its kind."""
     there = uuids(connection, stores)
     mine = operations_in(stores)
     for file, op in sorted(mine.keys() - there.keys()):
-        yield "missing there", Alarm(f"{file}: operation {op}", words="the store has none.")
+        yield "missing there", Conflict(f"{file}: operation {op}", words="the store has none.")
     for file, op in sorted(there.keys() - mine.keys()):
-        yield "missing here", Alarm(f"{file}: operation {op[:40]}", words="it is on the store alone.")
+        yield "missing here", Conflict(f"{file}: operation {op[:40]}", words="it is on the store alone.")
     for file, op, line in by_uuid(connection, other_lines(stores, mine, there)):
         if _read(stores[file], line)[0] != mine[file, op]:
             here = _sha256(line_of(stores[file], mine[file, op]))
-            yield "operation differs", Alarm(f"{file}: operation {op}", 0, here, there[file, op][1])
+            yield "operation differs", Conflict(f"{file}: operation {op}", 0, here, there[file, op][1])
 
 
 def _read(store: Annotations, line: bytes) -> tuple[Any, str]:

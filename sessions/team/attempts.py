@@ -1,9 +1,9 @@
 """Journals of attempts on a team's store: sent under a lease, fetched line by line, hundreds of lines a round trip.
 
-The file is the truth for the machine that writes it. A lease says which machine may add lines, by the server's clock
-alone; it ends by itself a minute after it was renewed. Each change of the holder counts up the attempt's `fence`, and
-lines are added under the fence that they were prepared for or not at all. A machine that went on without the lease
-sends its whole journal as a branch, `ATTEMPT~MACHINE`: nothing is mixed.
+The file is authoritative for the machine that writes it. A lease says which machine may add lines, by the server's
+clock alone; it expires a minute after its last renewal. Each change of the holder increments the attempt's `fence`,
+and lines are added under the fence for which they were prepared, or not at all. A machine that continued without the
+lease sends its whole journal as a branch, `ATTEMPT~MACHINE`, so that nothing is mixed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gistpoint.core.logs import append_whole, sync_file, sync_folder, take
 from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, has_head, move_head
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
 from gistpoint.sessions.team.address import TeamStoreError
-from gistpoint.sessions.team.alarms import Alarm
+from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.lines import (
     START,
     BrokenChainError,
@@ -101,17 +101,17 @@ def leases_held(connection: Connection) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """How far the journal of an attempt is on the store."""
+    """The part of an attempt's journal that is on the store."""
 
     attempt: str
-    """Its id there; that of a branch if another machine went on with the attempt."""
+    """Its id there; that of a branch if another machine continued the attempt."""
     position: Position = START
-    """What of the file the store has."""
+    """The end of the part that the store has."""
     fence: int = 0
-    """That of the lease which this machine holds; 0 without one."""
+    """The fence of this machine's lease; 0 without one."""
     added: int = 0
     """How many lines were added."""
-    alarm: Alarm | None = None
+    conflict: Conflict | None = None
 
     @property
     def branched(self) -> bool:
@@ -124,12 +124,12 @@ NOWHERE = Pushed("")
 
 
 class _ChangedError(Exception):
-    """The store has lines that it does not count: everything is compared again."""
+    """The store has uncounted lines: everything is compared again."""
 
 
 @dataclass(slots=True)
 class ToPush:
-    """An attempt to be sent, and how far it is."""
+    """An attempt to be sent, and its progress."""
 
     folder: Path
     hold: bool = False
@@ -139,7 +139,7 @@ class ToPush:
     done: bool = False
     added: int = 0
     lines: list[JournalLine] = field(default_factory=list)
-    """What the store may lack."""
+    """Lines that may be missing in the store."""
     since: int = 1
     """The first line that was written on this machine."""
     targets: Iterator[str] = field(default_factory=lambda: iter(()))
@@ -154,7 +154,7 @@ class ToPush:
         return 0
 
     def ends_as(self, pushed: Pushed) -> None:
-        """Take what stands now as the result."""
+        """Set the result."""
         self.pushed, self.done = replace(pushed, added=self.added), True
 
     def read(self, machine: str) -> None:
@@ -166,8 +166,8 @@ class ToPush:
                 self._read_whole(machine)
         except BrokenChainError as error:
             words = "the journal here was changed, cut back or damaged, and is not sent."
-            alarm = Alarm(f"attempt {self.folder.name}", error.at, words=words)
-            self.ends_as(Pushed(self.folder.name, alarm=alarm))
+            conflict = Conflict(f"attempt {self.folder.name}", error.at, words=words)
+            self.ends_as(Pushed(self.folder.name, conflict=conflict))
         except FileNotFoundError:
             self.ends_as(Pushed(self.folder.name))
 
@@ -190,13 +190,15 @@ class ToPush:
         if other is not None:
             here, (_, sha256, sender) = other
             if self.target == self.folder.name and (here.seq < self.since or sender == machine):
-                self.ends_as(Pushed(self.target, alarm=Alarm(f"attempt {self.target}", here.seq, here.sha256, sha256)))
+                self.ends_as(
+                    Pushed(self.target, conflict=Conflict(f"attempt {self.target}", here.seq, here.sha256, sha256))
+                )
             else:
                 self.target = next(self.targets)
         elif not self.hold and len(there) >= len(self.lines):
             self.ends_as(Pushed(self.target, START.after(self.lines)))
         elif counted != _last(there):
-            self.ends_as(Pushed(self.target, alarm=_miscounted(self.target, len(there))))
+            self.ends_as(Pushed(self.target, conflict=_miscounted(self.target, len(there))))
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
@@ -227,16 +229,16 @@ def push_attempts(
     engine: Engine,
     machine: str,
     wanted: Sequence[ToPush],
-    told: Callable[[int, int, str], None] = lambda done, total, what: None,
+    report: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[Pushed]:
-    """Send the lines of attempts that the store lacks; a difference is told in the result.
+    """Send the lines of attempts that are missing in the store; the results report differences.
 
-    `told` gets how many are done of how many, and may raise to stop: what was sent stays.
+    `report` gets how many are done, of how many, and may raise to stop: sent lines stay.
     """
     waiting = list(wanted)
     for _ in range(_TRIES):
         for some in portions(waiting, _AT_ONCE, attrgetter("size")):
-            told(len(wanted) - len(waiting), len(wanted), some[0].folder.name)
+            report(len(wanted) - len(waiting), len(wanted), some[0].folder.name)
             _push(engine, machine, some)
         waiting = [each for each in waiting if not each.done]
         if not waiting:
@@ -248,7 +250,7 @@ def push_attempts(
 
 
 def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
-    """Send what some attempts have in one transaction; one that others changed meanwhile is left for the next try."""
+    """Send lines of some attempts in one transaction; attempts that others changed are left for the next try."""
     for each in some:
         each.read(machine)
     try:
@@ -286,7 +288,7 @@ def _sent(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[s
 
 
 def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None:
-    """Compare journals with what the store has under their targets, and claim those that can be gone on with."""
+    """Compare journals with the store's lines of their targets, and claim those that can be continued."""
     names = [each.target for each in some]
     rows = {row.id: (row.seq, row.head) for row in connection.execute(_LOCKED, {"ids": names})}
     there = hashes(connection, [(ATTEMPTS, name) for name in names])  # nobody adds lines while they are compared
@@ -315,23 +317,23 @@ def _last(there: Sequence[tuple[int, str, str]]) -> tuple[int, str]:
     return (len(there), there[-1][1]) if there else (0, "")
 
 
-def _miscounted(attempt: str, seq: int) -> Alarm:
+def _miscounted(attempt: str, seq: int) -> Conflict:
     words = (
         "the store's lines are not those that it counts; nothing was sent. Once its owner has deleted the attempt's "
         "row in `attempts`, `gistpoint store sync` sends the whole."
     )
-    return Alarm(f"attempt {attempt}", seq, words=words)
+    return Conflict(f"attempt {attempt}", seq, words=words)
 
 
 class AttemptElsewhereError(TeamStoreError):
-    """Another machine goes on with an attempt now."""
+    """Another machine is continuing an attempt now."""
 
 
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
     """Make an attempt ready to be resumed here: fetch what other machines added, and take the lease.
 
-    Raises `AttemptElsewhereError` while another machine holds it. A journal that went another way than the store's is
-    left alone: it is a branch.
+    Raises `AttemptElsewhereError` while another machine holds it. A journal that diverged from the store's is left
+    alone: it is a branch.
     """
     try:
         lines = lines_after(folder / JOURNAL)
@@ -358,13 +360,13 @@ def pull_attempts(
     engine: Engine,
     root: Path,
     machine: str,
-    told: Callable[[int, int, str], None] = lambda done, total, what: None,
-) -> tuple[int, int, list[Alarm]]:
-    """Fetch what the store has of attempts and this machine lacks; return the numbers of attempts and lines.
+    report: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> tuple[int, int, list[Conflict]]:
+    """Fetch lines of attempts that are missing on this machine; return the numbers of attempts and lines.
 
-    `told` gets how many are done of how many, and may raise to stop: what was fetched stays.
+    `report` gets how many are done, of how many, and may raise to stop: fetched lines stay.
     """
-    alarms: list[Alarm] = []
+    conflicts: list[Conflict] = []
     fetched = lines = done = 0
     with engine.connect() as connection:
         there = ends_there(connection)
@@ -374,30 +376,32 @@ def pull_attempts(
         known: dict[tuple[str, str], int] = {}
         for name, (seq, _) in there.items():
             if not is_attempt_id(name):
-                alarms.append(Alarm(f"attempt {name[:80]!r}", words="is no name of an attempt; it was not fetched."))
+                conflicts.append(
+                    Conflict(f"attempt {name[:80]!r}", words="is no name of an attempt; it was not fetched.")
+                )
                 continue
             end = end_of(root / name / JOURNAL) or START
             if end.seq < seq:
                 known[ATTEMPTS, name] = end.seq
         last = {source: there[source[1]][0] for source in known}
         for (_, name), new in groupby(beyond(connection, known, last), attrgetter("source")):
-            told(done, len(known), name)
+            report(done, len(known), name)
             done += 1
             got = add_lines(root / name, known[ATTEMPTS, name], [line.data for line in new])
-            if isinstance(got, Alarm):
-                alarms.append(got)
+            if isinstance(got, Conflict):
+                conflicts.append(got)
             elif got:
                 fetched, lines = fetched + 1, lines + got
-    return fetched, lines, alarms
+    return fetched, lines, conflicts
 
 
-def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
+def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
     """Add the store's lines after the line `seq` to a journal; return how many, 0 if it is open or has changed."""
     path, attempt = folder / JOURNAL, f"attempt {folder.name}"
     with _unopened(folder) as mine:
         end = end_of(path) or START
         if not mine or end.seq != seq or (path.exists() and end.offset != path.stat().st_size):
-            return 0  # a torn line is put away by the next resumption
+            return 0  # the next resumption sets a torn line aside
         try:
             new = chained(data, end.seq, end.head)
         except BrokenChainError as error:
@@ -406,11 +410,11 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Alarm:
                 if seq and error.at == seq + 1
                 else "the chain of hashes breaks on the store."
             )
-            return Alarm(attempt, error.at, words=f"{words} It was not fetched.")
+            return Conflict(attempt, error.at, words=f"{words} It was not fetched.")
         if not new:
             return 0
         if not seq and not is_of(new[0].data, folder.name):
-            return Alarm(attempt, 1, words="the store's first line does not begin this attempt. It was not fetched.")
+            return Conflict(attempt, 1, words="the store's first line does not begin this attempt. It was not fetched.")
         if not seq:
             (folder.parent / ELSEWHERE).mkdir(exist_ok=True)
             (folder.parent / ELSEWHERE / folder.name).touch()
@@ -438,7 +442,7 @@ def _append(path: Path, lines: Iterable[JournalLine]) -> None:
 
 @contextmanager
 def _unopened(folder: Path) -> Iterator[bool]:
-    """Hold the lock of an attempt, so that no process opens it meanwhile; False if one has it open."""
+    """Hold the lock of an attempt, so that no process opens it; False if one has it open."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = take(folder / LOCK)
     if lock is None:
@@ -452,7 +456,7 @@ def _unopened(folder: Path) -> Iterator[bool]:
 
 
 def _named_as_branch(root: Path, branch: str, seq: int, head: str) -> None:
-    """Give the folder of a journal that was sent as a branch the branch's name: the attempt's is for the store's."""
+    """Rename the folder of a journal that was sent as a branch: the attempt's own name belongs to the store's."""
     folder, place = root / branch_of(branch)[0], root / branch
     end = end_of(folder / JOURNAL)
     if place.exists() or end is None or (end.seq, end.head) != (seq, head) or is_open(folder):
@@ -470,7 +474,7 @@ def local_attempts(root: Path) -> list[Path]:
 
 
 def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
-    """Return the attempts of which the store lacks lines, and how many; 0 if it has others in their place."""
+    """Return the attempts with lines missing in the store, and how many; 0 if it has others in their place."""
     there = ends_there(connection)
     found: dict[Path, int] = {}
     behind: dict[tuple[str, str, int], tuple[Path, str]] = {}
@@ -492,8 +496,8 @@ def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
     return found
 
 
-def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Alarm]:
-    """Return an alarm, by its id, for each attempt of which the store has lost lines, or has some that nobody sent."""
+def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Conflict]:
+    """Return, by id, a conflict for each attempt of which the store lost lines or has lines that nobody sent."""
     names = {folder.name for folder in folders}
     return {row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names}
 

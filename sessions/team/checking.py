@@ -14,9 +14,9 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sessions.journal import JOURNAL, is_open
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, operation_differences
 from gistpoint.sessions.team.attempts import local_attempts
+from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.connecting import reaching
 from gistpoint.sessions.team.lines import (
     BrokenChainError,
@@ -56,22 +56,22 @@ class StoreDifference:
     kind: str
     """`missing here`, `missing there`, `line differs`, `extra line`, `broken chain`, `blob damaged`, `task differs`,
     `operation differs` or `study differs`."""
-    alarm: Alarm
+    conflict: Conflict
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.alarm}"
+        return f"{self.kind}: {self.conflict}"
 
 
 @dataclass(frozen=True, slots=True)
 class _OnStore:
-    """A line as the store has it."""
+    """A line in the store."""
 
     seq: int
     data: bytes
     sha256: str
-    """What stands beside it."""
+    """The hash stored with it."""
     found: str
-    """What it has."""
+    """The hash of its content."""
 
 
 def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext) -> list[StoreDifference]:
@@ -79,19 +79,19 @@ def check(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")  # while others add lines
-        for kind, alarm in task_differences(connection, TaskStore(locations.tasks)):
-            found.append(StoreDifference(kind, alarm))
+        for kind, conflict in task_differences(connection, TaskStore(locations.tasks)):
+            found.append(StoreDifference(kind, conflict))
         found += _attempts(connection, locations.attempts, store.machine, run)
         run.check()
         stores = annotation_stores(locations, clock)
-        found += [StoreDifference(kind, alarm) for kind, alarm in operation_differences(connection, stores)]
+        found += [StoreDifference(kind, conflict) for kind, conflict in operation_differences(connection, stores)]
         damaged = {row.id: row.archive_sha256 for row in connection.execute(_ARCHIVES)}
         for name, words in damaged_declarations(connection, store.address):
             run.check()
-            kind, said = "study differs", words
+            kind, sentence = "study differs", words
             if name in damaged:
-                kind, said = "blob damaged", f"the blob {damaged[name][:12]} is damaged."
-            found.append(StoreDifference(kind, Alarm(f"study {name}", words=said)))
+                kind, sentence = "blob damaged", f"the blob {damaged[name][:12]} is damaged."
+            found.append(StoreDifference(kind, Conflict(f"study {name}", words=sentence)))
     run.check()
     found += _studies(store, locations, clock)
     return found
@@ -101,7 +101,7 @@ def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Itera
     """Compare the studies that were fetched from this store; `gistpoint study audit` compares one anywhere."""
     for copy in fetched_studies(store.address, locations, clock):
         for words in copy.differences():
-            yield StoreDifference("study differs", Alarm(f"study {copy.study}", words=words))
+            yield StoreDifference("study differs", Conflict(f"study {copy.study}", words=words))
 
 
 def _attempts(connection: Connection, root: Path, machine: str, run: RunContext) -> Iterator[StoreDifference]:
@@ -119,18 +119,18 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
             counted = (rows[name].seq, rows[name].head) if name in rows else None
             yield from _attempt(name, mine.get(name), there[name], counted, machine)
             if name in rows and there[name]:
-                yield from _told(name, rows[name], there[name])
+                yield from _header(name, rows[name], there[name])
 
 
-def _told(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
-    """Look at what the store tells of an attempt beside its lines."""
+def _header(name: str, row: Row[Any], there: list[_OnStore]) -> Iterator[StoreDifference]:
+    """Compare the store's columns of an attempt with its first line."""
     what, first = f"attempt {name}", there[0].data
     if not is_of(first, name):
-        yield StoreDifference("line differs", Alarm(what, 1, words="the store's first line begins another attempt."))
-    told = {"task": row.task, "actor": row.actor, "participant": row.participant, "started_utc_ms": row.started_utc_ms}
-    if header_of(first) != told:
+        yield StoreDifference("line differs", Conflict(what, 1, words="the store's first line begins another attempt."))
+    columns = ("task", "actor", "participant", "started_utc_ms")
+    if header_of(first) != {name: getattr(row, name) for name in columns}:
         words = "what the store tells of it (task, solver, start) is not what its lines say."
-        yield StoreDifference("line differs", Alarm(what, words=words))
+        yield StoreDifference("line differs", Conflict(what, words=words))
 
 
 def _attempt(
@@ -142,28 +142,28 @@ def _attempt(
     yield from faults
     yield from _on_store(what, there, counted)
     if counted is None:
-        yield StoreDifference("missing there", Alarm(what, words=f"the store has none of its {len(here)} lines."))
+        yield StoreDifference("missing there", Conflict(what, words=f"the store has none of its {len(here)} lines."))
     elif folder is None:
         if branch_of(name)[1].partition("-")[0] != machine:
             yield StoreDifference(
-                "missing here", Alarm(what, words=f"it is on the store alone, with {len(there)} lines.")
+                "missing here", Conflict(what, words=f"it is on the store alone, with {len(there)} lines.")
             )
     elif not faults:
         yield from _compared(what, here, there, counted[0])
 
 
 def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDifference]]:
-    """Return the lines of a journal, and what is wrong with it by itself."""
+    """Return the lines of a journal, and its own faults."""
     kept = None if is_open(folder) else head_kept(folder)
     try:
         lines = safe_lines(folder)
     except BrokenChainError as error:
-        return [], [StoreDifference("broken chain", Alarm(what, error.at, words=f"the {JOURNAL} here is damaged."))]
+        return [], [StoreDifference("broken chain", Conflict(what, error.at, words=f"the {JOURNAL} here is damaged."))]
     except OSError:
         return [], []
     if at := cut_at(lines, kept):
         words = f"the {JOURNAL} here was changed or cut back."
-        return lines, [StoreDifference("broken chain", Alarm(what, at, words=words))]
+        return lines, [StoreDifference("broken chain", Conflict(what, at, words=words))]
     return lines, []
 
 
@@ -172,27 +172,29 @@ def _compared(what: str, here: list[JournalLine], there: list[_OnStore], counted
     for line in here:
         found = lines.pop(line.seq, "")
         if not found:
-            yield StoreDifference("missing there", Alarm(what, line.seq, words="the store lacks this line."))
+            yield StoreDifference("missing there", Conflict(what, line.seq, words="this line is missing in the store."))
         elif found != line.sha256:
-            yield StoreDifference("line differs", Alarm(what, line.seq, line.sha256, found))
+            yield StoreDifference("line differs", Conflict(what, line.seq, line.sha256, found))
     for seq in sorted(lines):
         kind = "extra line" if seq > counted else "missing here"
-        yield StoreDifference(kind, Alarm(what, seq, words="this line is on the store alone."))
+        yield StoreDifference(kind, Conflict(what, seq, words="this line is on the store alone."))
 
 
 def _on_store(what: str, there: list[_OnStore], counted: tuple[int, str] | None) -> Iterator[StoreDifference]:
-    """Look at the store's lines by themselves."""
+    """Check the store's lines by themselves."""
     for line in there:
         if line.sha256 != line.found:
-            words = "on the store, this line is not the one whose hash stands beside it."
-            yield StoreDifference("line differs", Alarm(what, line.seq, words=words))
+            words = "on the store, this line does not have the hash that is stored with it."
+            yield StoreDifference("line differs", Conflict(what, line.seq, words=words))
     try:
         chained(line.data for line in there)
     except BrokenChainError as error:
-        yield StoreDifference("broken chain", Alarm(what, error.at, words="the chain of hashes breaks on the store."))
+        yield StoreDifference(
+            "broken chain", Conflict(what, error.at, words="the chain of hashes breaks on the store.")
+        )
     last = (there[-1].seq, there[-1].found) if there else (0, "")
     if counted is not None and counted != last:
         words = f"the store counts {counted[0]} lines and has {last[0]}, or another last one."
         yield StoreDifference(
-            "extra line" if last[0] > counted[0] else "missing there", Alarm(what, last[0], words=words)
+            "extra line" if last[0] > counted[0] else "missing there", Conflict(what, last[0], words=words)
         )

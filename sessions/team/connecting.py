@@ -1,4 +1,4 @@
-"""Connections to a team's store, and its schema brought to this program's revision."""
+"""Connections to a team's store, and upgrades of its schema to this program's revision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _CONNECT_S = 5
 _STATEMENT_S = 60
 _GONE = {"tcp_user_timeout": "10000", "keepalives_idle": "5", "keepalives_interval": "5", "keepalives_count": "2"}
-"""A server whose network or power is gone is given up after ten to fifteen seconds; TCP alone takes a quarter hour."""
+"""A server without network or power is given up after ten to fifteen seconds; TCP alone takes a quarter of an hour."""
 
 
 def require_extra() -> None:
@@ -59,13 +59,13 @@ def engine_of(address: StoreAddress) -> Engine:
         pool_pre_ping=True,
         pool_size=4,
         max_overflow=4,
-        use_native_hstore=False,  # it would be looked for at the first connection
+        use_native_hstore=False,  # otherwise it is searched for at the first connection
     )
 
 
 @contextmanager
 def reaching(address: StoreAddress | str) -> Iterator[None]:
-    """Turn what the driver raises into `UnreachableError` or `TeamStoreError`, in a sentence without secrets."""
+    """Turn the driver's exceptions into `UnreachableError` or `TeamStoreError`, with a sentence without secrets."""
     from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
     try:
@@ -85,9 +85,9 @@ def reaching(address: StoreAddress | str) -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line of what the driver says."""
-    said = str(getattr(error, "orig", error)).strip().splitlines()
-    return said[0][:300].rstrip(".") + "." if said else "no reason was given."
+    """Return the first line of the driver's message."""
+    message = str(getattr(error, "orig", error)).strip().splitlines()
+    return message[0][:300].rstrip(".") + "." if message else "no reason was given."
 
 
 def revision_of(connection: Connection) -> str:

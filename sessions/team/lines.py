@@ -1,4 +1,4 @@
-"""Lines of journals as a team's store has them: numbered, hashed and chained, without reading what they tell."""
+"""Lines of journals in a team's store: numbered, hashed and chained, without interpreting their content."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Annotations shared while people make them: a thread sends mine, fetches the others', and tells who reads what.
+"""Annotations shared while people make them: a thread sends mine, fetches the others', and reports who reads what.
 
-It reads and writes the files of annotations as any other process does. SQLAlchemy is imported by the thread alone.
+It reads and writes the files of annotations like any other process. Only the thread imports SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 EVERY_S = 4.0
 _LAST_S = 2.0
-"""How long the program's end waits for the store to be told that one reads no more."""
+"""How long the program's end waits while it reports to the store that one has stopped reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What is known of the others now."""
+    """The present state of the others."""
 
     readers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Who else reads, by the run or task they read."""
     fetched: int = 0
     """Operations of others that came in since the beginning."""
     problem: str = ""
-    """Why nothing is shared now, in a sentence."""
+    """A sentence on why nothing is shared now."""
 
 
 class LiveAnnotations:
@@ -56,10 +56,10 @@ class LiveAnnotations:
         self._numbers: dict[Source, int] = {}
         """How many operations of each person and machine were seen on the store."""
         self._sizes: dict[str, int] = {}
-        """Those of the files, when they were read."""
+        """The sizes of the files when they were read."""
 
     def reading(self, subject: str) -> None:
-        """Tell the others what is read now: the key of a run, the id of a task, or nothing."""
+        """Report to the others what is read now: the key of a run, the id of a task, or nothing."""
         self._subject = subject
         self._wake.set()
         if self._thread is None:
@@ -68,7 +68,7 @@ class LiveAnnotations:
             atexit.register(self.close)
 
     def close(self) -> None:
-        """Stop; wait a moment for what is under way."""
+        """Stop, after waiting a moment for work under way."""
         if self._thread is None:
             return
         self._subject = ""

@@ -1,4 +1,4 @@
-"""A team's store as this machine uses it: its engine, its rights, its clock against the server's."""
+"""A team's store, as used by this machine: the engine, the rights, and the difference of the clocks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from gistpoint.sessions.team.schema import machines
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-SKEW_TOLD_S = 5.0
-"""From so many seconds on, people are told that a clock is wrong; nothing depends on it."""
+SKEW_REPORTED_S = 5.0
+"""From this difference in seconds on, a wrong clock is reported; nothing else depends on it."""
 _SCHEMA = text("SELECT to_regclass('public.alembic_version')")
 _NOW_MS = text("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)")
 
@@ -36,7 +36,7 @@ class TeamStore:
     machine: str
     rights: Rights
     skew_ms: int
-    """This machine's clock less the server's."""
+    """This machine's clock minus the server's."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -55,7 +55,7 @@ def address_of(locations: Locations) -> StoreAddress:
 
 
 def open_store(locations: Locations, clock: TimeSource, engine: Engine | None = None) -> TeamStore:
-    """Reach the chosen store, and tell it that this machine was here.
+    """Connect to the chosen store, and record that this machine was here.
 
     Raises `UnreachableError` if it does not answer, `TeamStoreError` for another schema or without any rights.
     """

@@ -1,4 +1,4 @@
-"""Who is reading which run now, as the team's store knows it. This is no lock: two people may read the same run."""
+"""Who is reading which run now, according to the team's store. It is not a lock: two people may read the same run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 FORGOTTEN_S = 90
-"""Who has not been heard of for so long, by the server's clock, reads no more."""
+"""A reader not heard from for so long, by the server's clock, has stopped."""
 
 _TELL = text(
     "INSERT INTO reading (folder, reviewer, machine, subject) VALUES (:folder, :reviewer, :machine, :subject) "
@@ -26,7 +26,7 @@ _NOW = text(
 
 
 def tell(connection: Connection, folder: str, reviewer: str, machine: str, subject: str) -> None:
-    """Tell what a person reads on a machine now, a run or a task; nothing if `subject` is empty."""
+    """Report what a person reads on a machine now, a run or a task; nothing if `subject` is empty."""
     about = {"folder": folder, "reviewer": reviewer, "machine": machine}
     if subject:
         connection.execute(_TELL, about | {"subject": subject})
@@ -35,7 +35,7 @@ def tell(connection: Connection, folder: str, reviewer: str, machine: str, subje
 
 
 def readers(connection: Connection, folder: str, reviewer: str, machine: str) -> Mapping[str, tuple[str, ...]]:
-    """Return who else reads now, by what they read; the same person on another machine is somebody else."""
+    """Return who else reads now, by subject; the same person on another machine counts as somebody else."""
     found: dict[str, tuple[str, ...]] = {}
     for row in connection.execute(_NOW, {"folder": folder, "reviewer": reviewer, "machine": machine}):
         found[row.subject] = (*found.get(row.subject, ()), row.reviewer)

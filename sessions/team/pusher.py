@@ -1,6 +1,6 @@
-"""Attempts mirrored while they are written: a thread sends each new line on, and nobody ever waits for it.
+"""Attempts mirrored while they are written: a thread sends each new line, and nobody ever waits for it.
 
-SQLAlchemy is imported by the thread alone. What was not sent when the program ended is named by an empty file in the
+Only the thread imports SQLAlchemy. An attempt with unsent lines at the program's end is named by an empty file in the
 data folder, and sent by the next program that opens an attempt, or by `gistpoint store sync`.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TO_SEND = "to-send"
 """The folder, in the data folder, of the names of attempts with lines that may not be on the store."""
 RENEW_S = 20.0
-"""How often a lease is renewed, of which `attempts.LEASE_S` tells how long it holds."""
+"""How often a lease, which holds for `attempts.LEASE_S`, is renewed."""
 _GATHER_S = 0.05
 """Lines that are written so close to one another are sent together."""
 _SOON_S = 1.0
@@ -43,7 +43,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class MirrorPhase(StrEnum):
-    """Where the mirror of this program's attempts stands."""
+    """The phase of the mirror of this program's attempts."""
 
     IDLE = "idle"
     """No attempt was opened yet."""
@@ -61,25 +61,25 @@ class MirrorState:
 
     phase: MirrorPhase = MirrorPhase.IDLE
     lines: int = 0
-    """Lines that the store lacks, as far as this program wrote them."""
+    """Lines by this program that are missing in the store."""
     since_ms: int = 0
     """When the store was found away."""
     words: str = ""
     """Why it can't be used, in a sentence."""
     branches: tuple[str, ...] = ()
-    """Branches that take the lines of attempts with which another machine went on."""
-    alarms: tuple[str, ...] = ()
+    """Branches for the lines of attempts that another machine continued."""
+    conflicts: tuple[str, ...] = ()
     """Lines that differ, a sentence each."""
 
     @property
     def well(self) -> bool:
-        """Whether nobody has to look."""
-        return self.phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED) and not self.alarms
+        """Whether it needs no attention."""
+        return self.phase not in (MirrorPhase.AWAY, MirrorPhase.STOPPED) and not self.conflicts
 
     def __str__(self) -> str:
-        """Return it in a few words, as the header of a screen has room for; empty before an attempt was opened."""
+        """Return the state in a few words, for the header of a screen; empty before an attempt was opened."""
         waiting = f"{self.lines} line{'' if self.lines == 1 else 's'} to send" if self.lines else ""
-        if self.alarms:
+        if self.conflicts:
             return "! a line differs"
         if self.phase is MirrorPhase.IDLE:
             return ""
@@ -91,7 +91,7 @@ class MirrorState:
 
 
 def pause_s(failures: int) -> float:
-    """Return how long a store that did not answer so many times in a row is left alone, in seconds."""
+    """Return the pause in seconds after so many failures in a row."""
     return float(min(30.0, 2.0 ** min(failures, 5)))
 
 
@@ -101,7 +101,7 @@ class _Open:
 
     folder: Path
     waiting: int = 0
-    """Lines that the store lacks."""
+    """Lines missing in the store."""
     pushed: Pushed | None = None
     renewed: float = float("-inf")
     closed: bool = False
@@ -112,6 +112,14 @@ class _Open:
         return bool(self.waiting) or self.closed or monotonic() - self.renewed > RENEW_S / 2
 
 
+def _unsent(folder: Path, pushed: Pushed) -> int:
+    """Return how many lines of a journal are missing in the store; none that a conflict keeps from being sent."""
+    end = end_of(folder / JOURNAL)
+    if end is None or pushed.conflict is not None:
+        return 0
+    return max(0, end.seq - pushed.position.seq)
+
+
 class Pusher:
     """Sends the lines of open attempts to the chosen store; a `JournalListener`."""
 
@@ -120,7 +128,7 @@ class Pusher:
         self._locations, self._clock, self._pause = locations, clock, pause
         self._open: dict[str, _Open] = {}
         self._phase, self._words, self._since_ms = MirrorPhase.IDLE, "", 0
-        self._branches, self._alarms = dict[str, None](), dict[str, None]()
+        self._branches, self._conflicts = dict[str, None](), dict[str, None]()
         self._lock = Lock()
         self._wake, self._stop, self._settled = Event(), Event(), Event()
         self._thread: Thread | None = None
@@ -130,10 +138,10 @@ class Pusher:
 
     @property
     def state(self) -> MirrorState:
-        """Where the mirror stands now; any thread may ask."""
+        """The present state of the mirror; any thread may ask."""
         lines = sum(each.waiting for each in [*self._open.values()])
-        branches, alarms = tuple(self._branches), tuple(self._alarms)
-        return MirrorState(self._phase, lines, self._since_ms, self._words, branches, alarms)
+        branches, conflicts = tuple(self._branches), tuple(self._conflicts)
+        return MirrorState(self._phase, lines, self._since_ms, self._words, branches, conflicts)
 
     def resuming(self, folder: Path) -> None:
         """Fetch what other machines added to an attempt before it is opened for writing here, if the store answers.
@@ -223,6 +231,7 @@ class Pusher:
         from gistpoint.sessions.team.attempts import NOWHERE, ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
 
+        # The counts are noted first: lines that are written during the round wait for the next one.
         due = [(name, each, each.closed, each.waiting) for name, each in [*self._open.items()] if each.due]
         if not due and self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED):
             with reaching(str(self._address)), engine.connect():
@@ -234,21 +243,24 @@ class Pusher:
             found = push_attempts(engine, self._machine, wanted)
         for (name, each, closed, waiting), pushed in zip(due, found, strict=True):
             each.pushed, each.renewed = pushed, monotonic()
-            end = end_of(each.folder / JOURNAL)
-            left = 0 if end is None or pushed.alarm is not None else max(0, end.seq - pushed.position.seq)
+            left = _unsent(each.folder, pushed)
             each.waiting = max(left, each.waiting - waiting)
-            self._tell(pushed)
+            self._note(pushed)
             if closed and not left:
-                with self._lock:
-                    if self._open.get(name) is each:
-                        del self._open[name]
-                        self._marker(each.folder).unlink(missing_ok=True)
+                self._forget(name, each)
         self._phase, self._words = MirrorPhase.UP_TO_DATE, ""
         if not any(each.waiting or each.closed for each in self._open.values()):
             self._settled.set()
 
+    def _forget(self, name: str, attempt: _Open) -> None:
+        """Stop mirroring an attempt that is closed and sent, unless it was opened again."""
+        with self._lock:
+            if self._open.get(name) is attempt:
+                del self._open[name]
+                self._marker(attempt.folder).unlink(missing_ok=True)
+
     def _send_left_over(self) -> None:
-        """Send what programs before this one could not."""
+        """Send lines that earlier programs could not send."""
         from gistpoint.sessions.team.attempts import ToPush, push_attempts
         from gistpoint.sessions.team.connecting import reaching
 
@@ -258,12 +270,12 @@ class Pusher:
         with reaching(str(self._address)):
             found = push_attempts(self._reached(), self._machine, left)
         for each, pushed in zip(left, found, strict=True):
-            self._tell(pushed)
+            self._note(pushed)
             self._marker(each.folder).unlink(missing_ok=True)
 
-    def _tell(self, pushed: Pushed) -> None:
-        if pushed.alarm is not None:
-            self._alarms[str(pushed.alarm)] = None
+    def _note(self, pushed: Pushed) -> None:
+        if pushed.conflict is not None:
+            self._conflicts[str(pushed.conflict)] = None
         elif pushed.branched:
             self._branches[pushed.attempt] = None
 

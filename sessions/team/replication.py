@@ -1,8 +1,8 @@
-"""Numbered lines of writers, copied to a team's store and fetched from it: the one way for all that is mirrored.
+"""Numbered lines of writers, copied to a team's store and fetched from it: the one way for all mirrored data.
 
-A line is known by its file, its writer and its number. One that the store has is compared and never overwritten. What
-lines tell, who may add them and what an alarm says is for the callers. Statements take hundreds of lines of many
-writers, so that a slow network costs by the lines and not by the things.
+A line is identified by its file, its writer and its number. A line that the store has is compared, never overwritten.
+The callers decide what lines mean, who may add them and what a conflict says. Statements take hundreds of lines of many
+writers, so that the cost of a slow network depends on the lines, not on the number of attempts or files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FETCHED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class StoreLine:
-    """A line without its end, as the store has it."""
+    """A line of the store, without its newline."""
 
     file: str
     writer: str
@@ -39,7 +39,7 @@ class StoreLine:
     data: bytes
     machine: str
     op: str | None = None
-    """Its uuid if it is an operation, of which the others are the indexes."""
+    """Its uuid if it is an operation; the following members are indexed."""
     utc_ms: int | None = None
     subject: str | None = None
     kind: str | None = None
@@ -163,14 +163,14 @@ def add(connection: Connection, lines: Iterable[StoreLine]) -> list[StoreLine]:
 
 
 def alone(connection: Connection, what: str) -> None:
-    """Let transactions that name the same thing come one after the other, from here to their end."""
+    """Serialise transactions that name the same thing, from here to their end."""
     connection.execute(_ALONE, {"what": what})
 
 
 def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> None:
-    """Add operations whose uuids the store lacks; each is numbered after the last of its writer.
+    """Add operations whose uuids are missing in the store; each is numbered after the last of its writer.
 
-    A writer is of one machine, whose transactions come one after the other: who has seen a number has seen those below.
+    A writer belongs to one machine, whose transactions are serialised: who has seen a number has seen all lower ones.
     """
     for some in _batches(lines):
         alone(connection, machine)

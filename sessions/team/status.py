@@ -1,4 +1,4 @@
-"""How a team's store and this machine stand to each other, without changing either."""
+"""The state of a team's store and its differences from this machine, without changing either."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEEN = text(
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What one side has and the other lacks."""
+    """The data of one side that are missing on the other."""
 
     tasks: int = 0
     attempts: int = 0
@@ -38,7 +38,7 @@ class Waiting:
     operations: int = 0
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the counts in words."""
         counts = {"tasks": self.tasks, "lines of journals": self.lines, "annotations": self.operations}
         return ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing"
 
@@ -64,7 +64,7 @@ class StoreStatus:
     rights: str
     machine: str
     skew_ms: int
-    """This machine's clock less the server's."""
+    """This machine's clock minus the server's."""
     to_send: Waiting
     to_fetch: Waiting
     leases: dict[str, str]
@@ -74,7 +74,7 @@ class StoreStatus:
 
 
 def status(store: TeamStore, locations: Locations, clock: TimeSource) -> StoreStatus:
-    """Return how the store stands; a reader is told what readers can see."""
+    """Return the state of the store; a reader gets the part that readers can see."""
     with reaching(store.address), store.engine.connect() as connection:
         there = ends_there(connection)
         send, fetch = _waiting(store, connection, locations, clock, there)

@@ -1,4 +1,4 @@
-"""The declaration of a study as one archive: study.toml, texts, tasks and gists beside them; nothing of people."""
+"""The declaration of a study as one archive: study.toml, texts, tasks and gists, without data of people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_BYTES = 8 * 1024**3
 """Largest size of what an archive unpacks to."""
 MAX_MEMBERS = 100_000
 _PEOPLES = frozenset({"log", "attempts", "reviews", "runs", "private", "team.toml", "report.html"})
-"""Names in a study's folder that are no part of its declaration."""
+"""Names in a study's folder that are not part of its declaration."""
 _LEVEL = 9
 
 
@@ -40,7 +40,7 @@ def files_of(study: StudyFolder) -> dict[str, Path]:
         elif not (study.comes_with_program(named) or tasks.is_dir() or tasks.name.endswith(ARCHIVE)):
             raise StudyError(
                 f"Task {identity[:12]} is not in the study's folder, so that other machines would not have it.",
-                hint="Put its archive (`gistpoint task export`) into a folder `tasks` beside study.toml.",
+                hint="Put its archive (`gistpoint task export`) into a folder `tasks` next to study.toml.",
             )
     for place in places:
         if not place.is_relative_to(root):

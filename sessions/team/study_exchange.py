@@ -1,8 +1,8 @@
-"""A study kept equal between this machine's folder and the team's store: its log, its journals, what reviewers said.
+"""A study kept equal between this machine's folder and the team's store: its log, its journals and its reviews.
 
-A line of the log has its number in its writer's file. What one side has beyond the other is added there; a line that is
-another one is an alarm, and is overwritten nowhere. What is of people who were erased is deleted in the store and
-neither sent nor fetched.
+A line of the log has its number in its writer's file. Lines that one side has in addition are added on the other; a
+line that differs is a conflict, and never overwritten. Data of erased people are deleted in the store, and neither
+sent nor fetched.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from gistpoint.sessions.team.replication import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-DOUBTS = ".in-doubt"
+PENDING_CLAIMS = ".in-doubt"
 """The folder of notes in a study's folder, by uuid: operations that hold only once the store has them."""
 _LOOK = "`gistpoint study audit` names all that differs; find out which was changed."
 _ERASED = text("SELECT line FROM lines WHERE file = :file AND subject = :erased")
@@ -57,7 +57,7 @@ _FREE = text("UPDATE lines_of_studies SET assignment = NULL WHERE file = :file A
 
 @dataclass(frozen=True, slots=True)
 class StudyExchange:
-    """The folder of a study, and what one transaction sees of it in the store."""
+    """The folder of a study, and its state in the store within one transaction."""
 
     files: FolderStore
     connection: Connection
@@ -73,20 +73,21 @@ class StudyExchange:
         drop(self.connection, self._file(folder), writers)
 
     def erased(self) -> set[str]:
-        """Return the hashes of the people who were erased, as this machine or the store knows it."""
+        """Return the hashes of people whose erasure this machine or the store knows."""
         found = set(Ledger(self.files.operations()).erased)
         asked = {"file": self._file(LOG), "erased": ERASED}
         for line in self.connection.scalars(_ERASED, asked):
             with suppress(ValueError):
                 operation = self.files.log.codec.decode(bytes(line))
-                said = operation.read(Erased) if operation is not None else None
-                found |= {said.person_sha256} if said is not None else set()
+                fact = operation.read(Erased) if operation is not None else None
+                if fact is not None:
+                    found.add(fact.person_sha256)
         return found
 
     # The log
 
     def fetch_log(self) -> None:
-        """Add to the files what the store has beyond them. Raises `StudyError` for a line that is another one."""
+        """Add the store's further lines to the files. Raises `StudyError` for a line that differs."""
         log, there, gone = self.files.log, self._heads(LOG), self.erased()
         here = {writer_of(path): path.read_bytes().count(b"\n") for path in log.files()}
         self._compare_own([writer for writer in there if writer.endswith(f"@{self.files.machine}")])
@@ -108,16 +109,16 @@ class StudyExchange:
         return beyond(self.connection, {(file, writer): count for writer, count in known.items()}, numbers)
 
     def _compare_own(self, writers: Collection[str]) -> None:
-        """Compare this machine's lines: its folder may be an older copy, to which other lines were added since."""
+        """Compare this machine's lines: its folder may be an older copy, which got other lines later."""
         for writer, (count, digest) in digests(self.connection, self._file(LOG), writers).items():
             path = self.files.log.path_of(writer)
             lines = lines_in(path)[:count]
             if len(lines) == count and digest_of(lines) != digest:
                 found = (number for number, line in self._differing(writer, lines) if line is not None)
-                raise self._alarm(writer, next(found, 0))
+                raise self._conflict(writer, next(found, 0))
 
     def _differing(self, writer: str, lines: Sequence[bytes]) -> Iterator[tuple[int, bytes | None]]:
-        """Yield the number of each line here that differs, with the store's line, or None where it has none."""
+        """Yield the number of each line here that differs, with the store's line, or None if it has none."""
         there = {line.number: line.data for line in self._all(LOG, writer)}
         for number, line in enumerate(lines, 1):
             if there.get(number) != line:
@@ -128,7 +129,7 @@ class StudyExchange:
         return beyond(self.connection, {source: 0}, {source: 1})
 
     def _take_in(self, writer: str, known: int, rows: Sequence[StoreLine]) -> None:
-        """Add lines to a writer's file, which had `known` lines when they were asked for."""
+        """Add lines to a writer's file, which had `known` lines when they were requested."""
         lines = [row.data for place, row in enumerate(rows, known + 1) if row.number == place]
         with locked(self.files.log.path_of(writer)) as file:
             data = os.pread(file, os.fstat(file).st_size, 0)
@@ -136,22 +137,22 @@ class StudyExchange:
             since = data[:whole].split(b"\n")[:-1][known:]
             for number, (ours, theirs) in enumerate(zip(since, lines, strict=False), known + 1):
                 if ours != theirs:
-                    raise self._alarm(writer, number)
+                    raise self._conflict(writer, number)
             new = b"".join(line + b"\n" for line in lines[len(since) :])
             if not new:
                 return
             if not new.startswith(data[whole:]):  # a line that was torn here may be completed, and nothing else
-                raise self._alarm(writer, known + 1 + len(since))
+                raise self._conflict(writer, known + 1 + len(since))
             os.ftruncate(file, whole)
             with os.fdopen(file, "ab", closefd=False) as out:
                 out.write(new)
             sync_file(file)
 
     def send_log(self, *, first: bool = False) -> None:
-        """Send the lines that the store lacks, and delete there what is of people who were erased.
+        """Send the lines missing in the store, and delete lines of erased people there.
 
-        Raises `StudyError` for a line that is another one there, and, where a beginning has to be the `first` of its
-        assignment, for one that is not.
+        Raises `StudyError` for a line that differs there, and, if a beginning has to be the `first` of its assignment,
+        for one that is not.
         """
         if not first:
             self.take_back()
@@ -179,9 +180,9 @@ class StudyExchange:
         return None
 
     def _add(self, new: Sequence[tuple[StoreLine, StudyOperation | None]], *, first: bool) -> None:
-        """Add lines; a second beginning of an assignment is kept and does not hold it, unless it has to be the first.
+        """Add lines; a second beginning of an assignment is kept without claiming it, unless it has to be the first.
 
-        What was taken back frees its assignment, so that it can be begun again.
+        A withdrawn beginning frees its assignment, so that it can be begun again.
         """
         file, lines = self._file(LOG), [line for line, _ in new]
         deletions = [one for _, one in new if one is not None and one.kind == StudyOperationKind.DELETE]
@@ -196,31 +197,31 @@ class StudyExchange:
         except IntegrityError as error:
             raise _refusal(error, lines) from error
         if differing:
-            raise self._alarm(differing[0].writer, differing[0].number)
+            raise self._conflict(differing[0].writer, differing[0].number)
         if freed:
             self.connection.execute(_FREE, {"file": file, "ops": sorted(freed)})
 
     def take_back(self) -> None:
-        """Take back the plans and beginnings that are in doubt, as far as the store does not have them.
+        """Take back pending plans and beginnings that the store does not have.
 
-        Nobody acted on them: who recorded them was told that they do not hold.
+        Nobody acted on them: whoever recorded them got an error instead.
         """
-        doubts = list(doubted(self.files.root))
-        if not doubts:
+        claims = list(pending_claims(self.files.root))
+        if not claims:
             return
         there, unsent = self._heads(LOG), dict[str, StudyOperation]()
         for path in self.files.log.files():
             found = self._lines(path, there.get(writer_of(path)))
             unsent |= {one.op: one for _, one in found if one is not None}
-        for doubt in doubts:
-            one = unsent.get(doubt.name)
+        for claim in claims:
+            one = unsent.get(claim.name)
             if one is not None:
                 writing = FolderStore(self.files.root, self.files.machine, self.files.clock)  # this may be a thread
                 back = TakenBack(target=one.op)
                 writing.record(name_in(one.reviewer), one.subject, StudyOperationKind.DELETE, back)
-            doubt.unlink(missing_ok=True)
+            claim.unlink(missing_ok=True)
 
-    def _alarm(self, writer: str, number: int) -> StudyError:
+    def _conflict(self, writer: str, number: int) -> StudyError:
         return StudyError(
             f"Line {number} of {writer} in the study's log is another one in the team's store.",
             hint=f"Nothing was overwritten. {_LOOK}",
@@ -229,7 +230,7 @@ class StudyExchange:
     # Published journals, each in a place of its own
 
     def fetch_journals(self) -> None:
-        """Put the journals that are not here into the folder. Raises `StudyError` for one that is not what it was."""
+        """Add the missing journals to the folder. Raises `StudyError` for one that was changed."""
         gone, there = self.erased(), self._heads(ATTEMPTS)
         here = {(one.id, one.head) for one in self.files.attempts()}
         wanted = {
@@ -248,7 +249,7 @@ class StudyExchange:
             put(journal, note, _identity(place), self.files.published)
 
     def send_journals(self) -> None:
-        """Send the journals that the store lacks, and delete there those of people who were erased."""
+        """Send the journals missing in the store, and delete journals of erased people there."""
         alone(self.connection, self._file(ATTEMPTS))  # two journals that claim one place must not mix
         gone, there = self.erased(), self._heads(ATTEMPTS)
         self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
@@ -260,7 +261,7 @@ class StudyExchange:
         add(self.connection, chain.from_iterable(self._unsent(one, places) for one in mine))
 
     def _unsent(self, one: PublishedAttempt, places: dict[str, list[str]]) -> Iterator[StoreLine]:
-        """Yield the lines of a journal after its beginning in one of the places, or all of them for a new place."""
+        """Yield the lines of a journal after its beginning in one of the places; all of them for a new place."""
         lines = lines_in(one.journal)
         ours = [line_hash(line) for line in lines]
         named = f"{one.id}{CONFLICT}{one.head[:8]}" if one.id in places else one.id
@@ -276,16 +277,16 @@ class StudyExchange:
         for number, line in enumerate(lines[after:], after + 1):
             yield StoreLine(self._file(ATTEMPTS), place, number, line, machine, subject=one.writer)
 
-    # What reviewers said
+    # Reviews
 
     def exchange_reviews(self) -> None:
-        """Make the operations of reviewers those of both sides. Raises `StudyError` for one that is another there."""
+        """Merge the operations of reviewers of both sides. Raises `StudyError` for one that differs."""
         file, gone = self._file(REVIEWS), self.erased()
         there = uuids(self.connection, [file])
         self._drop(REVIEWS, {writer for writer, _ in there.values() if is_of(writer, gone)})
         store = self._reviews()
         done = exchange(self.connection, {file: store}, self.files.machine, lambda person: _is_person(person, gone))
-        for place in done.alarms:
+        for place in done.conflicts:
             raise StudyError(
                 f"The review {place[1][:60]} of {name_in(there[place][0])} is another one in the team's store.",
                 hint="Nothing was overwritten: find out which was changed.",
@@ -326,13 +327,13 @@ class StudyExchange:
 
 
 def opened_in(connection: Connection, study: str) -> set[str]:
-    """Return the uuids of the operations that open a study, as the store has it."""
+    """Return the uuids of the operations in the store that open a study."""
     asked = {"file": f"studies/{study}/{LOG}", "opened": StudyOperationKind.OPENED.value}
     return set(connection.scalars(_OPENED, asked))
 
 
 def _indexed(line: StoreLine, one: StudyOperation) -> StoreLine:
-    """Return a line with what indexes tell of its operation."""
+    """Return a line with the indexed members of its operation."""
     assignment = one.text("assignment") if one.kind == StudyOperationKind.BEGUN else ""
     return replace(
         line,
@@ -355,7 +356,7 @@ def _holding(lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]
 
 
 def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
-    """Return what is said of lines that an index refuses."""
+    """Return the error for lines that an index refuses."""
     if "beginning_once" in str(error):
         return StudyError(
             "This task was begun on another machine at this moment.",
@@ -365,23 +366,23 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
         raise error
     writer = next((line.writer for line in lines if line.op and line.op in str(error.orig)), "a writer")
     return StudyError(
-        f"An operation of {writer} stands in the team's store already, in another file or line.",
+        f"An operation of {writer} is in the team's store already, in another file or line.",
         hint="Nothing was overwritten. Look for a line that was copied in the folder's log.",
     )
 
 
-def doubt(root: Path, operation: StudyOperation) -> Path:
+def note_claim(root: Path, operation: StudyOperation) -> Path:
     """Note, before an operation is written to its file, that it holds only once the store has it; return the note."""
-    note = root / DOUBTS / operation.op
+    note = root / PENDING_CLAIMS / operation.op
     note.parent.mkdir(exist_ok=True)
     note.touch()
     sync_folder(note.parent)
     return note
 
 
-def doubted(root: Path) -> Iterator[Path]:
-    """Yield the notes of operations of which nobody knows whether the store has them; each is named by the uuid."""
-    folder = root / DOUBTS
+def pending_claims(root: Path) -> Iterator[Path]:
+    """Yield the notes of operations that the store may not have; each note is named by its operation's uuid."""
+    folder = root / PENDING_CLAIMS
     if folder.is_dir():
         yield from sorted(folder.iterdir())
 
@@ -396,7 +397,7 @@ def _is_person(name: str, people: Collection[str]) -> bool:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """Return the whole lines of a file, without their ends; none if it is not there."""
+    """Return the whole lines of a file, without newlines; none if it is missing."""
     with suppress(FileNotFoundError):
         return path.read_bytes().split(b"\n")[:-1]
     return []
@@ -409,18 +410,18 @@ def digest_of(lines: Sequence[bytes]) -> str:
 
 @contextmanager
 def locked(path: Path) -> Iterator[int]:
-    """Open a file of the log, which is made if it is not there, as who appends to it does."""
+    """Open and lock a file of the log as for appending, creating it if it is missing."""
     with wait_for(path) as lock:
         yield lock.file
 
 
 def _plain(value: str) -> str:
-    """Return a text as a column can hold it: without lone surrogates and zeros."""
+    """Return a text that a column can hold: without lone surrogates and zeros."""
     return value.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def _identity(place: str) -> str:
-    """Return the attempt of which a place has a journal."""
+    """Return the attempt whose journal is at a place."""
     return place.partition(CONFLICT)[0]
 
 

@@ -1,4 +1,4 @@
-"""`team.toml` in a study's folder: of which study on which team's store the folder is a copy. It holds no secret."""
+"""`team.toml` in a study's folder: the study and the team's store of which it is a copy. It contains no secret."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ FILE = "team.toml"
 STUDIES = "studies"
 """The folder in the data folder with the studies that were fetched."""
 FORMAT, VERSION = "gistpoint.team-study", 1
-_MEND = "`gistpoint study share DIR` writes it anew."
+_HINT = "`gistpoint study share DIR` writes it again."
 
 
 class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a folder knows of the study on the store."""
+    """The record of the study on the store, in its folder."""
 
     study: str
     """Its id."""
     store: str
-    """The store's address, as `parse_address` reads it."""
+    """The store's address, in the form that `parse_address` reads."""
     files_sha256: str
     """The hash of the declaration's files when they were shared or fetched."""
     fetched: bool = False
@@ -34,20 +34,20 @@ class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def address(self) -> StoreAddress:
-        """The store's address, read."""
+        """The store's address, parsed."""
         return parse_address(self.store)
 
 
 def read_note(root: Path) -> TeamNote | None:
-    """Return the note of a study's folder, None if the folder is no team's. Raises `StudyError`."""
+    """Return the note of a study's folder; None if it is not shared with a team. Raises `StudyError`."""
     try:
         note = msgspec.convert(tomllib.loads((root / FILE).read_text(encoding="utf-8")), TeamNote)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise StudyError(f"{FILE} in the study's folder can't be read: {error}.", hint=_MEND) from error
+        raise StudyError(f"{FILE} in the study's folder can't be read: {error}.", hint=_HINT) from error
     if (note.format, note.version) != (FORMAT, VERSION):
-        raise StudyError(f"{FILE} in the study's folder is not version {VERSION} of {FORMAT}.", hint=_MEND)
+        raise StudyError(f"{FILE} in the study's folder is not version {VERSION} of {FORMAT}.", hint=_HINT)
     return note
 
 

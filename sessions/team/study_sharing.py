@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SharedStudy:
-    """What sharing did."""
+    """The result of sharing a study."""
 
     address: StoreAddress
     files: int
@@ -44,7 +44,7 @@ class SharedStudy:
     new: bool
     """Whether the store did not have the study before."""
     replaced: bool
-    """Whether it had another declaration of it."""
+    """Whether it had another declaration of the study."""
 
 
 def open_team_study(root: Path, note: TeamNote, locations: Locations, clock: TimeSource) -> StudyFolder:
@@ -68,7 +68,7 @@ def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
 
 
 def damaged_declarations(connection: Connection, address: StoreAddress) -> Iterator[tuple[str, str]]:
-    """Yield the id of each study whose declaration on the store is not what was shared, and what is wrong with it."""
+    """Yield the id of each study whose declaration on the store was damaged, and its fault."""
     for name in connection.scalars(select(studies.c.id).where(studies.c.archive_sha256 != "").order_by(studies.c.id)):
         with tempfile.TemporaryDirectory() as scratch:
             try:
@@ -92,9 +92,9 @@ def fetched_studies(address: StoreAddress, locations: Locations, clock: TimeSour
 
 
 def share(study: StudyFolder, address: StoreAddress) -> SharedStudy:
-    """Put a study on a store, or its changed declaration; then the folder is a copy of it. Raises `UserError`.
+    """Put a study, or its changed declaration, on a store; then the folder is a copy of it. Raises `UserError`.
 
-    The folder has to be opened again to be used as one.
+    To be used as a copy, the folder has to be opened again.
     """
     note, files = read_note(study.root), files_of(study)
     found = files_sha256(files)
@@ -166,7 +166,7 @@ def _refreshed(root: Path, note: TeamNote) -> TeamNote:
 
 
 @contextmanager
-def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: Path) -> Iterator[tuple[Path, str]]:
+def _unpacked(connection: Connection, name: str, address: StoreAddress, folder: Path) -> Iterator[tuple[Path, str]]:
     """Unpack a study's declaration into a folder of its own, and yield it with the files' hash."""
     row = connection.execute(select(studies).where(studies.c.id == name)).one_or_none()
     if row is None:
@@ -175,7 +175,7 @@ def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: 
             f"It has {', '.join(known[:10])}." if known else "It has none: `gistpoint study share DIR` puts one there."
         )
         raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
-    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=beside) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
         folder = Path(scratch) / "study"
         get_blobs(connection, [row.archive_sha256], Path(scratch), streamed=True)
         folder.mkdir()
@@ -190,7 +190,7 @@ def _unpacked(connection: Connection, name: str, address: StoreAddress, beside: 
 
 @contextmanager
 def _connected(address: StoreAddress) -> Iterator[Connection]:
-    """Reach a store for one transaction. Raises `TeamStoreError` if its tables are not those of this program."""
+    """Connect to a store for one transaction. Raises `TeamStoreError` if its tables are not this program's."""
     engine = engine_of(address)
     try:
         with reaching(address), engine.begin() as connection:

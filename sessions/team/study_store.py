@@ -1,8 +1,8 @@
 """A team's study: a folder on each machine, kept equal through the team's store.
 
-The folder holds every writer's file byte for byte, so that whatever reads a study reads the folder. A line is written
-to its file first and sent from there; what could not be sent goes with the next call. Plans and beginnings alone need
-the store: they hold once it has them, and are taken back otherwise.
+The folder contains every writer's file byte for byte, so that readers of a study only need the folder. A line is
+written to its file first and sent from there; unsent lines go with the next call. Only plans and beginnings need the
+store: they are valid when it has them, and withdrawn otherwise.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.team.address import StoreAddress, TeamStoreError, UnreachableError
 from gistpoint.sessions.team.connecting import engine_of, reaching, require_schema, revision_of
-from gistpoint.sessions.team.study_exchange import DOUBTS, StudyExchange, doubt, doubted, locked
+from gistpoint.sessions.team.study_exchange import PENDING_CLAIMS, StudyExchange, locked, note_claim, pending_claims
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 T = TypeVar("T")
 PATIENCE_S = 2.0
-"""What was recorded waits so long to be sent; while the store is known to be away, it does not wait."""
+"""How long a call waits for new records to be sent; it does not wait while the store is known to be away."""
 _TIMES = 5
-"""A plan or a beginning is made anew so often if the database says that it might not follow what others did."""
+"""A plan or a beginning is repeated so often if the database can't order it after the work of others."""
 _LOCK = 0x67697374
 """The first number of our advisory locks; the second is made of the study's id."""
 _AWAY = "The next task can begin when it answers again. Nothing that was done is lost."
-_ANEW = ("40001", "40P01")
+_REPEATABLE = ("40001", "40P01")
 """SQLSTATE: serialization failure, deadlock detected."""
 
 
-class _MadeAnewError(Exception):
-    """The database did not accept the transaction; made again, it may."""
+class _RepeatedError(Exception):
+    """The database refused the transaction, which may succeed when repeated."""
 
 
 @dataclass
@@ -54,12 +54,12 @@ class _Held:
     exchange: StudyExchange
     thread: int
     recorded: list[StudyOperation] = field(default_factory=list)
-    doubts: list[Path] = field(default_factory=list)
-    """The notes that these operations may not hold."""
+    claims: list[Path] = field(default_factory=list)
+    """The notes that these operations hold only once the store has them."""
 
     def settle(self) -> None:
-        """Take the notes away: the store has the operations, or their files have not."""
-        for note in self.doubts:
+        """Delete the notes: the store has the operations, or the files here do not."""
+        for note in self.claims:
             note.unlink(missing_ok=True)
 
 
@@ -72,7 +72,7 @@ class TeamStudyStore:
         """`files` is this machine's copy of the folder; nothing is connected yet."""
         self.files, self.study, self.address = files, study, address
         self._patience_s = patience_s
-        self._unreached = self._alarm = ""
+        self._unreached = self._conflict = ""
         self._made: Engine | None = None
         self._held: _Held | None = None
         self._lock = Lock()
@@ -84,8 +84,8 @@ class TeamStudyStore:
 
     @property
     def away(self) -> str:
-        """Why the store could not be reached when it was last needed, or what differs there; empty if neither."""
-        return self._unreached or self._alarm
+        """Why the store could not be reached at the last attempt, or how it differs; empty if neither is so."""
+        return self._unreached or self._conflict
 
     @property
     def _engine(self) -> Engine:
@@ -96,7 +96,7 @@ class TeamStudyStore:
 
     @contextmanager
     def _exchange(self) -> Iterator[StudyExchange]:
-        """Reach the store for one transaction, which is committed at the end."""
+        """Connect to the store for one transaction, which is committed at the end."""
         try:
             with reaching(self.address), self._engine.begin() as connection:
                 yield self._of(connection)
@@ -113,12 +113,12 @@ class TeamStudyStore:
         return StudyExchange(self.files, connection, self.study)
 
     def _sweep_here(self) -> None:
-        """Delete what is here of people who were erased elsewhere."""
+        """Delete local data of people who were erased elsewhere."""
         if Ledger(self.files.operations()).erased:
             self.files.sweep()
 
     def close(self) -> None:
-        """Let go of the connections, after what is being sent."""
+        """Close the connections, after the data being sent."""
         with self._lock:
             sender, made, self._made = self._sender, self._made, None
         if sender is not None:
@@ -137,16 +137,16 @@ class TeamStudyStore:
         try:
             with self._exchange() as exchange:
                 exchange.fetch_log()
-            if any(doubted(self.files.root)):
+            if any(pending_claims(self.files.root)):
                 with self.files.alone(writing=False), self._exchange() as exchange:
                     exchange.take_back()
         except UnreachableError:
             self.files.reload()
-        except UserError as error:  # another line under a number: nothing is planned or begun until it is settled
-            self._alarm = error.message
+        except UserError as error:  # a line differs: nothing is planned or begun until that is resolved
+            self._conflict = error.message
             self.files.reload()
         else:
-            self._alarm = ""
+            self._conflict = ""
             self.files.reload()
             self._sweep_here()
             self._send_soon()
@@ -160,7 +160,7 @@ class TeamStudyStore:
         return self.files.basis()
 
     def operations_at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations that somebody with this basis had read."""
+        """Return the operations that a reader with this basis had read."""
         return self.files.operations_at(basis)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
@@ -169,9 +169,9 @@ class TeamStudyStore:
             try:
                 self.send()
             except UnreachableError:
-                pass  # `away` tells it
+                pass  # `away` reports it
             except UserError as error:
-                self._alarm = error.message
+                self._conflict = error.message
         yield from self.files.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
@@ -193,33 +193,33 @@ class TeamStudyStore:
         if held is None or not self._is_held():
             self.append([operation])
             return operation
-        held.doubts.append(doubt(self.files.root, operation))
+        held.claims.append(note_claim(self.files.root, operation))
         self.files.append([operation])
         held.recorded.append(operation)
         held.exchange.send_log(first=True)
         return operation
 
     def publish(self, folder: Path) -> Publication:
-        """Copy the journal in an attempt's folder, as far as it is written, and send it."""
+        """Copy the present journal in an attempt's folder, and send it."""
         done = self.files.publish(folder)
         self._send_soon(journals=done is not Publication.OLDER)
         return done
 
     def erase(self, code: str) -> Erasure:
-        """Delete all of a person, here and in the store; without the store, there with the next call."""
+        """Delete all data of a person, here and in the store; if it is away, there at the next call."""
         self.reload()
         erasure = self.files.erase(code)
         self._send_soon(journals=True)
         return erasure
 
     def sweep(self) -> Erasure:
-        """Delete what has turned up again of people who were erased, here and in the store."""
+        """Delete reappeared data of erased people, here and in the store."""
         erasure = self.files.sweep()
         self._send_soon(journals=erasure.any)
         return erasure
 
     def send(self) -> None:
-        """Send all that the store lacks, and fetch the journals that are not here. Raises `UserError`."""
+        """Send all data missing in the store, and fetch the journals missing here. Raises `UserError`."""
         with self.files.alone(writing=False), self._exchange() as exchange:
             exchange.send_log()
         with self._exchange() as exchange:
@@ -229,11 +229,11 @@ class TeamStudyStore:
         self._fetched_journals = True
 
     def send_soon(self) -> None:
-        """Send in a thread all that waits, and wait a little for it, unless the store was away when last needed."""
+        """Send all waiting data in a thread, and wait briefly for it, unless the store was away at the last attempt."""
         self._send_soon(journals=True)
 
     def _send_soon(self, *, journals: bool = False) -> None:
-        """Send in a thread. The program's end waits for it; what it can't send goes with the next call."""
+        """Send in a thread, for which the program's end waits; unsent data go with the next call."""
         if self._is_held():
             return
         with self._lock:
@@ -256,12 +256,12 @@ class TeamStudyStore:
                         exchange.send_journals()
                 failed = set()
             except UserError:
-                pass  # the next call that has somebody to tell meets it again
+                pass  # the next call that can report it meets it again
             finally:
                 wanted = self._take_wanted(failed)
 
     def _take_wanted(self, failed: Collection[str] = ()) -> set[str]:
-        """Return what is to be sent now; where that is nothing, or something failed, the sender ends."""
+        """Return what is to be sent now; if that is nothing, or something failed, the sender ends."""
         with self._lock:
             self._wanted |= set(failed)
             wanted: set[str] = set() if failed else self._wanted
@@ -274,15 +274,15 @@ class TeamStudyStore:
     # One transaction for a plan or a beginning
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` in a serialisable transaction, with all that others have written; one at a time in the study."""
+        """Call `act` in a serialisable transaction, after reading all that others wrote; one at a time in the study."""
         try:
             for _ in range(_TIMES):
-                with suppress(_MadeAnewError), self.files.alone():
+                with suppress(_RepeatedError), self.files.alone():
                     return self._exclusively(act)
         except UnreachableError:
             raise
         except UserError:
-            self._send_soon()  # what waited was sent in the transaction that is undone
+            self._send_soon()  # waiting data were sent in the transaction that is undone
             raise
         raise TeamStoreError(
             f"The store {self.address} refused the same change {_TIMES} times, as others were changing the study.",
@@ -322,7 +322,7 @@ class TeamStudyStore:
         except BaseException as error:
             self._undo(held)
             if isinstance(error, DBAPIError) and _refused(error):
-                raise _MadeAnewError from error
+                raise _RepeatedError from error
             raise
         finally:
             self._held = None
@@ -331,17 +331,17 @@ class TeamStudyStore:
         except DBAPIError as error:
             if _refused(error):
                 self._undo(held)
-                raise _MadeAnewError from error
+                raise _RepeatedError from error
             raise  # it may have been done: the next call finds out
         held.settle()
-        self._unreached = self._alarm = ""
+        self._unreached = self._conflict = ""
         return result
 
     def _is_held(self) -> bool:
         return self._held is not None and self._held.thread == get_ident()
 
     def _undo(self, held: _Held) -> None:
-        """Take lines out of their files again that nobody has read and the store does not have."""
+        """Remove lines from their files that nobody has read and the store does not have."""
         for operation in reversed(held.recorded):
             line = self.files.log.codec.encode(operation)
             with locked(self.files.log.path_of(operation.reviewer)) as file:
@@ -349,13 +349,13 @@ class TeamStudyStore:
                 if os.pread(file, len(line), max(0, size - len(line))) == line:
                     os.ftruncate(file, size - len(line))
                     sync_file(file)
-                    (self.files.root / DOUBTS / operation.op).unlink(missing_ok=True)
+                    (self.files.root / PENDING_CLAIMS / operation.op).unlink(missing_ok=True)
         self.files.reload()
 
     # Comparing
 
     def differences(self) -> Iterator[str]:
-        """Yield a sentence for each thing in which the folder and the store differ, after sending what was not sent."""
+        """Yield a sentence for each difference between the folder and the store, after sending unsent data."""
         try:
             self.send()
         except UnreachableError:
@@ -370,5 +370,5 @@ class TeamStudyStore:
 
 
 def _refused(error: BaseException) -> bool:
-    """Whether the database has said that a transaction was not done, and may be tried again."""
-    return getattr(getattr(error, "orig", None), "sqlstate", "") in _ANEW
+    """Whether the database reports that a transaction was not done, and may be tried again."""
+    return getattr(getattr(error, "orig", None), "sqlstate", "") in _REPEATABLE

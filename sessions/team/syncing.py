@@ -1,4 +1,4 @@
-"""Everything on this machine sent to the team's store, and everything there fetched. Doing it again changes nothing."""
+"""Sends everything on this machine to the team's store, and fetches everything there. Repeating it changes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.sessions.tasks import TaskStore
-from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.annotations import annotation_stores, exchange
 from gistpoint.sessions.team.attempts import (
     ToPush,
@@ -20,6 +19,7 @@ from gistpoint.sessions.team.attempts import (
     push_attempts,
     to_push,
 )
+from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.connecting import reaching
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.rights import Rights
@@ -29,12 +29,12 @@ from gistpoint.sessions.team.tasks import share_tasks
 
 @dataclass(frozen=True, slots=True)
 class StoreSync:
-    """What a synchronisation did."""
+    """The result of a synchronisation."""
 
     tasks_sent: int = 0
     tasks_fetched: int = 0
     tasks_left: int = 0
-    """Those that were deleted here, and are not fetched again."""
+    """Tasks deleted here, which are not fetched again."""
     attempts_sent: int = 0
     attempts_fetched: int = 0
     lines_sent: int = 0
@@ -43,7 +43,8 @@ class StoreSync:
     operations_fetched: int = 0
     branches: tuple[str, ...] = ()
     """Branches that this machine sent lines to."""
-    alarms: tuple[Alarm, ...] = ()
+    alarms: tuple[Conflict, ...] = ()
+    """Copies that differ; `sync --json` prints them under this name."""
 
     @property
     def changes(self) -> int:
@@ -61,9 +62,9 @@ class StoreSync:
 def sync(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool = False
 ) -> StoreSync:
-    """Send and fetch all that is shared; cancelled, it keeps what was done, and the next call does the rest.
+    """Send and fetch all shared data; when cancelled, it keeps what was done, and the next call does the rest.
 
-    A reader fetches the public halves of tasks; `deleted` fetches also those that were deleted here.
+    A reader fetches the public halves of tasks; `deleted` also fetches tasks that were deleted here.
     Raises `UnreachableError` as soon as the store does not answer.
     """
     with reaching(store.address):
@@ -73,26 +74,26 @@ def sync(
 def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool) -> StoreSync:
     engine, machine, works = store.engine, store.machine, store.rights is not Rights.READER
     tasks = TaskStore(locations.tasks)
-    shared = share_tasks(engine, tasks, machine, _told(run, "tasks"), sends=works, deleted=deleted)
+    shared = share_tasks(engine, tasks, machine, _reporter(run, "tasks"), sends=works, deleted=deleted)
     if not works:
-        return StoreSync(tasks_fetched=shared.fetched, tasks_left=shared.left, alarms=tuple(shared.alarms))
-    alarms = [*shared.alarms]
+        return StoreSync(tasks_fetched=shared.fetched, tasks_left=shared.left, alarms=tuple(shared.conflicts))
+    conflicts = [*shared.conflicts]
 
-    told, sent, lines, branches = _told(run, "sending attempts"), 0, 0, list[str]()
+    report, sent, lines, branches = _reporter(run, "sending attempts"), 0, 0, list[str]()
     with engine.connect() as connection:
         mine = local_attempts(locations.attempts)
         lost = miscounted(connection, mine)
         folders = [folder for folder in to_push(connection, mine) if folder.name not in lost]
-    alarms += lost.values()
-    for pushed in push_attempts(engine, machine, [ToPush(folder) for folder in folders], told):
+    conflicts += lost.values()
+    for pushed in push_attempts(engine, machine, [ToPush(folder) for folder in folders], report):
         sent, lines = sent + bool(pushed.added), lines + pushed.added
-        if pushed.alarm is not None:
-            alarms.append(pushed.alarm)
+        if pushed.conflict is not None:
+            conflicts.append(pushed.conflict)
         elif pushed.branched and pushed.added:
             branches.append(pushed.attempt)
-    told = _told(run, "fetching attempts")
-    fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, told)
-    alarms += found
+    report = _reporter(run, "fetching attempts")
+    fetched, lines_fetched, found = pull_attempts(engine, locations.attempts, machine, report)
+    conflicts += found
     if fetched:
         for _ in unpack_demo(locations.demo):  # its attempts are fetched, and its tasks come with the program
             run.check()
@@ -100,13 +101,13 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
     run.check()
     with engine.begin() as connection:
         exchanged = exchange(connection, annotation_stores(locations, clock), machine)
-    alarms += exchanged.alarms.values()
+    conflicts += exchanged.conflicts.values()
     for study in fetched_studies(store.address, locations, clock):
         run.check()
         study.reload()
         study.send_soon()  # to its end: closing waits for it
         if study.away:
-            alarms.append(Alarm(f"study {study.study}", words=study.away))
+            conflicts.append(Conflict(f"study {study.study}", words=study.away))
     return StoreSync(
         shared.sent,
         shared.fetched,
@@ -118,13 +119,13 @@ def _sync(store: TeamStore, locations: Locations, clock: TimeSource, run: RunCon
         exchanged.sent,
         exchanged.fetched,
         tuple(branches),
-        tuple(dict.fromkeys(alarms)),
+        tuple(dict.fromkeys(conflicts)),
     )
 
 
-def _told(run: RunContext, step: str) -> Callable[[int, int, str], None]:
-    def told(done: int, total: int, what: str) -> None:
+def _reporter(run: RunContext, step: str) -> Callable[[int, int, str], None]:
+    def report(done: int, total: int, what: str) -> None:
         run.check()
         run.progress(RunProgress(what, done, total, step=step))
 
-    return told
+    return report

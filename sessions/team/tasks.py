@@ -24,8 +24,8 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.address import TeamStoreError
-from gistpoint.sessions.team.alarms import Alarm
 from gistpoint.sessions.team.blobs import blob_sizes, get_blobs, put_blobs, whole_blob
+from gistpoint.sessions.team.conflicts import Conflict
 from gistpoint.sessions.team.replication import portions
 from gistpoint.sessions.team.schema import PIECE, baselines, tasks
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 _LEVEL = 10
-"""Of the archives' compression: the highest takes minutes for a large repository."""
+"""The level of compression of archives: the highest takes minutes for a large repository."""
 _BASELINES = "answer/baselines"
 _AT_ONCE, _TOGETHER = 100, 2 * PIECE
 """Most tasks of one transaction, and most bytes of them unless there is one alone."""
@@ -46,28 +46,28 @@ _BLOB = text(
 
 @dataclass(slots=True)
 class SharedTasks:
-    """What a synchronisation did with tasks."""
+    """The result of synchronising tasks."""
 
     sent: int = 0
     fetched: int = 0
     left: int = 0
-    """Tasks that were deleted here and stay on the store."""
-    alarms: list[Alarm] = field(default_factory=list)
+    """Tasks deleted here that stay on the store."""
+    conflicts: list[Conflict] = field(default_factory=list)
 
 
 def share_tasks(
     engine: Engine,
     store: TaskStore,
     machine: str,
-    told: Callable[[int, int, str], None] = lambda done, total, what: None,
+    report: Callable[[int, int, str], None] = lambda done, total, what: None,
     *,
     sends: bool = True,
     deleted: bool = False,
 ) -> SharedTasks:
-    """Send the tasks that the store lacks, and fetch those that are not here; `told` may raise to stop.
+    """Send the tasks missing in the store, and fetch those missing here; `report` may raise to stop.
 
-    Without `sends` only public halves are fetched, which is what a reader may do. One that was deleted here is fetched
-    only where `deleted` ones are asked for, and one that differs is left alone.
+    Without `sends` only public halves are fetched, as for a reader. A task that was deleted here is fetched only with
+    `deleted`, and one that differs is left alone.
     """
     found = SharedTasks()
     mine = local_tasks(store)
@@ -79,16 +79,25 @@ def share_tasks(
     left = set() if deleted else (gone & there.keys()) - mine.keys()
     found.left = len(left)
     missing = [task for id, task in mine.items() if id not in there and has_answer(task)] if sends else []
-    wanted = sorted(id for id in there.keys() - left if id not in mine or (sends and not has_answer(mine[id])))
+
+    def is_wanted(id: str) -> bool:
+        return id not in mine or (sends and not has_answer(mine[id]))
+
+    wanted = sorted(filter(is_wanted, there.keys() - left))
     total = len(missing) + len(wanted)
     for some in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
-        _send(engine, some, machine, found, lambda done, name: told(done, total, name))
-    for id in there.keys() & mine.keys() if sends else ():
-        found.alarms += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
-    asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
-    _fetch_all(engine, asked, store, found, lambda done, name: told(len(missing) + done, total, name), public=not sends)
+        _send(engine, some, machine, found, lambda done, name: report(done, total, name))
     if sends:
-        found.alarms += _share_baselines(engine, local_tasks(store))
+        for id in there.keys() & mine.keys():
+            found.conflicts += _compared(mine[id], there[id].public_sha256, there[id].answer_sha256)
+    asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
+
+    def report_fetched(done: int, name: str) -> None:
+        report(len(missing) + done, total, name)
+
+    _fetch_all(engine, asked, store, found, report_fetched, public=not sends)
+    if sends:
+        found.conflicts += _share_baselines(engine, local_tasks(store))
     return found
 
 
@@ -103,12 +112,12 @@ def local_tasks(store: TaskStore) -> dict[str, Task]:
 
 
 def has_answer(task: Task) -> bool:
-    """Whether a task is whole; one that came without its answer is not sent on."""
+    """Whether a task is complete; one that came without its answer is not sent on."""
     return (task.folder / ANSWER_FILE).is_file()
 
 
 def fingerprints(task: Task) -> tuple[str, str]:
-    """Return the sha256 of `task.toml`, which names that of the tree, and that of what the answer says."""
+    """Return the sha256 of `task.toml`, which contains the tree's, and the sha256 of the answer."""
     public = hashlib.sha256((task.folder / TASK_FILE).read_bytes()).hexdigest()
     answer = [task.folder / name for name in _answer_files(task.folder)]
     if not answer:
@@ -122,23 +131,23 @@ def _answer_files(folder: Path) -> list[str]:
 
 
 def _controls(folder: Path) -> list[str]:
-    """Return the file of the controls, which belongs to no digest: any machine can make it at any time."""
+    """Return the file of the controls, which is part of no digest: any machine can make it at any time."""
     return [CONTROLS_FILE] if (folder / CONTROLS_FILE).is_file() else []
 
 
 def _send(
-    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, told: Callable[[int, str], None]
+    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, report: Callable[[int, str], None]
 ) -> None:
-    """Send tasks in one transaction; one that can't be read is told and does not keep the others back."""
+    """Send tasks in one transaction; an unreadable one is reported, and does not stop the others."""
     rows: list[dict[str, str]] = []
     with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as name:
         scratch = Path(name)
         for task in some:
-            told(found.sent + len(rows), task.short_id)
+            report(found.sent + len(rows), task.short_id)
             try:
                 rows.append({**_packed(task, scratch), "machine": machine})
             except UserError as error:
-                found.alarms.append(Alarm(f"task {task.short_id}", words=f"it was not sent. {error}"))
+                found.conflicts.append(Conflict(f"task {task.short_id}", words=f"it was not sent. {error}"))
         if not rows:
             return
         with engine.begin() as connection:
@@ -171,11 +180,11 @@ def _fetch_all(
     asked: Mapping[str, Sequence[str]],
     store: TaskStore,
     found: SharedTasks,
-    told: Callable[[int, str], None],
+    report: Callable[[int, str], None],
     *,
     public: bool,
 ) -> None:
-    """Fetch tasks, of which the blobs are named: the public half and the answer, or the public half alone."""
+    """Fetch tasks by their blobs: the public half and the answer, or only the public half."""
     sizes = blob_sizes(engine, {name for names in asked.values() for name in names}, public=public)
     for some in portions(asked, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, asked[id])), _TOGETHER):
         with tempfile.TemporaryDirectory(prefix=".fetching-") as name:
@@ -184,11 +193,11 @@ def _fetch_all(
             with engine.begin() as connection:
                 get_blobs(connection, names, scratch, public=public, streamed=len(some) == 1)
             for id in some:
-                told(found.fetched, id[:12])
+                report(found.fetched, id[:12])
                 try:
                     _fetch(id, [name for name in asked[id] if name], scratch, store.roots[0])
                 except UserError as error:
-                    found.alarms.append(Alarm(f"task {id[:12]}", words=f"it was not fetched. {error}"))
+                    found.conflicts.append(Conflict(f"task {id[:12]}", words=f"it was not fetched. {error}"))
                 else:
                     store.forget_deleted(id)
                     found.fetched += 1
@@ -215,12 +224,12 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _compared(task: Task, public_sha256: str, answer_sha256: str) -> Iterator[Alarm]:
+def _compared(task: Task, public_sha256: str, answer_sha256: str) -> Iterator[Conflict]:
     public, answer = fingerprints(task)
     if public != public_sha256:
-        yield Alarm(f"task {task.short_id}, {TASK_FILE}", 0, public, public_sha256)
+        yield Conflict(f"task {task.short_id}, {TASK_FILE}", 0, public, public_sha256)
     if answer and answer_sha256 and answer != answer_sha256:
-        yield Alarm(f"task {task.short_id}, {ANSWER_FILE}", 0, answer, answer_sha256)
+        yield Conflict(f"task {task.short_id}, {ANSWER_FILE}", 0, answer, answer_sha256)
 
 
 def _baselines_there(connection: Connection) -> dict[str, dict[str, str]]:
@@ -235,9 +244,9 @@ def _baselines_here(task: Task) -> dict[str, Path]:
     return {path.name: path for path in sorted((task.folder / _BASELINES).glob("*.json"))}
 
 
-def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Alarm]:
-    """Copy baselines to the side that lacks them; a baseline that differs is left as it is on both sides."""
-    alarms: list[Alarm] = []
+def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Conflict]:
+    """Copy baselines to the side where they are missing; one that differs is left unchanged on both sides."""
+    conflicts: list[Conflict] = []
     rows: list[dict[str, Any]] = []
     wanted: list[tuple[str, str]] = []
     with engine.begin() as connection:
@@ -248,73 +257,73 @@ def _share_baselines(engine: Engine, mine: dict[str, Task]) -> list[Alarm]:
                     data = (mine[id].folder / _BASELINES / name).read_bytes()
                     rows.append({"task": id, "name": name, "data": data})
                 elif here:
-                    alarms.append(Alarm(f"task {mine[id].short_id}, {_BASELINES}/{name}", 0, here, there))
+                    conflicts.append(Conflict(f"task {mine[id].short_id}, {_BASELINES}/{name}", 0, here, there))
                 elif has_answer(mine[id]):
                     wanted.append((id, name))
         for some in portions(rows, _BASELINES_AT_ONCE, lambda row: len(row["data"]), PIECE):
             connection.execute(insert(baselines).values(some).on_conflict_do_nothing())
         for names in portions(wanted, _BASELINES_AT_ONCE):
             for id, name, data in connection.execute(select(baselines).where(_BASELINE.in_(names))):
-                alarms += _add_baseline(mine[id], name, bytes(data))
-    return alarms
+                conflicts += _add_baseline(mine[id], name, bytes(data))
+    return conflicts
 
 
 def _compared_baselines(task: Task, there: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield name and hashes, here and on the store, of each baseline of a task that one side lacks, or that differs."""
+    """Yield name and hashes, here and on the store, of each baseline that differs, or is missing on one side."""
     here = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _baselines_here(task).items()}
     for name in sorted(dict(here.items() ^ there.items())):
         yield name, here.get(name, ""), there.get(name, "")
 
 
-def _add_baseline(task: Task, name: str, data: bytes) -> list[Alarm]:
-    """Write a baseline beside the others, if it is one and its name is that of a file."""
+def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
+    """Write a baseline next to the others, if it is valid and its name is that of a file."""
     folder = _made(task.folder / _BASELINES)
     what = f"task {task.short_id}, baseline {name[:80]!r}"
     if Path(name).name != name or not name.endswith(".json") or name.startswith("."):
-        return [Alarm(what, words="is no name of a baseline; it was not fetched.")]
+        return [Conflict(what, words="is no name of a baseline; it was not fetched.")]
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=task.folder) as scratch:
         part = Path(scratch) / name
         part.write_bytes(data)
         try:
             read_baseline(part)
         except UserError as error:
-            return [Alarm(what, words=f"it was not fetched. {error}")]
+            return [Conflict(what, words=f"it was not fetched. {error}")]
         part.replace(folder / name)
     return []
 
 
-def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple[str, Alarm]]:
+def task_differences(connection: Connection, store: TaskStore) -> Iterator[tuple[str, Conflict]]:
     """Yield what differs between the tasks here and on the store, each with its kind; blobs and trees are hashed."""
     mine = local_tasks(store)
     there = {row.id: row for row in connection.execute(select(tasks))}
     kept = _baselines_there(connection)
     for id in sorted(mine.keys() - there.keys()):
         if has_answer(mine[id]):
-            yield "missing there", Alarm(f"task {id[:12]}", words="the store has none.")
+            yield "missing there", Conflict(f"task {id[:12]}", words="the store has none.")
     for id in sorted(there.keys() - mine.keys() - store.deleted):
-        yield "missing here", Alarm(f"task {id[:12]}", words="it is on the store alone.")
+        yield "missing here", Conflict(f"task {id[:12]}", words="it is on the store alone.")
     for id, row in sorted(there.items()):
         for sha256, what in ((row.public_blob, "public half"), (row.answer_blob, "answer")):
             if sha256 and connection.scalar(_BLOB, {"sha256": sha256}) != sha256:
-                yield "blob damaged", Alarm(f"task {id[:12]}, {what}", words=f"the blob {sha256[:12]} is damaged.")
+                yield "blob damaged", Conflict(f"task {id[:12]}, {what}", words=f"the blob {sha256[:12]} is damaged.")
         if id not in mine:
             continue
         task = mine[id]
         if not has_answer(task):
-            yield "missing here", Alarm(f"task {id[:12]}, answer", words="it is on the store alone.")
-        for alarm in _compared(task, row.public_sha256, row.answer_sha256):
-            yield "task differs", alarm
+            yield "missing here", Conflict(f"task {id[:12]}, answer", words="it is on the store alone.")
+        for conflict in _compared(task, row.public_sha256, row.answer_sha256):
+            yield "task differs", conflict
         if (tree := sha256_of(task.tree_path)) != task.tree_sha256:
-            yield "task differs", Alarm(f"task {task.short_id}, workspace/tree.tar", 0, tree, task.tree_sha256)
+            yield "task differs", Conflict(f"task {task.short_id}, workspace/tree.tar", 0, tree, task.tree_sha256)
         yield from _baseline_differences(task, kept[id])
 
 
-def _baseline_differences(task: Task, kept: Mapping[str, str]) -> Iterator[tuple[str, Alarm]]:
+def _baseline_differences(task: Task, kept: Mapping[str, str]) -> Iterator[tuple[str, Conflict]]:
     for name, here, there in _compared_baselines(task, kept):
         what = f"task {task.short_id}, baseline {name}"
         if not here:
-            yield "missing here", Alarm(what, words="it is on the store alone.")
+            yield "missing here", Conflict(what, words="it is on the store alone.")
         elif not there:
-            yield "missing there", Alarm(what, words="the store has none.")
+            yield "missing there", Conflict(what, words="the store has none.")
         else:
-            yield "task differs", Alarm(what, 0, here, there)
+            yield "task differs", Conflict(what, 0, here, there)

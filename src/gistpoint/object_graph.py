@@ -1,7 +1,6 @@
 """The object graph: the stores, the isolation, the runners and the models that a command or a worker asks for.
 
-It is below `tui` and above the folders that it puts together, so that a cluster's worker needs no screen (decision
-111).
+It is below `tui` and above the folders that it connects, so that a cluster's worker needs no screen (decision 111).
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ Made = TypeVar("Made")
 
 
 def tell_note(text: str) -> None:
-    """Print what was noticed while something was opened, and did not stop it."""
+    """Print a remark on something that was opened all the same."""
     print("gistpoint:", visible_line(text), file=sys.stderr)
 
 
 class ProcessConsent:
-    """How this process asks whether code may run without isolation, where no app does; the command line sets it."""
+    """How this process asks whether code may run without isolation, if no app does; set by the command line."""
 
     asker: Ask | None = None
 
@@ -57,7 +56,7 @@ class ProcessConsent:
 
 
 class RunnerPool(Generic[Made]):
-    """Makes a runner of each kind at most once; a failed one is tried again at the next request."""
+    """Makes a runner of each kind at most once; after a failure, the next request tries again."""
 
     def __init__(self, make: Callable[[bool, Ask], Made]) -> None:
         """`make` makes a runner for our own demo or for other code, with a way to ask for consent."""
@@ -74,14 +73,14 @@ class RunnerPool(Generic[Made]):
 
 
 class ProbedBackends:
-    """Backends that work, each made and probed once; one that does not work is made again at the next request."""
+    """Backends that work, each made and probed once; after a failure, the next request makes it again."""
 
     def __init__(self) -> None:
         self._working: dict[str, Backend] = {}
         self._lock = Lock()
 
     def begin(self, isolation: IsolationChoice) -> None:
-        """Begin to choose one in the background; nothing is asked, and errors are left to whoever needs it."""
+        """Begin to choose a backend in the background; it asks nothing, and errors wait until the backend is needed."""
 
         def choose_one() -> None:
             from gistpoint.core.errors import UserError
@@ -113,9 +112,9 @@ def build_services(
     probed: ProbedBackends | None = None,
     consented: bool | None = None,
 ) -> Services:
-    """Build the object graph for one run of the program; `probed` are backends that are being probed already.
+    """Build the object graph for one run of the program; `probed` are backends that are already being probed.
 
-    `consented` answers every question whether code may run without isolation, where nobody can be asked.
+    `consented` answers every question whether code may run without isolation, if nobody can be asked.
     """
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.attempts.identity import Enrolment, Role, participant_code
@@ -162,7 +161,7 @@ def build_services(
 
         try:
             name = _chosen_backend(isolation, True, None, probed=probed).name
-        except UserError:  # whoever starts an attempt is told
+        except UserError:  # reported when somebody starts an attempt
             return None
         return name, name != UNSANDBOXED
 
@@ -228,8 +227,8 @@ def solver_named(
 ) -> AgentSolver:
     """Return the solver of this name, or the one that environment and `config.toml` name.
 
-    Raises `EndpointError` and `SettingsError`, and `SandboxUnavailableError` if it has a key and what it writes would
-    run `exposed`; no message holds a value of the user's.
+    Raises `EndpointError` and `SettingsError`, and `SandboxUnavailableError` if it has a key and its code would run
+    `exposed`. No message contains a value of the user.
     """
     from gistpoint.core.agents.solvers import BUILT_IN, built_in
     from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
@@ -260,7 +259,7 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
             chat = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=None))
             return RetryingModel(ThrottledModel(chat, throttle.gate(endpoint.place)))
 
-        model(AgentSettings())  # so that a missing package is told before anything is begun
+        model(AgentSettings())  # so that a missing package is reported before anything begins
         return model
 
     prices = endpoint.prices
@@ -269,7 +268,7 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
 
 
 def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:
-    """Return what shares the annotations of a folder with the chosen store; None if files alone are used."""
+    """Return the exchange of a folder's annotations with the chosen store; None if only files are used."""
     from gistpoint.sessions.team import FILE as STORE_FILE
 
     if not (locations.config / STORE_FILE).exists():
@@ -307,7 +306,7 @@ def build_entrypoint_runner(
 ) -> EntrypointRunner:
     """Choose the isolation as `build_runner` does, and return a runner of gists on it.
 
-    For tasks in an image it is the one that can run these, unless the command line names another.
+    For tasks in an image it is the one that can run images, unless the command line names another.
     """
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.backends.base import IMAGES_RUN_ON
@@ -325,7 +324,7 @@ def build_confirmer(
     ask: Callable[[str], bool] | None = None,
     probed: ProbedBackends | None = None,
 ) -> Confirmer | None:
-    """Choose the isolation as `build_runner` does, and return what confirms passes on it; None if switched off."""
+    """Choose the isolation as `build_runner` does, and return a confirmer of passes on it; None if switched off."""
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.confirmation import confirmer_on
     from gistpoint.sandbox.environments.store import EnvironmentStore
@@ -339,7 +338,7 @@ def build_confirmer(
 def build_equivalence_tester(
     isolation: IsolationChoice, *, ask: Callable[[str], bool] | None = None
 ) -> EquivalenceTester:
-    """Choose the isolation as `build_runner` does, and return what compares repairs with originals on it."""
+    """Choose the isolation as `build_runner` does, and return a tester that compares repairs with originals on it."""
     from gistpoint.core.locations import Locations
     from gistpoint.sandbox.environments.store import EnvironmentStore
     from gistpoint.sandbox.equivalence import SandboxEquivalenceTester

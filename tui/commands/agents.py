@@ -143,22 +143,22 @@ def _here(pace: AgentPace, found: AgentRun, ports: AgentPorts, display: JobDispl
 def _on_cluster(
     wanted: CarryOutRun, address: str, found: AgentRun, ports: AgentPorts, display: JobDisplay, base_url: str
 ) -> ClusterRunner:
-    from gistpoint.sandbox.cluster import crew_at
+    from gistpoint.sandbox.cluster import worker_pool_at
     from gistpoint.sessions.agentruns.cluster_runs import ClusterRunner, work_tools
 
     tools = work_tools(wanted.isolation, base_url=base_url, tests_at_once=wanted.pace.tests_at_once or 0)
-    with display, crew_at(address, display.tell) as crew:
-        crew.most = wanted.pace.at_once
+    with display, worker_pool_at(address, display.tell) as workers:
+        workers.most = wanted.pace.at_once
         runner = ClusterRunner(
             found,
             ports,
-            crew,
+            workers,
             tools,
             build_worker_services,
             max_cost_usd=found.document.max_cost_usd,
             on_job=display.changed,
         )
-        runner.work(tick=lambda: display.draw(runner.states, crew.sent))
+        runner.work(tick=lambda: display.draw(runner.states, workers.sent))
     return runner
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.locations import Locations
-from gistpoint.core.plugins import GROUPS, MEND, PluginError, declared, instance_of, is_callable, load, package_of
+from gistpoint.core.plugins import GROUPS, HINT, PluginError, declared, instance_of, is_callable, load, package_of
 from gistpoint.core.requests import Request
 from gistpoint.core.text import visible
 from gistpoint.core.user_settings import read_user_settings
@@ -138,7 +138,7 @@ def _print_diagnosis(found: tuple[Diagnosis, ...], chosen: str | None, wished: s
             print(visible(f"To mend {d.name}: {d.probe.mend}"))
     for plugin in _plugins():
         why_not = _why_not(plugin)
-        broken = f" can't be loaded: {why_not}. {MEND}" if why_not else ""
+        broken = f" can't be loaded: {why_not}. {HINT}" if why_not else ""
         package = f" from {package_of(plugin)}" if plugin.dist is not None else ""
         print(visible(f"Plugin {plugin.name} ({plugin.group}){package}{broken}"))
     if wished is not None and not any(d.name == wished for d in found):

@@ -143,18 +143,18 @@ def _ended(services: Services) -> list[str]:
 
 
 def _on_cluster(wanted: ReplayRuns, address: str, services: Services, batch: ReplayBatch, work: LongWork) -> None:
-    from gistpoint.sandbox.cluster import crew_at
+    from gistpoint.sandbox.cluster import worker_pool_at
     from gistpoint.sessions.agentruns.cluster_replays import ReplaysElsewhere
     from gistpoint.sessions.agentruns.cluster_runs import work_tools
 
     def tick() -> None:
         work.progress.count(len(batch.names) - len(batch.left), len(batch.names))
 
-    with crew_at(address, _tell) as crew:
+    with worker_pool_at(address, _tell) as workers:
         tools = work_tools(wanted.isolation)
         replays = ReplaysElsewhere(services, tools, build_worker_services, batch.take, batch.fail)
-        replays.carry_out(crew, batch.left, tick)
-        if crew.interrupts:
+        replays.carry_out(workers, batch.left, tick)
+        if workers.interrupts:
             work.cancel.cancel()
             work.cancel.check()
 

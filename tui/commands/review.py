@@ -21,7 +21,7 @@ from gistpoint.tui.commands.output import require_terminal
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from gistpoint.core.attempts.bench import TaskJudge
+    from gistpoint.core.attempts.harness import TaskJudge
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument

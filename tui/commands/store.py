@@ -166,9 +166,9 @@ def status(asked: JsonWanted) -> int:
 
 
 def _is_wrong(skew_ms: int) -> bool:
-    from gistpoint.sessions.team.opened import SKEW_TOLD_S
+    from gistpoint.sessions.team.opened import SKEW_REPORTED_S
 
-    return abs(skew_ms) > SKEW_TOLD_S * 1000
+    return abs(skew_ms) > SKEW_REPORTED_S * 1000
 
 
 def sync(asked: SyncStore) -> int:
@@ -195,8 +195,8 @@ def sync(asked: SyncStore) -> int:
         print(f"Not fetched: {left} (--deleted fetches them).")
     for branch in done.branches:
         print_text(f"Another machine went on with it, so this machine's lines are in the branch {branch}.")
-    for alarm in done.alarms:
-        print_text(visible_line(str(alarm)))
+    for conflict in done.alarms:
+        print_text(visible_line(str(conflict)))
     return NEGATIVE if done.alarms else DONE
 
 
@@ -213,7 +213,7 @@ def check(asked: JsonWanted) -> int:
 
         found = differences(store, locations, SystemTime(), work.run)
     if asked.json:
-        rows = [{"kind": one.kind, **asdict(one.alarm), "text": str(one.alarm)} for one in found]
+        rows = [{"kind": one.kind, **asdict(one.conflict), "text": str(one.conflict)} for one in found]
         print_json("gistpoint.store-check/1", {"differences": rows})
     else:
         for one in found:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gistpoint.core.kinds.registry import kind_of
 
 if TYPE_CHECKING:
-    from gistpoint.core.attempts.bench import Judged
     from gistpoint.core.attempts.engine import Attempt
+    from gistpoint.core.attempts.harness import Judged
     from gistpoint.core.attempts.state import AttemptState
     from gistpoint.core.ports import TimeSource
     from gistpoint.core.tasks.model import Answer, Task

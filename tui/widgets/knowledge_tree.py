@@ -15,7 +15,7 @@ from textual.style import Style
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
-from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.tui.widgets.plain import plain_cell, plain_line
 
 SUSPECT = "⚑"

@@ -1,4 +1,4 @@
-"""Makes a task from a record: finds its repository, corrupts the function as recorded, proves it by the suite."""
+"""Makes a task from a record: finds its repository, corrupts the function as recorded, and proves it by the suite."""
 
 from __future__ import annotations
 
@@ -118,14 +118,14 @@ class RefusedRecordError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """The target of a record, and the oddities found in it."""
+    """The target of a record, and its peculiarities."""
 
     target: Target
     marks: tuple[str, ...] = ()
 
 
 def target_of(record: BreakpointRecord, tree: SourceTree, test_files: frozenset[str] = frozenset()) -> RecordTarget:
-    """Return the target that a record means. Raises `RefusedRecordError` if it means none, or more than one."""
+    """Return the target that a record names. Raises `RefusedRecordError` if it names none, or more than one."""
     if not tree.is_file(record.path):
         raise RefusedRecordError(Refusal.NO_SUCH_FILE, f"There is no file {record.path} in the source.")
     if is_protected(record.path, test_files):
@@ -143,7 +143,7 @@ def target_of(record: BreakpointRecord, tree: SourceTree, test_files: frozenset[
 
 
 def _meant(index: FileIndex, name: str) -> Definition:
-    """Return the one definition of that name; the data's own rule, which takes the first one found, is not followed."""
+    """Return the one definition of that name; unlike in the data set, the first of several is not enough."""
     asked = normalised(name)
     found = [item for item in index.definitions if item.ref.plain == asked]
     found = found or [
@@ -180,7 +180,7 @@ def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definitio
         raise RefusedRecordError(Refusal.SIGNATURE, "corruption.code changes the signature of the function.")
     if comments:
         raise RefusedRecordError(
-            Refusal.COMMENT, f"corruption.code brings a comment that the original lacks: {comments[0][:100]!r}."
+            Refusal.COMMENT, f"corruption.code brings a comment that is not in the original: {comments[0][:100]!r}."
         )
     return RecordTarget(target, ("decorators_lost_in_data",) if lost else ())
 
@@ -194,7 +194,7 @@ class ImportedRecord:
 
     task: Task
     marked: bool = False
-    """Whether the task was here, made by other means, and got the record as a mark; its rules stay as they are."""
+    """Whether the task already existed, made by other means, and was only marked with the record; its rules stay."""
 
 
 def import_record(
@@ -210,9 +210,9 @@ def import_record(
 ) -> ImportedRecord:
     """Prove a record and write its task below `into`.
 
-    Refused submissions cost an attempt, as in the paper. The record is kept verbatim in the answer, beside the failing
-    tests found by our own run. An id leaves out rules, so a task that is here with the same corruption keeps its own
-    and gets the record as a mark, unless it has one. Raises `RefusedRecordError`, and `NoTaskError` if the tests do not
+    Refused submissions cost an attempt, as in the paper. The record is kept verbatim in the answer, next to the failing
+    tests found by our own run. An id leaves out rules, so an existing task with the same corruption keeps its own and
+    is marked with the record, unless it has one. Raises `RefusedRecordError`, and `NoTaskError` if the tests do not
     confirm it.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))

@@ -1,4 +1,4 @@
-"""Records of the public Breakpoint data set: their fields that are used, and every way in which they can be damaged."""
+"""Records of the public Breakpoint data set: the fields in use, and all kinds of damage to them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BreakpointRecord:
     metrics: Mapping[str, object] = field(default_factory=dict, repr=False)
     """`complexity_info` verbatim."""
     marks: tuple[str, ...] = ()
-    """Its oddities that are not damage."""
+    """Its peculiarities that are not damage."""
 
     @property
     def mode(self) -> Mode:
@@ -55,7 +55,7 @@ class BreakpointRecord:
 
     @property
     def id(self) -> str:
-        """A hash of the record's request, the same in every file that holds it."""
+        """A hash of the record's request, the same in every file that contains it."""
         return sha256_of_json(
             [
                 self.mode.value,
@@ -156,16 +156,16 @@ def _check_path(path: str) -> None:
 
 def _table(value: object, name: str) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise DamageError(f"{name} is missing." if value is None else f"{name} is no object.")
+        raise DamageError(f"{name} is missing." if value is None else f"{name} is not an object.")
     return value
 
 
 def _text(table: Mapping[str, object], name: str) -> str:
     value = table.get(name.rpartition(".")[2])
     if not isinstance(value, str) or not value:
-        raise DamageError(f"{name} is missing." if value in (None, "") else f"{name} is no text.")
+        raise DamageError(f"{name} is missing." if value in (None, "") else f"{name} is not a text.")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise DamageError(f"{name} holds bytes that are no text.")
+        raise DamageError(f"{name} holds bytes that are not text.")
     return value
 
 
@@ -204,7 +204,7 @@ def _items(text: str) -> Iterator[BreakpointRecord | Damage]:
 
 
 def _is_lines(text: str) -> bool:
-    """Whether the first line is a whole JSON value by itself, with more after it."""
+    """Whether the first line alone is a whole JSON value, with more after it."""
     first, _, rest = text.partition("\n")
     if not rest.strip():
         return False
@@ -239,13 +239,13 @@ def _listed(text: str, at: int) -> Iterator[BreakpointRecord | Damage]:
         if text.startswith(",", at):
             at += 1
         elif at < len(text) and text[at] != "]":
-            yield Damage(line + text.count("\n", counted, at), "No comma stands behind the record.")
+            yield Damage(line + text.count("\n", counted, at), "There is no comma after the record.")
             if text[at] not in '{["':
                 return
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Return where the value that begins at `start` ends, by its brackets; None if it does not end."""
+    """Return the end of the value that begins at `start`, by its brackets; None if it has no end."""
     if text[start] not in "{[":
         found = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^,\]\s]+', re.DOTALL).match(text, start)
         return found.end() if found else None
@@ -280,7 +280,7 @@ def _unrepeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(table) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DamageError(f"The key {twice[:80]!r} stands there twice.")
+        raise DamageError(f"The key {twice[:80]!r} occurs twice.")
     return table
 
 

@@ -25,17 +25,17 @@ from gistpoint.core.tasks.model import Target
 
 MOST_PAIRS = 6
 ENOUGH = 4
-"""Good corruptions to choose from; the search ends with these if one of them is hard to locate."""
+"""The search ends with so many good corruptions if one of them is hard to locate."""
 PLENTY = 8
-"""Good corruptions after which the search ends, even if the spectrum of failing tests gives each away."""
+"""The search ends with so many good corruptions even if the spectrum of failing tests gives each away."""
 _CONFIRMED = 3
-"""Most good corruptions that are tried on the whole suite."""
+"""How many good corruptions are tried on the whole suite."""
 _MORE_TESTS = 1
-"""Failing tests beyond the band after which a probe stops."""
+"""A probe stops after so many failing tests beyond the band."""
 
 
 Read = tuple[Corruption, GlanceScore]
-"""A corruption with what a reader is predicted to see of it."""
+"""A corruption with its predicted visibility to a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
     """Return the good corruptions of a function, the best hidden first; count the reasons against the others.
 
-    A good one that is hard to locate comes before one that is not, whatever a reader sees of either.
+    A good one that is hard to locate comes before one that is not, however visible either is.
     """
     singles, scope = _singles(trial, name)
     unseen = _unseen(trial, singles)
@@ -156,7 +156,7 @@ def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Re
 
 
 def _picked(corruptions: Sequence[Read], most: int, seed: str) -> Iterator[Read]:
-    """Yield up to `most` in a random order in which those that are likely good and unseen tend to come first.
+    """Yield up to `most` in a random order that favours those likely to be good and unseen.
 
     Weighted drawing without replacement by exponential keys (Efraimidis and Spirakis 2006).
     """

@@ -1,4 +1,4 @@
-"""What the tests that fail on a corruption are evidence of."""
+"""The evidence in the tests that fail on a corruption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether several functions near to each other can be corrupted together."""
+"""Whether several functions near each other can be corrupted together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Target
 
 _SPARE = 1
-"""Parts found beyond those wanted, so that the worst can be left out; of a model, which costs money, none."""
+"""Extra parts to find, so that the worst can be left out; none if a model makes them, which costs money."""
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
@@ -44,38 +44,47 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
     candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
     if not candidate.partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
-    find, spare = (corruptions_by_model, 0) if trial.settings.model else (good_corruptions, _SPARE)
     parts: list[Rated] = []
     least = candidate.size if rules.sizes else LEAST
-    most = candidate.size if rules.chain else candidate.size + spare
+    spare = 0 if rules.chain or trial.settings.model else _SPARE
     left = [candidate.name, *candidate.partners]
-    while len(parts) < most:
+    while len(parts) < candidate.size + spare:
         names = [part.target.name for part in parts]
         name = next((name for name in left if in_reach(library, rules, name, names)), None)
         if name is None:
             break
         left.remove(name)
-        try:
-            found: Sequence[Rated] = find(trial, name, trial.settings.part_band)
-        except CandidateDropped:
-            if not parts:
-                raise
-            found = []
-        fitting = next((item for item in found if _adds(item, parts)), None)
+        fitting = _fitting(trial, name, parts)
         if fitting is not None:
             parts.append(fitting)
         elif not parts:
+            # Without its first function a group has no reason to be there: its partners are near that one.
             raise CandidateDropped(Reason.NONE_GOOD, name)
     if len(parts) < least:
         raise CandidateDropped(Reason.NO_PARTNER, "no function near enough has a good corruption")
     return parts if rules.chain else best_parts(parts, candidate.size, least)
 
 
-def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
-    """Return up to `size` of the parts, those that readers see least of.
+def _fitting(trial: CandidateTrial, name: str, parts: list[Rated]) -> Rated | None:
+    """Return a corruption of a function that adds to the parts; None if it has none.
 
-    Of weak ones only as many are among them as make a group of `least`. A part can only be left out if each of the
-    others still adds a failing test.
+    Raises `CandidateDropped` for the first function of a group, without which there is no group.
+    """
+    find = corruptions_by_model if trial.settings.model else good_corruptions
+    try:
+        found: Sequence[Rated] = find(trial, name, trial.settings.part_band)
+    except CandidateDropped:
+        if not parts:
+            raise
+        return None
+    return next((item for item in found if _adds(item, parts)), None)
+
+
+def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]:
+    """Return up to `size` of the parts, those that readers are least likely to see.
+
+    Weak parts are kept only as far as a group of `least` needs them. A part can be left out only if each of the others
+    still adds a failing test.
     """
     chosen = [*parts]
     for worst in sorted(parts, key=lambda part: (-part.glance.value, part.subtlety.value)):
@@ -87,7 +96,7 @@ def best_parts(parts: list[Rated], size: int, least: int = LEAST) -> list[Rated]
 
 
 def _adds(item: Rated, parts: list[Rated]) -> bool:
-    """Whether a part breaks a test that the others do not, and the other way round."""
+    """Whether a part breaks a test that the others do not break, and they break one that it does not."""
     failed = item.report.failed.keys()
     others = {id for part in parts for id in part.report.failed}
     return not parts or not (failed <= others or others <= failed)

@@ -1,4 +1,4 @@
-"""Whether a model finds a corruption of a function that can be kept."""
+"""Whether a model finds a usable corruption of a function."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]
     """Return the model's corruptions of a function that may be kept, the one to be kept first.
 
     Raises `CandidateDropped` if there is none, and `EndpointError` if that would be so for every function, or if the
-    set has spent what it may.
+    set has spent its budget.
     """
     probing, spending = _Probing(trial, band), trial.context.terms.spending
     model = trial.context.model
@@ -88,7 +88,7 @@ def corruptions_by_model(trial: CandidateTrial, name: str, band: tuple[int, int]
 
 
 def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a candidate with one more conversation: of a group, a list of them."""
+    """Return the record of a candidate with one more conversation; the record of a group is a list."""
     if known is None:
         return record
     parts = known["parts"] if "parts" in known else [dict(known)]
@@ -96,7 +96,7 @@ def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[st
 
 
 def _stop(made: ModelCorruption) -> EndpointError | None:
-    """Return the error by which the set stops, if the endpoint or a cap of the set ended it and not the function."""
+    """Return the error that stops the set, if its endpoint or a cap of the set ended the conversation."""
     end, first = made.result.end, made.result.requests == 1
     if end is End.SET_CAP:
         return SetStoppedError(
@@ -112,14 +112,14 @@ def _stop(made: ModelCorruption) -> EndpointError | None:
 
 
 class _Probing:
-    """Tries submissions with the prober, and keeps what it found by corrupted text."""
+    """Tries submissions with the prober, and keeps the results by corrupted text."""
 
     def __init__(self, trial: CandidateTrial, band: tuple[int, int]) -> None:
         self._trial, self._band = trial, band
         self._found: dict[str, tuple[ProbeReport, Evidence, Subtlety]] = {}
 
     def rated(self, made: ModelCorruption) -> RatedByModel:
-        """Return a conversation's kept submission with what was found."""
+        """Return a conversation's kept submission with its results."""
         kept = made.result.kept
         assert kept is not None
         target, glance = kept.target, kept.appearance.glance

@@ -1,4 +1,4 @@
-"""One candidate being tried: probes and whole suites, with their costs, and the verdict at the end."""
+"""The trial of one candidate: probes and whole suites with their costs, and the verdict."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.NOT_REMOVABLE: Reason.NOT_REMOVABLE,
 }
 WHOLE_SUITE = "the whole suite"
-"""What is told in the place of a family while the whole suite runs."""
+"""Shown in place of a family while the whole suite runs."""
 CONTROLS = "the controls"
-"""What is told in its place while it is found out whether passes can be confirmed."""
+"""Shown in its place during the check whether passes can be confirmed."""
 STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
 
 
 class CandidateDropped(Exception):
-    """The candidate makes no task, for a reason that is counted."""
+    """The candidate becomes no task, for a reason that is counted."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(detail)
@@ -66,12 +66,12 @@ class CandidateTrial:
         self._tell()
 
     def next(self, function: str, family: str) -> None:
-        """Tell that another corruption is tried, of `function`."""
+        """Report that another corruption of `function` is being tried."""
         attempt = self._progress.attempt + 1 if function == self._progress.function else 1
         self._tell(function=function, attempt=attempt, family=family)
 
     def end(self, fate: str) -> None:
-        """Count the end of the corruption that was tried last."""
+        """Count the outcome of the last corruption tried."""
         self.fates[fate] += 1
         self._tell(latest=fate)
 
@@ -128,8 +128,8 @@ class CandidateTrial:
             raise CandidateDropped(Reason.LEAKS, leak)
         self._clean.add(targets)
 
-    def tell_controls(self) -> None:
-        """Tell that the corruption is proven, and that its controls are being made."""
+    def report_controls(self) -> None:
+        """Report that the corruption is proven, and its controls are being made."""
         self._tell(family=CONTROLS)
 
     def dropped(self, why: CandidateDropped) -> CandidateVerdict:

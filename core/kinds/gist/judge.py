@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
 from gistpoint.core.attempts.events import CallMade, EndReason, SubmissionMade
+from gistpoint.core.attempts.harness import CallOutcome, ForcedOutcome, Log, Price, TaskHarness
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptCall, AttemptState
 from gistpoint.core.entrypoints.command import COMMAND_FILE, Entrypoint
@@ -56,7 +56,7 @@ MUTANTS = 5
 _RUNS = 4
 
 
-class GistHarness(TaskBench):
+class GistHarness(TaskHarness):
     """One call is one step; only `score_gist` has a budget of its own."""
 
     def __init__(self, task: Task, judge: GistJudging) -> None:
@@ -217,11 +217,11 @@ class GistJudging(ABC):
         """Return the task with the settings that the header records."""
         return as_attempted(task, of_kind, budgets)
 
-    def bench(self, task: Task) -> GistHarness:
+    def harness(self, task: Task) -> GistHarness:
         """Return the harness of a gist, and open its codebase."""
         return GistHarness(task, self)
 
-    def ending_as(self, instead: Instead) -> GistJudging:
+    def ending_as(self, instead: ForcedOutcome) -> GistJudging:
         """Return a judge like this one that asks `instead` before it scores."""
         return _EndingAs(self.task, self.answer, self.runner, self, instead)
 
@@ -258,7 +258,7 @@ class GistJudging(ABC):
 @dataclass(frozen=True)
 class _EndingAs(GistJudging):
     inner: GistJudging
-    instead: Instead
+    instead: ForcedOutcome
 
     def judge(
         self,

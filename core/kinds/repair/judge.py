@@ -1,4 +1,4 @@
-"""A repair at work: the bench that answers calls, and the judge that runs the suite on a submission and scores it.
+"""A repair at work: the harness that answers calls, and the judge that runs the suite on a submission and scores it.
 
 The judge is the only place where an attempt uses the answer.
 """
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
+from gistpoint.core.attempts.harness import CallOutcome, ForcedOutcome, Log, Price, TaskHarness
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, NoKindState, Submission, result_of
 from gistpoint.core.kinds.beginning import ControlledRunner, settled
 from gistpoint.core.kinds.protecting import find_protection
@@ -83,11 +83,11 @@ class RepairJudge:
         """Return the task with these budgets: a repair has no other settings."""
         return replace(task, budgets=budgets)
 
-    def bench(self, task: Task) -> RepairHarness:
+    def harness(self, task: Task) -> RepairHarness:
         """Return the harness of a repair."""
         return RepairHarness(task, self)
 
-    def ending_as(self, instead: Instead) -> RepairJudge:
+    def ending_as(self, instead: ForcedOutcome) -> RepairJudge:
         """Return a judge like this one that asks `instead` before every run."""
         return replace(self, runner=_EndingAs(self.runner, instead))
 
@@ -238,7 +238,7 @@ class _EndingAs:
     """Runs as the runner that it is given, unless the run is to end otherwise."""
 
     inner: Runner
-    instead: Instead
+    instead: ForcedOutcome
 
     @property
     def backend(self) -> BackendRecord:
@@ -279,7 +279,7 @@ _FREE_REFUSALS = 2
 """Free refusals in a row at the last use, so that a slip does not cost the only submission."""
 
 
-class RepairHarness(TaskBench):
+class RepairHarness(TaskHarness):
     """Tools see the corrupted tree; in discovery, with all accepted replacements applied."""
 
     def __init__(self, task: Task, judge: JudgesTrees) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from gistpoint.core.attempts.bench import Instead
+from gistpoint.core.attempts.harness import ForcedOutcome
 from gistpoint.core.attempts.state import NoKindState
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
@@ -41,11 +41,11 @@ class ScriptedJudge:
         """Return the task with these budgets."""
         return replace(task, budgets=budgets)
 
-    def bench(self, task: Task) -> RepairHarness:
+    def harness(self, task: Task) -> RepairHarness:
         """Return the harness of a repair."""
         return RepairHarness(task, self)
 
-    def ending_as(self, instead: Instead) -> ScriptedJudge:
+    def ending_as(self, instead: ForcedOutcome) -> ScriptedJudge:
         """Return itself: nothing is replayed with it."""
         return self
 

@@ -1,6 +1,6 @@
-"""Supplies, on an older Python, the names of the standard library that the bundle's modules use.
+"""Supplies names of the standard library that the bundle's modules use and an older Python does not have.
 
-A class of syntax trees that an older Python does not have is never met there: an empty one stands for it.
+A missing class of syntax trees gets an empty substitute: an older Python never makes such a node.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import enum
 import typing
 
 _NODES = (
-    "TryStar", "Match", "match_case", "pattern", "MatchValue", "MatchSingleton", "MatchSequence", "MatchMapping",
-    "MatchClass", "MatchStar", "MatchAs", "MatchOr",
-)  # fmt: skip
+    *("TryStar", "Match", "match_case", "pattern", "MatchValue", "MatchSingleton", "MatchSequence"),
+    *("MatchMapping", "MatchClass", "MatchStar", "MatchAs", "MatchOr"),
+)
 _TYPING = ("TypeAlias", "Self", "Never", "LiteralString", "NotRequired", "Required")
 
 
-class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is what stands for it
-    """`enum.StrEnum`, which Python has since 3.11."""
+class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is its substitute
+    """`enum.StrEnum`, which came with Python 3.11."""
 
     def __str__(self) -> str:
         return str(self.value)
@@ -27,9 +27,9 @@ class _StrEnum(str, enum.Enum):  # noqa: UP042 - this is what stands for it
 
 
 def supply() -> None:
-    """Add what is missing; nothing on Python 3.11."""
+    """Add the missing names; on Python 3.11 there are none."""
     if not hasattr(enum, "StrEnum"):
-        setattr(enum, "StrEnum", _StrEnum)  # noqa: B010 - the module lacks it
+        setattr(enum, "StrEnum", _StrEnum)  # noqa: B010 - missing in the module
     for name in _NODES:
         if not hasattr(ast, name):
             setattr(ast, name, type(name, (ast.AST,), {"_fields": ()}))

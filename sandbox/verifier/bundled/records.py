@@ -1,6 +1,6 @@
-"""Stands for msgspec in the bundle, which is to need the standard library alone: the part that its modules use.
+"""Replaces msgspec in the bundle, which must need only the standard library: the part that its modules use.
 
-Structs that are told apart by a tag, decoded from parsed JSON with checked types, and never by coercion.
+Structs are chosen by a tag and decoded from parsed JSON; types are checked, and no value is coerced.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ UNSET = object()
 
 
 class MisfitError(ValueError):
-    """A value that is not of the declared type."""
+    """A value does not have the declared type."""
 
 
 class Meta:
-    """Bounds of a value; they are not checked here."""
+    """Bounds of a value; not checked here."""
 
     def __init__(self, **bounds: Any) -> None:
         self.bounds = bounds

@@ -1,4 +1,4 @@
-"""The first file of the bundle: unpacks it for this run, since parts of it are files that other processes start."""
+"""The first file of the bundle: unpacks it for this run, because other processes start some of its files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ def _main() -> int:
     try:
         with zipfile.ZipFile(sys.path[0]) as bundle:
             bundle.extractall(folder)
+        # The tested code is another user, whose processes start files of the payload from here.
         Path(folder).chmod(0o755)
         sys.path[0] = folder
         sys.dont_write_bytecode = True
+        # Before the first module of gistpoint: they use these names while they are imported.
         __import__("later_names")
         from gistpoint.sandbox.verifier.program import main
 

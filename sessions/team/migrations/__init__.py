@@ -1,4 +1,4 @@
-"""One module for each revision of the schema, in `versions`, with its statements in a file of SQL beside it."""
+"""One module for each revision of the schema, in `versions`, with its statements in a file of SQL next to it."""
 
 from __future__ import annotations
 

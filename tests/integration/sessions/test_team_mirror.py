@@ -143,7 +143,7 @@ def test_a_machine_that_lost_its_lease_goes_on_in_a_branch(
     pusher = one.pusher
     assert pusher is not None
     wait_for(lambda: pusher.state.branches == (branch,))
-    assert (str(pusher.state), pusher.state.alarms) == ("in a branch", ())
+    assert (str(pusher.state), pusher.state.conflicts) == ("in a branch", ())
     opened.close()
     wait_for(lambda: not list((one.locations.data / "to-send").iterdir()))
     elsewhere.attempt.call("submit_attempt", {"func_code": REPAIR})
@@ -220,7 +220,9 @@ def test_a_server_that_is_killed_while_lines_are_sent_loses_none(one: TeamMachin
     assert one.check() == []
 
 
-def test_another_line_under_a_key_is_an_alarm_and_overwrites_nothing(one: TeamMachine, server: PostgresServer) -> None:
+def test_another_line_under_a_key_is_a_conflict_and_overwrites_none(
+    one: TeamMachine, server: PostgresServer
+) -> None:
     task = one.task()
     opened = one.start(task)
     name = name_of(opened)
@@ -232,8 +234,8 @@ def test_another_line_under_a_key_is_an_alarm_and_overwrites_nothing(one: TeamMa
     one.resume(name, task, mirrored=True).close()
     pusher = one.pusher
     assert pusher is not None
-    wait_for(lambda: bool(pusher.state.alarms))
-    assert f"attempt {name}, line 2: the file here has " in pusher.state.alarms[0]
+    wait_for(lambda: bool(pusher.state.conflicts))
+    assert f"attempt {name}, line 2: the file here has " in pusher.state.conflicts[0]
     (alarm,) = one.sync().alarms
     assert (alarm.seq, alarm.here == alarm.there) == (2, False)
     assert lines_of(server, name) == there

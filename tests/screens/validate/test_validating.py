@@ -22,7 +22,7 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.text import visible_line
-from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader, GlanceStore
+from gistpoint.sessions.annotations.glance_reader import BlindReply, GlanceReader, GlanceStore
 from gistpoint.sessions.annotations.validations import TaskVerdict
 from gistpoint.tui.screens.dialogs.ask import MessageDialog
 from gistpoint.tui.screens.validate.code_page import CodePage
@@ -69,7 +69,7 @@ async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
     reader = GlanceReader(GlanceStore(services.locations.glances, services.clock), "ada")
     for task, answer in zip(tasks[:2], (BlindAnswer.FAULT, BlindAnswer.NOTHING), strict=True):
         (item,) = blind_items(task, read_answer(task))
-        reader.read(item, BlindlySaid(answer, min(item.changed_lines)), ShownVersion.CORRUPTED)
+        reader.read(item, BlindReply(answer, min(item.changed_lines)), ShownVersion.CORRUPTED)
         reader.name = "bob"  # another person: each first reading counts
     async with validating(services, tasks, size=LARGE) as driver:
         await driver.until(lambda: "1.00 seen" in driver.text() and "0.00 seen" in driver.text())

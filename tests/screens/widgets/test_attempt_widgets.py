@@ -4,7 +4,7 @@ from msgspec import structs
 from shown_screen import Stage, rows
 
 from gistpoint.core.attempts.clock import Clock, ClockActivity
-from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.attempts.state import AttemptState, Ending
 from gistpoint.core.outcomes import BackendRecord, Outcome, TestResult
 from gistpoint.core.readable import duration

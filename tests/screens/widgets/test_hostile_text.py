@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import Clock
-from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord, Outcome, TestResult
 from gistpoint.core.text import visible, visible_line

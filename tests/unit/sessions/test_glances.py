@@ -13,7 +13,7 @@ from gistpoint.core.estimates import wilson
 from gistpoint.core.tasks.model import Target
 from gistpoint.sessions.annotations.agreement import glance_agreement
 from gistpoint.sessions.annotations.glance_rates import agreements, rate_rows, task_rates
-from gistpoint.sessions.annotations.glance_reader import LONGEST_WORDS, BlindlySaid, GlanceReader, GlanceStore
+from gistpoint.sessions.annotations.glance_reader import LONGEST_WORDS, BlindReply, GlanceReader, GlanceStore
 from gistpoint.sessions.annotations.glances import CODEC, GlanceBook, GlanceError, GlanceOperationKind, fold
 
 FAULT, DOUBTFUL, NOTHING = BlindAnswer.FAULT, BlindAnswer.DOUBTFUL, BlindAnswer.NOTHING
@@ -38,9 +38,9 @@ def store(tmp_path: Path) -> GlanceStore:
 
 def test_what_is_said_is_on_the_disk_and_can_be_taken_back(store: GlanceStore) -> None:
     ada, one = reader(store), item(1)
-    wrong = ada.read(one, BlindlySaid(FAULT, 2, NASTY + "x" * LONGEST_WORDS, 900), CORRUPTED)
+    wrong = ada.read(one, BlindReply(FAULT, 2, NASTY + "x" * LONGEST_WORDS, 900), CORRUPTED)
     ada.take_back(wrong.op)
-    ada.read(one, BlindlySaid(DOUBTFUL, 5), CORRUPTED)
+    ada.read(one, BlindReply(DOUBTFUL, 5), CORRUPTED)
     ada.verdict(one, GlanceVerdict.BORDERLINE, " hm ")
     ada.verdict(one, GlanceVerdict.GOOD, "")
     again = GlanceStore(store.folder, FakeClock()).book.state(one.task, "ada")
@@ -53,7 +53,7 @@ def test_what_is_said_is_on_the_disk_and_can_be_taken_back(store: GlanceStore) -
     first = CODEC.decode(lines[1])
     assert first is not None
     assert first.data["words"] == (NASTY + "x" * LONGEST_WORDS)[:LONGEST_WORDS]
-    with pytest.raises(GlanceError, match="only what you said"):
+    with pytest.raises(GlanceError, match="only your own answers"):
         reader(store, "bob").take_back(wrong.op)
     found = store.book.operations
     folds = {fold(one.task, "ada", order) for order in permutations(found)}
@@ -71,13 +71,13 @@ def test_the_first_reading_of_a_person_counts_and_every_one_of_a_model(store: Gl
     one, two = item(1, "boundary"), item(2, "boundary", "order")
     ada, bob = reader(store), reader(store, "bob")
     model = GlanceReader(store, "m", by_model=True)
-    ada.read(one, BlindlySaid(FAULT, 2), CORRUPTED)  # seen
-    ada.read(one, BlindlySaid(NOTHING), CORRUPTED)  # a second time: counts for the agreement alone
-    ada.read(two, BlindlySaid(FAULT, 5), CORRUPTED)  # another place
-    bob.read(one, BlindlySaid(DOUBTFUL, 2), CORRUPTED)
-    bob.read(two, BlindlySaid(FAULT, 2), ORIGINAL)  # a false alarm
+    ada.read(one, BlindReply(FAULT, 2), CORRUPTED)  # seen
+    ada.read(one, BlindReply(NOTHING), CORRUPTED)  # a second time: counts for the agreement alone
+    ada.read(two, BlindReply(FAULT, 5), CORRUPTED)  # another place
+    bob.read(one, BlindReply(DOUBTFUL, 2), CORRUPTED)
+    bob.read(two, BlindReply(FAULT, 2), ORIGINAL)  # a false alarm
     for answer in (FAULT, FAULT, NOTHING):
-        model.read(one, BlindlySaid(answer, 2), CORRUPTED)
+        model.read(one, BlindReply(answer, 2), CORRUPTED)
     rows = {(row.readers, row.by, row.name): row.rate.to_json() for row in rate_rows(store.book, [one, two])}
     people = rows["people", "all", ""]
     assert (people["read"], people["seen"], people["doubtful"]) == (3, 1, 1)
@@ -92,9 +92,9 @@ def test_the_first_reading_of_a_person_counts_and_every_one_of_a_model(store: Gl
 
 
 def test_people_go_before_models_where_the_rate_of_a_task_is_asked_for(store: GlanceStore) -> None:
-    GlanceReader(store, "m", by_model=True).read(item(1), BlindlySaid(FAULT, 2), CORRUPTED)
+    GlanceReader(store, "m", by_model=True).read(item(1), BlindReply(FAULT, 2), CORRUPTED)
     assert task_rates(store.book) == {item(1).task: 1.0}
-    reader(store).read(item(1), BlindlySaid(NOTHING), CORRUPTED)
+    reader(store).read(item(1), BlindReply(NOTHING), CORRUPTED)
     assert task_rates(store.book) == {item(1).task: 0.0}
 
 
@@ -102,17 +102,17 @@ def test_agreement_of_two_readers_and_of_one_with_herself(store: GlanceStore) ->
     ada, bob = reader(store), reader(store, "bob")
     said = {1: (FAULT, FAULT), 2: (NOTHING, NOTHING), 3: (DOUBTFUL, FAULT), 4: (NOTHING, NOTHING)}
     for number, (one, other) in said.items():
-        ada.read(item(number), BlindlySaid(one, 2), CORRUPTED)
-        bob.read(item(number), BlindlySaid(other, 2), CORRUPTED)
-    bob.read(item(5), BlindlySaid(NOTHING), ORIGINAL)
-    ada.read(item(5), BlindlySaid(FAULT, 2), CORRUPTED)  # another version: no unit
+        ada.read(item(number), BlindReply(one, 2), CORRUPTED)
+        bob.read(item(number), BlindReply(other, 2), CORRUPTED)
+    bob.read(item(5), BlindReply(NOTHING), ORIGINAL)
+    ada.read(item(5), BlindReply(FAULT, 2), CORRUPTED)  # another version: no unit
     tasks = [item(number).task for number in range(6)]
     found = glance_agreement(store.book, tasks, "ada", "bob")
     assert (found.functions, found.agreed) == (4, 3)
     assert found.kappa == pytest.approx((0.75 - 0.375) / (1 - 0.375))
     again = reader(store, round=2)
     for number, answer in ((1, FAULT), (2, DOUBTFUL)):
-        again.read(item(number), BlindlySaid(answer, 2), CORRUPTED)
+        again.read(item(number), BlindReply(answer, 2), CORRUPTED)
         ada.verdict(item(number), GlanceVerdict.GOOD, "")
         again.verdict(item(number), GlanceVerdict.GOOD if number == 1 else GlanceVerdict.BORDERLINE, "")
     herself = glance_agreement(store.book, tasks, "ada", "ada")

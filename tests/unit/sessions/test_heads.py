@@ -175,7 +175,7 @@ def test_a_tag_covers_all_that_a_head_says(tmp_path: Path, members: dict[str, An
     HeadFile(folder, Head(5, "f" * 64, 3)).close()
     assert read_head(folder) == Head(5, "f" * 64, 3)
     _rewrite(folder, **members)
-    with pytest.raises(BrokenHeadError, match="lacks the tag of this machine"):
+    with pytest.raises(BrokenHeadError, match="does not have the tag of this machine"):
         read_head(folder)
 
 
@@ -183,7 +183,7 @@ def test_a_tag_is_of_one_attempt(tmp_path: Path) -> None:
     for name in ("06fa", "06fb"):
         HeadFile(tmp_path / name, Head(5, "f" * 64)).close()
     shutil.copy(head_path(tmp_path / "06fa"), head_path(tmp_path / "06fb"))
-    with pytest.raises(BrokenHeadError, match="lacks the tag of this machine"):
+    with pytest.raises(BrokenHeadError, match="does not have the tag of this machine"):
         read_head(tmp_path / "06fb")
 
 

@@ -217,7 +217,7 @@ def test_whole_line_that_is_no_event_is_named_and_the_lock_let_go(tmp_path: Path
     path = written(tmp_path, 2)
     path.write_bytes(path.read_bytes() + line + b"\n")
     for _ in range(2):
-        with pytest.raises(AttemptError, match=r"not resumed\. Line 3 is no event"):
+        with pytest.raises(AttemptError, match=r"not resumed\. Line 3 is not an event"):
             JournalWriter(tmp_path, FakeClock())
     content = read_journal(path)
     assert (len(content.events), content.broken_at) == (2, 3)

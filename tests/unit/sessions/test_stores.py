@@ -154,7 +154,7 @@ def test_damaged_journals_are_listed_with_their_problem(store: AttemptStore, tas
     event = {"seq": 1, "type": "tool_call", "utc_ms": 1, "mono_ms": 1, "prev": "", "data": {"nothing": 1}}
     paths[3].write_text(json.dumps(event) + "\n")
     problems = {summary.attempt_id: summary.problem for summary in store.summaries()}
-    assert "Line 1 is no event" in problems[names[0]]
+    assert "Line 1 is not an event" in problems[names[0]]
     assert "breaks at line 4" in problems[names[1]]
     assert "It was cut back: it ends with event 0, and event 3 was on the disk." in problems[names[2]]
     assert "It was cut back" in problems[names[3]]

@@ -12,7 +12,7 @@ from gistpoint.core.corruption.blind import BlindAnswer, ShownVersion, blind_ite
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.study.assigning import plan_tasks, planned_data
 from gistpoint.core.study.operations import Begun, Enrolled, StudyOperationKind, person
-from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader, GlanceStore
+from gistpoint.sessions.annotations.glance_reader import BlindReply, GlanceReader, GlanceStore
 from gistpoint.sessions.studies.checking import check_study
 from gistpoint.sessions.studies.exposures import record_exposures
 
@@ -51,8 +51,8 @@ def test_who_read_a_function_of_a_task_blind_has_seen_the_task(tmp_path: Path) -
     tasks = [study.task(identity) for identity in study.tasks]
     (item,) = [item for task in tasks for item in blind_items(task, read_answer(task))]
     store = GlanceStore(machine.locations.glances, machine.clock)
-    GlanceReader(store, "P1").read(item, BlindlySaid(BlindAnswer.NOTHING), ShownVersion.ORIGINAL)
-    GlanceReader(store, "P3").read(replace(item, source="market", task="0" * 64), BlindlySaid(BlindAnswer.NOTHING))
+    GlanceReader(store, "P1").read(item, BlindReply(BlindAnswer.NOTHING), ShownVersion.ORIGINAL)
+    GlanceReader(store, "P3").read(replace(item, source="market", task="0" * 64), BlindReply(BlindAnswer.NOTHING))
     same_function = {identity for identity, task in study.tasks.items() if item.function in task.targets}
     assert len(same_function) == 2  # removed in one task, corrupted in the other
     for code, seen in (("P1", same_function), ("P2", set[str]()), ("P3", set[str]())):

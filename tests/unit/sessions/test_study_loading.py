@@ -72,7 +72,7 @@ def test_a_journal_of_another_end_than_the_log_tells_does_not_count(tmp_path: Pa
     attempt = held.attempt("P01", held.tasks[1])
     end = Finished(assignment=f"P01-{held.tasks[1].mode}", attempt=attempt, end="solved", head="0" * 64)
     held.folder.record("P01", "person:P01", StudyOperationKind.FINISHED, end)
-    assert [flag.words for flag in held.row(attempt).flags] == ["It is not the journal whose end the log tells of."]
+    assert [flag.words for flag in held.row(attempt).flags] == ["It is not the journal whose end is in the log."]
 
 
 def test_simulated_attempts_are_not_mixed_with_others(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def test_a_training_task_can_be_passed_over_where_that_is_declared(machine: Mach
     step = until(part, ReadyStep)
     assert isinstance(step, ReadyStep)
     assert not step.training
-    with pytest.raises(StudyError, match="can't be passed over"):
+    with pytest.raises(StudyError, match="can't be skipped"):
         part.pass_over(step)
 
 

@@ -193,6 +193,6 @@ def test_who_kept_the_head_is_told_and_one_rewritten_by_hand_reported(
     journal.write_bytes(b"".join(lines[:2]))
     head.write_text(json.dumps(signed | {"seq": 2, "sha256": line_hash(lines[1])}))
     assert cli.main(["attempt", "show", attempt]) == 1
-    assert "lacks the tag of this machine" in capsys.readouterr().out
+    assert "does not have the tag of this machine" in capsys.readouterr().out
     assert cli.main(["solve", attempt, "--lines"]) != 0
     assert journal.read_bytes() == b"".join(lines[:2])

@@ -224,7 +224,7 @@ def test_a_damaged_attempt_is_shown_with_exit_code_1_and_not_resumed(
     for damaged, said in (
         (lines[:2], "It was cut back"),
         ([*lines[:2], lines[2].replace(b"list_directory", b"lost_directory"), *lines[3:]], "breaks at line 4"),
-        ([*lines[:3], b"\n", *lines[4:]], "Line 4 is no event"),
+        ([*lines[:3], b"\n", *lines[4:]], "Line 4 is not an event"),
     ):
         journal.write_bytes(b"".join(damaged))
         assert cli.main(["attempt", "show", attempt_id]) == 1

@@ -75,7 +75,7 @@ def done(
 
 
 def test_a_worker_asks_for_a_task_and_then_has_it(task: Task) -> None:
-    assert done(order_for(task)).kind is WorkStatus.LACKS
+    assert done(order_for(task)).kind is WorkStatus.NEEDS_TASK
     assert done(order_for(task), packed(task)).kind is WorkStatus.DONE
     assert done(order_for(task)).kind is WorkStatus.DONE
     stop_jobs("stopped", at_once=False)

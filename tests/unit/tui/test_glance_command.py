@@ -20,7 +20,7 @@ from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader, GlanceStore
+from gistpoint.sessions.annotations.glance_reader import BlindReply, GlanceReader, GlanceStore
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -34,8 +34,8 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
     made = [build_task(Locations.of_user().tasks, mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)]
     here = GlanceStore(Locations.of_user().glances, FakeClock())
     there = GlanceStore(tmp_path / "elsewhere", FakeClock())
-    GlanceReader(here, "ada").read(item_of(made[1]), BlindlySaid(BlindAnswer.FAULT, 3), ShownVersion.CORRUPTED)
-    GlanceReader(there, "bob").read(item_of(made[1]), BlindlySaid(BlindAnswer.NOTHING), ShownVersion.CORRUPTED)
+    GlanceReader(here, "ada").read(item_of(made[1]), BlindReply(BlindAnswer.FAULT, 3), ShownVersion.CORRUPTED)
+    GlanceReader(there, "bob").read(item_of(made[1]), BlindReply(BlindAnswer.NOTHING), ShownVersion.CORRUPTED)
     return made
 
 

@@ -139,7 +139,7 @@ def test_people_are_enrolled_with_codes_and_strata(say: Say, tmp_path: Path) -> 
     declare(tmp_path / "shop", {"participants": {"strata": ["junior", "senior"], "team": ["ANNA"]}})
     assert "not open yet" in say("enrol", "shop", code=2)
     say("open", "shop")
-    assert "Say the stratum. They are: junior, senior." in say("enrol", "shop", code=2).replace("\n", " ")
+    assert "Name the stratum. They are: junior, senior." in say("enrol", "shop", code=2).replace("\n", " ")
     codes = json.loads(say("enrol", "shop", "--number", "3", "--stratum", "junior", "--json"))["codes"]
     assert len(set(codes)) == 3
     assert "gistpoint study join shop --code ANNA" in say("enrol", "shop", "--code", "ANNA", "--stratum", "senior")
@@ -332,4 +332,4 @@ def test_people_are_erased_when_their_time_is_over(say: Say, tmp_path: Path) -> 
 def test_what_is_no_study_is_told(say: Say, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "'empty' holds no study: it has no study.toml" in say("check", "empty", code=2)
-    assert "is no folder of a study" in say("sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2)
+    assert "is not the folder of a study" in say("sync", str(declare(tmp_path / "shop")), "--from", "empty", code=2)

@@ -16,10 +16,10 @@ from textual.getters import query_one
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Tree
 
-from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
-from gistpoint.core.attempts.knowledge import traced_functions
+from gistpoint.core.attempts.harness import Price
+from gistpoint.core.attempts.revealed import traced_functions
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.code.parsing import Fault, fault_in
 from gistpoint.core.kinds.gist.reference import undefined_names

@@ -13,7 +13,7 @@ from textual.getters import query_one
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.errors import UserError
-from gistpoint.sessions.annotations.glance_reader import BlindlySaid, GlanceReader
+from gistpoint.sessions.annotations.glance_reader import BlindReply, GlanceReader
 from gistpoint.sessions.annotations.glances import Reading
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -179,7 +179,7 @@ class GlanceScreen(BaseScreen[None]):
     def _keep(self, answer: BlindAnswer, words: str) -> None:
         item = self._item
         line = 0 if answer is BlindAnswer.NOTHING else self._line
-        if not self._do(lambda: self._reader.read(item, BlindlySaid(answer, line, words, self._looked_ms))):
+        if not self._do(lambda: self._reader.read(item, BlindReply(answer, line, words, self._looked_ms))):
             return
         self._do(self._told)
         self._said.append(item)

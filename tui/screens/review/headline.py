@@ -39,7 +39,7 @@ def run_fields(
     `sums` says that the header is not complete yet.
     """
     said = annotations.review if annotations is not None else None
-    verdict = said.verdict.said.partition(":")[0] if said is not None and said.verdict is not None else ""
+    verdict = said.verdict.in_words.partition(":")[0] if said is not None and said.verdict is not None else ""
     tokens, mark = (header.tokens.prompt or 0) + (header.tokens.completion or 0), about(header, "tokens")
     return [
         HeaderField("run", place),

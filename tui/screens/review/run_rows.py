@@ -88,7 +88,7 @@ def _seen(row: RunRow) -> float | None:
 
 def _mine(row: RunRow) -> str:
     given = row.review.verdict if row.review is not None else None
-    return given.said if given is not None else ""
+    return given.in_words if given is not None else ""
 
 
 def _tokens(row: RunRow) -> float | None:

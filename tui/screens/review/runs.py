@@ -171,7 +171,7 @@ def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
 
     for review in ReviewStore(folder, SystemTime()).book.states():
         if review.verdict is not None:
-            yield review.run, review.reviewer, review.verdict.said
+            yield review.run, review.reviewer, review.verdict.in_words
 
 
 class RunTable(Table[RunRow]):

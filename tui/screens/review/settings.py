@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import TextScope
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from gistpoint.core.attempts.bench import TaskJudge
+    from gistpoint.core.attempts.harness import TaskJudge
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool
 from gistpoint.core.tools.search_code import as_text, pattern_fault

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from textual.message import Message
 
-from gistpoint.core.attempts.bench import Judged
 from gistpoint.core.attempts.engine import Attempt, ToolResult
 from gistpoint.core.attempts.events import JournalEvent, Pane
+from gistpoint.core.attempts.harness import Judged
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.demo.play import play
 from gistpoint.core.errors import AttemptError

@@ -10,8 +10,8 @@ from textwrap import indent
 from textual.screen import Screen
 from textual.widgets.text_area import Selection
 
-from gistpoint.core.attempts.bench import Price
 from gistpoint.core.attempts.engine import Attempt
+from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptState, Submission
 from gistpoint.core.code.snippet import fault_of
 from gistpoint.core.diffs import compute

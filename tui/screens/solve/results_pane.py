@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from gistpoint.core.attempts.bench import Judged, JudgedBySuite
+from gistpoint.core.attempts.harness import Judged, JudgedBySuite
 from gistpoint.core.attempts.state import NOTHING_REPLACED, AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.outcomes import Outcome, TestResult

@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from gistpoint.core.attempts.bench import Judged
+from gistpoint.core.attempts.harness import Judged
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.outcomes import Outcome, TestResult

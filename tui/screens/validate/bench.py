@@ -9,7 +9,7 @@ from functools import partial
 from textual.message import Message
 from textual.widget import Widget
 
-from gistpoint.core.attempts.bench import TaskJudge
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.kinds.checking import check_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.attempts.results import AttemptResult, Standing, solved_and_by_tests, standing_told
+from gistpoint.core.attempts.results import AttemptResult, Standing, solved_and_by_tests, standing_in
 
 SOLVED, READ, NOT = AttemptResult.SOLVED, AttemptResult.TO_BE_READ, AttemptResult.NOT_SOLVED
 
@@ -12,13 +12,13 @@ SOLVED, READ, NOT = AttemptResult.SOLVED, AttemptResult.TO_BE_READ, AttemptResul
 @pytest.mark.parametrize("standing", [found for found in Standing if found is not Standing.EXEMPT])
 def test_words_on_a_pass_are_read_with_and_without_a_reason(standing: Standing) -> None:
     for words in (str(standing), f"{standing} (too_slow)"):
-        assert standing_told(words, passes=False) is standing
+        assert standing_in(words, passes=False) is standing
 
 
 def test_runs_without_words_have_no_pass_or_one_that_is_not_confirmed() -> None:
-    assert standing_told("", passes=True) is Standing.EXEMPT
-    assert standing_told("", passes=False) is None
-    assert standing_told("confirmed by me", passes=False) is None
+    assert standing_in("", passes=True) is Standing.EXEMPT
+    assert standing_in("", passes=False) is None
+    assert standing_in("confirmed by me", passes=False) is None
 
 
 def test_both_rates_are_told() -> None:

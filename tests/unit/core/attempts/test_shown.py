@@ -9,7 +9,7 @@ from gist_tasks import OWNED, gist_case
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.knowledge import source_text, traced_functions
+from gistpoint.core.attempts.revealed import source_text, traced_functions
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.tools.declaration import Revealed
 

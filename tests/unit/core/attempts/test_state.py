@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import EVENTS, JournalEvent, Pane, event_data
-from gistpoint.core.attempts.knowledge import Knowledge
+from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.chat import Usage
 from gistpoint.core.tools.declaration import Revealed

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.attempts.knowledge import Knowledge, ShownFunction
+from gistpoint.core.attempts.revealed import Knowledge, ShownFunction
 from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.kinds.gist.model import GistSettings
 from gistpoint.core.kinds.gist.tools import OPTIONAL_TOOLS, gist_tools

@@ -77,8 +77,8 @@ class Log(Protocol):
         ...
 
 
-class TaskBench(ABC):
-    """The tools of one kind of task, the tree that they see, and the results of calls. Has no state but the events."""
+class TaskHarness(ABC):
+    """The tools of one kind of task, the tree that they see, and the results of calls. Its only state is the events."""
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
         """`backend` is the isolation that code runs in."""
@@ -167,8 +167,8 @@ class TaskBench(ABC):
 
 
 @dataclass
-class Instead:
-    """The recorded end of a judge's next run, used in a replay instead of running it; with status None it is run."""
+class ForcedOutcome:
+    """The recorded outcome that replaces a judge's next run in a replay; with status None the run is made."""
 
     status: RunStatus | None = None
     reason: str = ""
@@ -196,10 +196,10 @@ class TaskJudge(Protocol):
         """Return the task as an attempt with these budgets sees it; `of_kind` is the kind's part of its header."""
         ...
 
-    def bench(self, task: Task) -> TaskBench:
+    def harness(self, task: Task) -> TaskHarness:
         """Return the harness of an attempt on `task`, which may have other settings than the judge's."""
         ...
 
-    def ending_as(self, instead: Instead) -> TaskJudge:
-        """Return a judge like this one that asks `instead` before every run."""
+    def ending_as(self, instead: ForcedOutcome) -> TaskJudge:
+        """Return a judge like this one that consults `instead` before every run."""
         ...

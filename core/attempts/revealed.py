@@ -1,6 +1,6 @@
-"""The parts of the repository that tool results have shown: tree, completion and search may know only these.
+"""The parts of the repository that tool results have revealed: tree, completion and search may know only these.
 
-Also takes sources and traced functions out of an answer: from its event, or from its text by the wording of versions
+The module also extracts sources and traced functions from an answer: from its event, or from its wording for versions
 that recorded only texts.
 """
 
@@ -29,14 +29,14 @@ class Knowledge:
     """Paths, functions and texts that were shown, each with the call that showed it last."""
 
     entries: Mapping[str, str] = field(default_factory=dict)
-    """Path to `dir` or `file`."""
+    """By path, `dir` or `file`."""
     listed: Mapping[str, str] = field(default_factory=dict)
-    """Folder to the call that listed it."""
+    """By folder, the call that listed it."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """File read whole, to the call whose text holds it."""
+    """By file read whole, the call whose text contains it."""
     functions: Mapping[str, ShownFunction] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Function read, to the call whose text holds it."""
+    """By function read, the call whose text contains it."""
 
     def with_revealed(self, revealed: Revealed, call_id: str) -> Knowledge:
         """Return what is known after a result that revealed this."""
@@ -87,7 +87,7 @@ _FUNCTION = re.compile(r"  (.+?):(\d+)  (\S.*)")
 
 
 def source_text(text: str, revealed: Revealed) -> str:
-    """Return the source in an answer that shows a file or a definition whole; `revealed` is what its event holds."""
+    """Return the source in an answer that shows a whole file or definition; `revealed` comes from its event."""
     if revealed.span:
         start, length = revealed.span
         return text[start : start + length]

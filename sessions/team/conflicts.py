@@ -1,4 +1,4 @@
-"""An alarm: two copies of what may never differ do, so both stay as they are until somebody has looked."""
+"""A conflict: two copies that must never differ do, so both are left unchanged until somebody has looked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class Conflict:
     """A difference between this machine's files and the store."""
 
     what: str
@@ -14,11 +14,11 @@ class Alarm:
     seq: int = 0
     """The line of an attempt's journal; 0 for anything else."""
     here: str = ""
-    """The sha256 of what is here; empty if that is damaged."""
+    """The sha256 of the copy here; empty if it is damaged."""
     there: str = ""
-    """The sha256 of what the store has."""
+    """The sha256 of the store's copy."""
     words: str = ""
-    """What is wrong, if it is not that the two differ."""
+    """The fault, if it is not a difference of the two."""
 
     def __str__(self) -> str:
         place = f"{self.what}, line {self.seq}" if self.seq else self.what
