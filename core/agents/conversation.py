@@ -7,7 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from gistpoint.core.agents.settings import AGAIN, CUT_OFF, HANDOVER, NO_CALL, AgentSettings, filled, prompt_text
+from gistpoint.core.agents.settings import (
+    AGAIN,
+    CUT_OFF,
+    HANDOVER,
+    NO_CALL,
+    AgentSettings,
+    filled,
+    prompt_text,
+)
 from gistpoint.core.attempts.events import ModelTurn, RequestedCall
 from gistpoint.core.attempts.identity import MODEL
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Handover
@@ -39,7 +47,9 @@ def kind_of_reply(turn: ModelTurn) -> ReplyKind:
         return ReplyKind.REFUSED
     if turn.tool_calls:
         return ReplyKind.CALLS
-    return ReplyKind.CUT_OFF if turn.finish == "length" else ReplyKind.NO_CALL
+    if turn.finish == "length":
+        return ReplyKind.CUT_OFF
+    return ReplyKind.NO_CALL
 
 
 def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:

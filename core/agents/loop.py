@@ -44,7 +44,8 @@ _CHARACTERS_A_TOKEN = 16
 """More than any text has on average: an endpoint that counts fewer tokens does not make the context longer."""
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
 """Replies in a row without a call, and refusals in a row, after which a model has given up."""
-_TICK_S, _HEARTBEAT_S = 0.05, 5.0
+_TICK_S = 0.05
+_HEARTBEAT_S = 5.0
 
 _GIVEN_UP = {
     ReplyKind.NO_CALL: GiveUpCode.NO_TOOL_CALL,
@@ -126,7 +127,9 @@ class _Patience(CancelToken):
 
     def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
         super().__init__()
-        self._attempt, self._stop, self._outer = attempt, stop, outer
+        self._attempt = attempt
+        self._stop = stop
+        self._outer = outer
         self._paused = False
         self._beat = time.monotonic()
         self.waited_s = 0.0
@@ -151,7 +154,8 @@ class _Patience(CancelToken):
         if self._paused:
             yield
             return
-        self._paused, began = True, time.monotonic()
+        self._paused = True
+        began = time.monotonic()
         with suppress(AttemptError):  # its time is up: the reply will find it so
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
@@ -224,11 +228,14 @@ class _Work:
     def _not_judged(self) -> str | None:
         """Return why the last submission of this process could not be judged; None if it could, or there is none."""
         made = self.attempt.state.submissions[self.submissions :]
-        return made[-1].reason or "The submission could not be judged." if made and not made[-1].counts else None
+        if made and not made[-1].counts:
+            return made[-1].reason or "The submission could not be judged."
+        return None
 
     def _carry_out(self, asked: RequestedCall) -> None:
         attempt = self.attempt
-        turn, id = attempt.state.turns[-1].turn, asked.id[:_ID_CHARACTERS]
+        turn = attempt.state.turns[-1].turn
+        id = asked.id[:_ID_CHARACTERS]
         try:
             attempt.call(asked.name, None, raw=asked.arguments, turn=turn, run=self.run, extra={REQUEST_ID: id})
         except AttemptError:
@@ -237,7 +244,8 @@ class _Work:
 
     def _ask(self) -> Left | None:
         """Send the conversation and journal the reply, or see why that can't be."""
-        attempt, settings = self.attempt, self.settings
+        attempt = self.attempt
+        settings = self.settings
         if settings.setting == "static":
             messages = static.static_messages(attempt, settings)
         else:
@@ -249,7 +257,8 @@ class _Work:
             return None
         if not self.may_ask(estimate):
             return self._left(Leaving.OVER_COST)
-        patience, began = _Patience(attempt, self.stop, self.run.cancel), time.monotonic()
+        patience = _Patience(attempt, self.stop, self.run.cancel)
+        began = time.monotonic()
         try:
             reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
         except CancelledError:
@@ -278,7 +287,8 @@ class _Work:
 
     def _over_a_limit(self, estimate: Estimate) -> EndReason | None:
         """Return the limit that a request would pass."""
-        settings, tokens = self.settings, estimate.prompt_tokens + estimate.completion_tokens
+        settings = self.settings
+        tokens = estimate.prompt_tokens + estimate.completion_tokens
         if settings.setting == "tools" and tokens > settings.context_tokens:
             return EndReason.CONTEXT_EXHAUSTED
         spent = self.attempt.state.spent.usage.tokens
@@ -287,7 +297,8 @@ class _Work:
         return None
 
     def _turn(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> ModelTurn:
-        state, message = self.attempt.state, reply.message
+        state = self.attempt.state
+        message = reply.message
         names = tuple(tool.name for tool in tools)
         calls = tuple(
             RequestedCall(call.id[:_ID_CHARACTERS], call.name[:MOST_CHARACTERS], call.arguments[:MOST_CHARACTERS])
@@ -369,7 +380,8 @@ def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
     """
     if not state.turns or turn.tools is not UNSET:
         return None
-    before, now = state.turns[-1].usage, turn.usage
+    before = state.turns[-1].usage
+    now = turn.usage
     if before.estimated or now.estimated or now.prompt_tokens >= before.prompt_tokens:
         return None
     return (

@@ -34,13 +34,18 @@ from gistpoint.core.corruption.subject import vocabulary_of
 from gistpoint.core.running import NEVER, CancelToken
 
 NAME = "builtin:searcher"
-_SUBMIT, _READ, _SEARCH = "replace_function", "read_file", "search_code"
+_SUBMIT = "replace_function"
+_READ = "read_file"
+_SEARCH = "search_code"
 _TEST_ID = re.compile(r"([\w./-]+\.py)::([\w:]+)")
 _FRAME = re.compile(r"([\w./-]+\.py):(\d+): in ")
 _LEFT = re.compile(r"(\d+) tool uses?(?:, of which at most| and) (\d+)")
 _HIT = re.compile(r"^ *\d+: ")
 _SCORE = re.compile(r"^Score (\d\.\d+)")
-_MOST_NAMES, _MOST_FILES, _MOST_TEST_FILES, _MOST_FUNCTIONS = 40, 8, 2, 12
+_MOST_NAMES = 40
+_MOST_FILES = 8
+_MOST_TEST_FILES = 2
+_MOST_FUNCTIONS = 12
 _BUILT_IN = frozenset(dir(builtins))
 _DEPTH_FACTOR = 0.85
 """A function that is reached through another is less suspicious by this factor."""
@@ -73,7 +78,11 @@ class Searcher:
     name = NAME
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply:
         """Return the next call, or say that there is none. Other tasks than discovery end as `not_supported`."""
         if _SUBMIT not in {tool["name"] for tool in tools}:
@@ -131,7 +140,9 @@ class _Search:
             path = str(call.arguments.get("file_path", ""))
             if call.tool == _READ and call.text.startswith(f"{path}: "):
                 self._take(path, _body(call.text))
-        self.best, self.dirty, self.tried = 0.0, ("", ""), set[str]()
+        self.best = 0.0
+        self.dirty = ("", "")
+        self.tried = set[str]()
         for call in self.made:
             if call.tool == _SUBMIT:
                 self._learn(call)
@@ -153,7 +164,8 @@ class _Search:
             index = self.indexes[path]
             with suppress(CodeError):
                 self._take(path, replace_definition(index, index.get(unit), code).decode("utf-8"))
-                self.best, self.dirty = float(score[1]), ("", "")
+                self.best = float(score[1])
+                self.dirty = ("", "")
 
     @property
     def may_read(self) -> bool:
@@ -233,17 +245,21 @@ class _Search:
             if definition.name == "__init__" and not is_class and definition.parent is not None:
                 by_name.setdefault(definition.parent.split(".")[-1], []).append(definition)
         reached: dict[Definition, int] = {}
-        steps, waiting = 0, names
+        steps = 0
+        waiting = names
         while waiting:
             new = [d for name in waiting for d in by_name.get(name, ()) if d not in reached]
             new = [d for d in new if d.kind is not DefinitionKind.CLASS]
             reached.update(dict.fromkeys(new, steps))
-            waiting, steps = set().union(*(self._uses(definition) for definition in new)), steps + 1
+            waiting = set().union(*(self._uses(definition) for definition in new))
+            steps = steps + 1
         return reached
 
     def _suspicion(self) -> dict[Definition, float]:
         """Return how suspicious functions are: by the tests that reach them, from how far, and by tracebacks."""
-        failed, passed, nearest = Counter[Definition](), Counter[Definition](), dict[Definition, int]()
+        failed = Counter[Definition]()
+        passed = Counter[Definition]()
+        nearest = dict[Definition, int]()
         failures = 0
         for path, name, names in self._tests():
             fails = (path, name) in self.failing
@@ -262,10 +278,12 @@ class _Search:
 
     def repairs(self) -> Iterator[_Repair]:
         """Yield the single edits of the most suspicious functions as submissions that were not tried."""
-        vocabulary, operators = vocabulary_of(self.indexes.values()), (*all_operators(), ARITHMETIC)
+        vocabulary = vocabulary_of(self.indexes.values())
+        operators = (*all_operators(), ARITHMETIC)
         ranked = sorted(self._suspicion().items(), key=lambda item: (-item[1], str(item[0].ref)))
         for definition, suspicion in ranked[:_MOST_FUNCTIONS]:
-            path, index = definition.ref.path, self.indexes[definition.ref.path]
+            path = definition.ref.path
+            index = self.indexes[definition.ref.path]
             unit = _outermost(index, definition)
             if self.dirty[0] and self.dirty != (path, unit):
                 continue

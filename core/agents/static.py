@@ -36,7 +36,8 @@ def static_prompt(task: Task) -> str:
     request = kind_of(task).one_request(task, read_answer(task))
     if request is None:
         raise StaticRefusedError(
-            f"The task {task.short_id} is not a gist: the static setting is for gists.", hint="Use --setting tools."
+            f"The task {task.short_id} is not a gist: the static setting is for gists.",
+            hint="Use --setting tools.",
         )
     return filled(request.prompt, request.values) + "\n"
 
@@ -66,18 +67,23 @@ def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessa
 def file_in(reply: str) -> str:
     """Return the file in a reply: its last fenced block, else the whole text if it is Python, else nothing."""
     block: list[str] | None = None
-    found, fence = None, ""
+    found = None
+    fence = ""
     for line in reply.splitlines():
         mark = _FENCE.match(line)
         if block is None and mark:
-            block, fence = [], mark[1]
+            block = []
+            fence = mark[1]
         elif block is not None and mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
-            found, block = "\n".join([*block, ""]), None
+            found = "\n".join([*block, ""])
+            block = None
         elif block is not None:
             block.append(line)
     if found is not None:
         return found if found.strip() else ""
-    return reply if reply.strip() and not fault_in(reply) else ""
+    if reply.strip() and not fault_in(reply):
+        return reply
+    return ""
 
 
 def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:

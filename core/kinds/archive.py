@@ -47,7 +47,8 @@ def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int)
         for name in names:
             info = tarfile.TarInfo(name)
             data = (folder / name).read_bytes()
-            info.size, info.mode = len(data), 0o644
+            info.size = len(data)
+            info.mode = 0o644
             tar.addfile(info, io.BytesIO(data))
     archive.write_bytes(zstandard.ZstdCompressor(level=level).compress(buffer.getvalue()))
 

@@ -52,7 +52,9 @@ class ControlledRunner:
 
 def _with_output(sentence: str, output: str) -> str:
     last = (output.strip().splitlines() or [""])[-1].strip()[:_LAST_WORDS]
-    return f"{sentence} It printed: {last}" if last else sentence
+    if last:
+        return f"{sentence} It printed: {last}"
+    return sentence
 
 
 def check_beginning(began: bool, control: Callable[[], GistTrial]) -> None:

@@ -38,7 +38,9 @@ class QuestionError(RefusalError):
     def suggested(self) -> str:
         """The line of the call that may have been meant; empty if there is none, or if it holds code."""
         tool, arguments = self._meant
-        return spelled(tool, arguments) if tool and not code_arguments() & arguments.keys() else ""
+        if tool and not code_arguments() & arguments.keys():
+            return spelled(tool, arguments)
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ def spelled(tool: str, arguments: Mapping[str, object]) -> str:
 
 
 def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 def _reads_back(line: str, tool: Tool, arguments: Mapping[str, str]) -> bool:
@@ -124,8 +128,10 @@ def _split(text: str, tool: Tool) -> list[_Word]:
     """Split as a shell does, and keep which words are quoted and which have a name."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    words, start = list[_Word](), 0
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    words = list[_Word]()
+    start = 0
     try:
         while (word := lexer.get_token()) is not None:
             end = stream.tell()
@@ -141,7 +147,8 @@ def _split(text: str, tool: Tool) -> list[_Word]:
 def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
     """Return the arguments given by name, and the other words."""
     names = [argument.name for argument in tool.arguments]
-    given, others = dict[str, str](), list[_Word]()
+    given = dict[str, str]()
+    others = list[_Word]()
     for word in words:
         if word.key not in names:
             others.append(word)
@@ -221,7 +228,8 @@ def _look_at(argument: Argument, tool: Tool, word: _Word, tools: tuple[Tool, ...
 def _order(tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None) -> None:
     """Put a function and its file into order: by their looks, else by which path was shown."""
     function, file = (argument.name for argument in both)
-    first, second = given[function], given[file]
+    first = given[function]
+    second = given[file]
     shapes = [_names(first, second), _names(second, first)]
     if shapes[0] == shapes[1]:
         shapes = [
@@ -246,7 +254,9 @@ def _looks_like_path(text: str) -> bool:
 
 def _kind_shown(path: str, shown: Knowledge | None) -> str:
     """Return what a result has shown a path to be: `file`, `dir`, or empty if unknown."""
-    return shown.entries.get(posixpath.normpath(path), "") if shown is not None and path else ""
+    if shown is not None and path:
+        return shown.entries.get(posixpath.normpath(path), "")
+    return ""
 
 
 # Questions

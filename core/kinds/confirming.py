@@ -47,7 +47,9 @@ def confirmation_words(state: AttemptState) -> str:
     found = standing(state)
     if found in (None, Standing.EXEMPT):
         return ""
-    return Standing.NOT_ASKED.value if state.confirmation is None else state.confirmation.words
+    if state.confirmation is None:
+        return Standing.NOT_ASKED.value
+    return state.confirmation.words
 
 
 def confirmation_row(state: AttemptState) -> dict[str, Any]:
@@ -75,7 +77,9 @@ def to_be_confirmed(state: AttemptState) -> Submission | None:
     found = standing(state)
     said = state.confirmation
     failed = said is not None and said.reason is Unconfirmable.SANDBOX
-    return state.passing if found is Standing.NOT_ASKED or failed else None
+    if found is Standing.NOT_ASKED or failed:
+        return state.passing
+    return None
 
 
 def confirmed_pass(
@@ -90,7 +94,8 @@ def confirmed_pass(
 
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
-    passing, kind = to_be_confirmed(state), kind_named(task.mode)
+    passing = to_be_confirmed(state)
+    kind = kind_named(task.mode)
     if passing is None or kind is None:
         return None
     if not controls.confirmable:
@@ -148,7 +153,9 @@ def confirmable_row(task: Task) -> dict[str, Any]:
 
 def confirmable_words(task: Task) -> str:
     """Return in a few words whether passes of a task can be confirmed; empty for a kind of which none is."""
-    return controls_words(known_controls(task)) if all_modes()[task.mode].confirms else ""
+    if all_modes()[task.mode].confirms:
+        return controls_words(known_controls(task))
+    return ""
 
 
 def controls_words(controls: Controls | None) -> str:
@@ -157,7 +164,9 @@ def controls_words(controls: Controls | None) -> str:
         return MADE_BEFORE
     if controls.confirmable:
         return f"{CAN_BE}, by {len(controls.telling)} of {len(controls.tests)} tests"
-    return f"no ({controls.reason})" if controls.reason else "no"
+    if controls.reason:
+        return f"no ({controls.reason})"
+    return "no"
 
 
 def controls_lines(controls: Controls) -> Iterator[str]:

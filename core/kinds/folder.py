@@ -89,7 +89,9 @@ def read_answer(task: Task) -> Answer:
     fields = read_document(task.folder / ANSWER_FILE)
     fields.get("canary", str)
     answer = kind_of(task).read_answer(task, fields)
-    return replace(answer, seal=fields.table(_SEAL).record(Seal)) if _SEAL in fields.values else answer
+    if _SEAL in fields.values:
+        return replace(answer, seal=fields.table(_SEAL).record(Seal))
+    return answer
 
 
 _SEAL = "seal"
@@ -107,7 +109,9 @@ def content_sha256(task: Task) -> str:
         values = read_document(task.folder / ANSWER_FILE).values.get(_SEAL)
     except TaskError:
         return ""
-    return str(values.get("content_sha256", "")) if isinstance(values, Mapping) else ""
+    if isinstance(values, Mapping):
+        return str(values.get("content_sha256", ""))
+    return ""
 
 
 def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
@@ -256,7 +260,8 @@ def _task(fields: Fields, folder: Path) -> Task:
         raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
     if fault := _strange_path(file):
         raise TaskError(f"{fields.file}: {fault}", hint="Nothing of the task was run: ask whoever made it.")
-    semantics, known = file.limits.tool_semantics, ToolLimits().tool_semantics
+    semantics = file.limits.tool_semantics
+    known = ToolLimits().tool_semantics
     if semantics != known:
         raise TaskError(
             f"{fields.file}: the key 'limits.tool_semantics' is {semantics}; known is {known}.",
@@ -280,7 +285,8 @@ def _task(fields: Fields, folder: Path) -> Task:
         salt_sha256=file.salt_sha256 or "",
         folder=folder,
     )
-    version, written = fields.get("version", int), kind.version(task)
+    version = fields.get("version", int)
+    written = kind.version(task)
     if version != written:
         raise TaskError(
             f"{fields.file}: the key 'version' is {version}; with this content a task has version {written}.",
@@ -294,7 +300,9 @@ def _strange_path(file: _TaskFile) -> str:
     named = {f"suite.test_files[{n}]": path for n, path in enumerate(file.suite.test_files)}
     named["brief.target"] = file.brief.target.partition("::")[0]
     strange = next(((key, path) for key, path in named.items() if path and not is_inside(path)), None)
-    return f"the key {strange[0]!r} is no path inside the repository: {quoted(strange[1])}." if strange else ""
+    if strange:
+        return f"the key {strange[0]!r} is no path inside the repository: {quoted(strange[1])}."
+    return ""
 
 
 def _require_plugins_of_others(task: Task) -> None:
@@ -319,7 +327,8 @@ _MODULE_ENDS = (".py", "/__init__.py")
 
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
     """Return the mode, as its kind spells it, and the kind."""
-    mode, kinds = fields.get("mode", str), all_modes()
+    mode = fields.get("mode", str)
+    kinds = all_modes()
     kind = kinds.get(mode)
     if kind is None:
         message = f"{fields.file}: the key 'mode' is {mode!r}; known are {', '.join(kinds)}."

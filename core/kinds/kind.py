@@ -280,7 +280,8 @@ class TaskKind(ABC, Generic[J]):
         Raises `CodeError` if a text can't be tried, and `TaskError` if tasks of this kind are only checked.
         """
         raise TaskError(
-            f"There are no trials of tasks in the mode {judge.task.mode!r}.", hint="`gistpoint task check` checks them."
+            f"There are no trials of tasks in the mode {judge.task.mode!r}.",
+            hint="`gistpoint task check` checks them.",
         )
 
     def buffer(self, task: Task) -> str:
@@ -357,7 +358,12 @@ class TaskKind(ABC, Generic[J]):
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
         """Return the calls that hand in the file of a model's one reply; empty if it holds none."""
         tool = next(tool for tool in self.tools if tool.submits)
-        return ((tool, {argument.name: text for argument in tool.arguments if argument.kind is ArgumentKind.CODE}),)
+        return (
+            (
+                tool,
+                {argument.name: text for argument in tool.arguments if argument.kind is ArgumentKind.CODE},
+            ),
+        )
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
         """Return the brief for a solver with a shell in the folder `shell`; `place` is where its one file goes."""

@@ -34,7 +34,9 @@ def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Pr
     if is_lost(watched):
         return watched
     passed &= watched.passed
-    return Protection(NOTHING) if holds(report, passed) else hold_to_writes(request, passed, watched, run)
+    if holds(report, passed):
+        return Protection(NOTHING)
+    return hold_to_writes(request, passed, watched, run)
 
 
 def hold_to_writes(

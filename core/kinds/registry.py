@@ -29,7 +29,9 @@ def fault_of_kind(loaded: Any) -> str:
         return f"the mode {taken[0]!r} is gistpoint's own"
     tools = {tool.name: tool for kind in BUILT_IN for tool in kind.tools}
     changed = [tool.name for tool in loaded.tools if tools.get(tool.name, tool) != tool]
-    return f"the tool {changed[0]!r} is gistpoint's own, and another one" if changed else ""
+    if changed:
+        return f"the tool {changed[0]!r} is gistpoint's own, and another one"
+    return ""
 
 
 @cache

@@ -37,7 +37,9 @@ class SimulatedTime:
     """A clock that stands still until somebody acts; a `core.ports.TimeSource`."""
 
     def __init__(self, utc_ms: int, boot: str) -> None:
-        self._utc_ms, self._mono_ms, self._boot = utc_ms, 0, boot
+        self._utc_ms = utc_ms
+        self._mono_ms = 0
+        self._boot = boot
 
     def utc_ms(self) -> int:
         """Milliseconds since the epoch."""
@@ -72,7 +74,9 @@ class ScriptedRunner:
 
     def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
         """Decide how the next submission is judged."""
-        self.clock, self.right, self.near = clock, right, near
+        self.clock = clock
+        self.right = right
+        self.near = near
 
     def runner_for(self, task: Task, /) -> ScriptedRunner:
         """Return itself, as a runner of suites."""

@@ -55,7 +55,8 @@ class Performance:
 
     def person(self, after_brief: Callable[[], None] = lambda: None) -> None:
         """Work as a person does; `after_brief` is called when the brief has been read."""
-        attempt, course = self.attempt, self.course
+        attempt = self.attempt
+        course = self.course
         attempt.view(Pane.BRIEF)
         self._until(course.reading_s)
         after_brief()
@@ -158,7 +159,8 @@ class Performance:
         self.clock.advance(max(0, wanted - self.attempt.clock().active))
 
     def _end(self) -> None:
-        attempt, course = self.attempt, self.course
+        attempt = self.attempt
+        course = self.course
         if attempt.state.ended:
             return
         self._until(course.active_s)

@@ -95,7 +95,8 @@ class _Planning:
         chosen = self._chosen()
         given = self._with_conditions(chosen)
         order = self._in_order(given)
-        name, code = self.study.id, self.person.code
+        name = self.study.id
+        code = self.person.code
         return tuple(
             Assignment(assignment_id(name, code, task, given[task], position), code, task, given[task], position)
             for position, task in enumerate(order, start=1)
@@ -164,7 +165,8 @@ class _Planning:
     @cached_property
     def _familiar(self) -> frozenset[str]:
         """The libraries that the person rated at or above `familiar_from`."""
-        least, found = self.study.participants.familiar_from, set()
+        least = self.study.participants.familiar_from
+        found = set()
         for form in self.study.questionnaire:
             given = self.person.answers(form.id)
             for question in form.item:
@@ -247,7 +249,9 @@ class _Planning:
             )
             return cost, self._key("order", which)
 
-        return self._order(min(range(_ORDERS), key=rank), given) if given else []
+        if given:
+            return self._order(min(range(_ORDERS), key=rank), given)
+        return []
 
     def _order(self, which: int, tasks: Iterable[str]) -> list[str]:
         return sorted(tasks, key=lambda task: (self._key("order", which, task), task))
@@ -279,7 +283,8 @@ class _Choice:
 
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
         """Whether the quotas can still be kept after a task, as far as the libraries' shares decide it."""
-        planning, design = self.planning, self.planning.study.design
+        planning = self.planning
+        design = self.planning.study.design
         if not design.per_source or any(len(self._keys(other)) > 1 for other in others):
             return True
         wanted = Counter({name: number - self.of_key[name] for name, number in design.quota.items()})

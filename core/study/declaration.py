@@ -217,7 +217,13 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
     reviewers: Annotated[int, Meta(ge=0, le=2)] = 1
     rule: DisputeRule = DisputeRule.ORGANISER
-    exclude_on: tuple[str, ...] = ("chain_broken", "not_isolated", "exposed", "aid_admitted", "wrong_protocol")
+    exclude_on: tuple[str, ...] = (
+        "chain_broken",
+        "not_isolated",
+        "exposed",
+        "aid_admitted",
+        "wrong_protocol",
+    )
     flag_fast_s: Count = 30
     flag_idle_share: Share = 0.5
 

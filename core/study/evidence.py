@@ -56,7 +56,9 @@ class AttemptEvidence:
     @property
     def targets(self) -> tuple[str, ...]:
         """The functions to be found or repaired, if the task's kind has any."""
-        return self.task.targets if self.kind is not None and self.kind.has_targets else ()
+        if self.kind is not None and self.kind.has_targets:
+            return self.task.targets
+        return ()
 
     @property
     def kind(self) -> TaskKind[Any] | None:
@@ -87,7 +89,9 @@ class AttemptEvidence:
     @property
     def started_ms(self) -> int:
         """When it began, in milliseconds of UTC."""
-        return self.recorded.events[0].utc_ms if self.recorded.events else 0
+        if self.recorded.events:
+            return self.recorded.events[0].utc_ms
+        return 0
 
     @property
     def person(self) -> Person:
@@ -118,7 +122,11 @@ class AttemptEvidence:
         """The hash of the protocol that was in force when it began; empty if the study was not open."""
         opened = self.ledger.opened
         amended = [made for made in self.ledger.study.all(Amended) if made.utc_ms <= self.started_ms]
-        return amended[-1].protocol if amended else opened.protocol if opened is not None else ""
+        if amended:
+            return amended[-1].protocol
+        if opened is not None:
+            return opened.protocol
+        return ""
 
     @cached_property
     def is_first_exposure(self) -> bool:

@@ -30,7 +30,9 @@ _CLOCKS = {
 
 def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, FactValue]:
     """Return the facts that are known before anybody takes part: the declaration and the tasks."""
-    design, people, quality = study.design, study.participants, study.quality
+    design = study.design
+    people = study.participants
+    quality = study.quality
     facts: dict[str, FactValue] = {
         "program/version": __version__,
         "study/id": study.id,
@@ -112,7 +114,8 @@ def _condition_facts(condition: Condition) -> dict[str, FactValue]:
 
 def study_facts(data: StudyData) -> Facts:
     """Return all facts of a study, by key. Times are seconds or milliseconds as the key's end says."""
-    ledger, rows = data.ledger, data.rows
+    ledger = data.ledger
+    rows = data.rows
     people = [row for row in rows if not row.solver]
     counted = [row for row in people if row.counted]
     excluded = [row for row in people if row.exclusion]
@@ -150,7 +153,9 @@ def study_facts(data: StudyData) -> Facts:
 
 
 def _flags(names: tuple[str, ...] | None) -> str:
-    return "not recorded" if names is None else ", ".join(names) or "none"
+    if names is None:
+        return "not recorded"
+    return ", ".join(names) or "none"
 
 
 def _numbered(key: str, names: Iterable[str]) -> dict[str, FactValue]:

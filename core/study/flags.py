@@ -69,14 +69,16 @@ def _not_isolated(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _wrong_protocol(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    wanted, found = evidence.protocol_then, evidence.protocol_sha256
+    wanted = evidence.protocol_then
+    found = evidence.protocol_sha256
     if not evidence.by_model and wanted and found != wanted:
         told = f"begun under {found[:12]}" if found else "begun without one"
         yield FlagRow(flag="wrong_protocol", events=(1,), words=f"In force was protocol {wanted[:12]}; it was {told}.")
 
 
 def _wrong_brief(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    header, wanted = evidence.header, evidence.recorded.brief_sha256
+    header = evidence.header
+    wanted = evidence.recorded.brief_sha256
     if header.brief and header.brief_sha256 != sha256_of_text(header.brief):
         yield FlagRow(flag="wrong_brief", events=(1,), words="The brief is not the one of the recorded hash.")
     elif wanted and header.brief_sha256 != wanted:
@@ -84,7 +86,8 @@ def _wrong_brief(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _wrong_tools(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    wanted, found = evidence.recorded.tools_sha256, evidence.header.extra.get("tools_sha256")
+    wanted = evidence.recorded.tools_sha256
+    found = evidence.header.extra.get("tools_sha256")
     if wanted and found != wanted:
         yield FlagRow(flag="wrong_tools", events=(1,), words="The task has other tools in this condition.")
 
@@ -130,7 +133,8 @@ def _rules_unattested(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _fast(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    solved, least = evidence.timeline.firsts.get(FirstTime.SOLVED), evidence.study.quality.flag_fast_s
+    solved = evidence.timeline.firsts.get(FirstTime.SOLVED)
+    least = evidence.study.quality.flag_fast_s
     if solved is not None and not evidence.by_model and solved.active_ms < least * 1000:
         words = f"Solved after {solved.active_ms / 1000:.0f} s of work, less than {least} s."
         yield FlagRow(flag="fast", events=(solved.seq,), words=words)
@@ -176,7 +180,8 @@ def _crashed(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _suspicious_names(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    names, ruling = evidence.state.suspicious, evidence.recorded.accepted
+    names = evidence.state.suspicious
+    ruling = evidence.recorded.accepted
     if names and ruling is None:
         found = [event for event in _of(evidence, SubmissionRun) if getattr(event.data, "suspicious", ())]
         found += _of(evidence, PassConfirmed)
@@ -273,7 +278,8 @@ def task_answers(evidence: AttemptEvidence) -> dict[str, object]:
     for event in evidence.recorded.events:
         if event.type == "questionnaire":
             data = event.data.written()
-            form, values = data.get("questionnaire"), data.get("values")
+            form = data.get("questionnaire")
+            values = data.get("values")
             if isinstance(form, str) and isinstance(values, Mapping):
                 found.update({f"{form}.{item}": value for item, value in values.items()})
     if evidence.assignment is not None:

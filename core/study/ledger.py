@@ -252,7 +252,11 @@ class Ledger:
     def protocol(self) -> str:
         """The hash of the protocol in force: that of the last amendment; empty before the study is open."""
         amended = self.study.last(Amended)
-        return amended.protocol if amended else self.opened.protocol if self.opened else ""
+        if amended:
+            return amended.protocol
+        if self.opened:
+            return self.opened.protocol
+        return ""
 
     @property
     def amended_ms(self) -> int | None:
@@ -286,7 +290,8 @@ class Ledger:
     def notes(self, attempt: str) -> AttemptNotes:
         """Return what organisers said of an attempt."""
         facts = self._facts(f"attempt:{attempt}")
-        out, back = facts.last(Excluded), facts.last(Included)
+        out = facts.last(Excluded)
+        back = facts.last(Included)
         if out is not None and back is not None:
             out, back = (out, None) if (out.utc_ms, out.op) > (back.utc_ms, back.op) else (None, back)
         return AttemptNotes(facts.all(TimesCorrected), out, back, facts.last(RepairCompared), facts.all(Remark))

@@ -30,14 +30,17 @@ from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 NO_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReason.DISQUALIFIED})
 """Ends that say nothing about the task: such attempts are only in the flow of participants."""
 _COMPETING = frozenset({EndReason.GAVE_UP, EndReason.SKIPPED})
-CENSORED, COMPETING = "censored", "competing"
+CENSORED = "censored"
+COMPETING = "competing"
 _DESIGN = frozenset({"unfinished", "mixed", "not_assigned", "returned", "second_exposure"})
 _SIMULATED = "simulated"
 
 
 def measured(evidence: AttemptEvidence) -> AttemptRow:
     """Return the row of an attempt."""
-    state, header, task = evidence.state, evidence.header, evidence.task
+    state = evidence.state
+    header = evidence.header
+    task = evidence.task
     flags = flags_of(evidence)
     exclusion = exclusion_of(evidence, flags)
     solved = is_solved(evidence)
@@ -99,7 +102,8 @@ def is_solved(evidence: AttemptEvidence) -> bool:
     """Whether an attempt counts as solved: a suspicious pass once reviewers accepted it, and if its kind accepts it."""
     if attempt_result(evidence.state, evidence.recorded.accepted) is not AttemptResult.SOLVED:
         return False
-    best, kind = evidence.state.best, evidence.kind
+    best = evidence.state.best
+    kind = evidence.kind
     return best is None or kind is None or kind.accepts(best)
 
 
@@ -129,7 +133,8 @@ def excluded_by_design(exclusion: str) -> bool:
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
     """Whether reviewers exclude an attempt; where they disagree and the organiser decides, it counts until then."""
     said = Counter(given.decision for given in decisions)
-    excluding, accepting = said[ReviewDecision.EXCLUDE], said[ReviewDecision.ACCEPT]
+    excluding = said[ReviewDecision.EXCLUDE]
+    accepting = said[ReviewDecision.ACCEPT]
     if rule is DisputeRule.MAJORITY:
         return excluding > accepting
     return excluding > 0 and (rule is DisputeRule.ANY_EXCLUDE or accepting == 0)
@@ -137,7 +142,8 @@ def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) 
 
 def _by_design(evidence: AttemptEvidence) -> str:
     """Return why an attempt is none of those that the study counts."""
-    state, header = evidence.state, evidence.header
+    state = evidence.state
+    header = evidence.header
     if not state.ended:
         return "unfinished"
     if state.ending is not None and state.ending.reason in NO_ROW:
@@ -151,7 +157,8 @@ def _by_design(evidence: AttemptEvidence) -> str:
 
 def _not_assigned(evidence: AttemptEvidence) -> str:
     """Return why an attempt of a person is not the first one of an assignment of this study."""
-    person, header = evidence.person, evidence.header
+    person = evidence.person
+    header = evidence.header
     if header.study != evidence.study.id or evidence.assignment is None:
         return "not_assigned"
     if header.actor != (_SIMULATED if evidence.study.simulated else "person"):
@@ -162,14 +169,18 @@ def _not_assigned(evidence: AttemptEvidence) -> str:
         return EndReason.WITHDRAWN.value
     if evidence.assignment.id in person.returned:
         return "returned"
-    return "" if evidence.is_first_exposure else "second_exposure"
+    if evidence.is_first_exposure:
+        return ""
+    return "second_exposure"
 
 
 def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
     ending = evidence.state.ending
     if solved or ending is None or ending.reason in NO_ROW:
         return ""
-    return COMPETING if ending.reason in _COMPETING else CENSORED
+    if ending.reason in _COMPETING:
+        return COMPETING
+    return CENSORED
 
 
 # Pooling
@@ -181,7 +192,8 @@ def condition_key(evidence: AttemptEvidence) -> str:
     Tool uses, submissions, steps, limit, names of the tools, template of the brief, help; and, after ` | `, a model's
     settings. The rendered brief is not part of it, because its hash differs between tasks.
     """
-    header, budgets = evidence.header, evidence.state.budgets
+    header = evidence.header
+    budgets = evidence.state.budgets
     in_steps = evidence.state.of_kind.hands_in_once
     condition = evidence.study.condition_of(evidence.condition)
     names = tuple(header.tool_names) if header.tool_names else evidence.task.tools
@@ -232,7 +244,8 @@ def _settings(solver: Mapping[str, Any]) -> str:
 
 def _scores(evidence: AttemptEvidence) -> dict[str, Any]:
     """Return the columns about what the submissions came to."""
-    state, kind = evidence.state, evidence.kind
+    state = evidence.state
+    kind = evidence.kind
     last = state.last
     touched = evidence.timeline.touched
     measures = kind.measured(MeasuredAttempt(state, evidence.targets, touched)) if kind is not None else {}
@@ -246,7 +259,8 @@ def _scores(evidence: AttemptEvidence) -> dict[str, Any]:
 
 def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
     """Return the columns of times."""
-    clock, timeline = evidence.state.clock, evidence.timeline
+    clock = evidence.state.clock
+    timeline = evidence.timeline
     spans = timeline.corrected(evidence.notes.corrections)
     firsts = timeline.firsts
     end = firsts.get(FirstTime.SOLVED if solved else FirstTime.END)
@@ -255,7 +269,9 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
     submitted = next((s.at_ms for s in evidence.state.submissions if s.counts), None)
 
     def when(what: FirstTime) -> float | None:
-        return seconds(firsts[what].active_ms) if what in firsts else None
+        if what in firsts:
+            return seconds(firsts[what].active_ms)
+        return None
 
     return {
         **{f"{name}_s": seconds(getattr(clock, name)) for name in _CLOCKS},
@@ -326,7 +342,11 @@ def call_kind(name: str) -> str:
     tool = declared(name)
     if tool is None:
         return "other"
-    return "submit" if tool.submits else "execute" if tool.step == "test" else tool.step
+    if tool.submits:
+        return "submit"
+    if tool.step == "test":
+        return "execute"
+    return tool.step
 
 
 def _assistance(evidence: AttemptEvidence) -> dict[str, Any]:
@@ -347,7 +367,9 @@ def _assistance(evidence: AttemptEvidence) -> dict[str, Any]:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
 
 
 def _optional(value: int | None) -> float | None:

@@ -54,7 +54,12 @@ class StudyOperationKind(StrEnum):
 
 
 NEVER_DELETED = frozenset(
-    {StudyOperationKind.CONSENTED, StudyOperationKind.WITHDRAWN, StudyOperationKind.ERASED, StudyOperationKind.DELETE}
+    {
+        StudyOperationKind.CONSENTED,
+        StudyOperationKind.WITHDRAWN,
+        StudyOperationKind.ERASED,
+        StudyOperationKind.DELETE,
+    }
 )
 
 

@@ -84,18 +84,24 @@ def _passage(line: str, facts: Facts, base: str = "", name: str = "") -> Passage
             return name
         return _spelled(facts[base if key == "=" else f"{base}/{key[1:]}" if key.startswith(".") else key])
 
-    kind, text = PassageKind.PARAGRAPH, line
+    kind = PassageKind.PARAGRAPH
+    text = line
     if line.startswith("#"):
         kind, text = PassageKind.HEADING, line.lstrip("# ")
     elif line.startswith("- "):
-        kind, text = PassageKind.ITEM, line[2:]
+        kind = PassageKind.ITEM
+        text = line[2:]
     return Passage(kind, _PLACE.sub(filled, text))
 
 
 def _spelled(value: FactValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return visible_line(value) if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, str):
+        return visible_line(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
 
 
 def markdown(title: str, passages: Iterable[Passage]) -> str:
@@ -104,7 +110,8 @@ def markdown(title: str, passages: Iterable[Passage]) -> str:
     for passage in passages:
         gap = "" if passage.kind is before is PassageKind.ITEM else "\n"
         start = {PassageKind.HEADING: "## ", PassageKind.ITEM: "- ", PassageKind.PARAGRAPH: ""}[passage.kind]
-        text, before = f"{text}{gap}{start}{_plain(passage.text)}\n", passage.kind
+        text = f"{text}{gap}{start}{_plain(passage.text)}\n"
+        before = passage.kind
     return text
 
 

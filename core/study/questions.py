@@ -53,13 +53,19 @@ def fault_of(question: Question, value: object) -> str:
     is its number from 1, a number is a number, words are a string.
     """
     if value is None:
-        return "This one needs an answer." if question.required else ""
+        if question.required:
+            return "This one needs an answer."
+        return ""
     if question.kind is QuestionKind.TEXT:
         if not isinstance(value, str):
             return "The answer must be words."
-        return f"At most {LONGEST_ANSWER} characters." if len(value) > LONGEST_ANSWER else ""
+        if len(value) > LONGEST_ANSWER:
+            return f"At most {LONGEST_ANSWER} characters."
+        return ""
     if question.kind is QuestionKind.CHOICE:
-        return "" if isinstance(value, str) and value in question.options else "Choose one of the answers."
+        if isinstance(value, str) and value in question.options:
+            return ""
+        return "Choose one of the answers."
     if question.kind is QuestionKind.MULTI:
         fits = isinstance(value, list | tuple) and set(value) <= set(question.options) and len(set(value)) == len(value)
         return "" if fits else "Choose among the answers."
@@ -77,7 +83,8 @@ def limits(question: Question) -> tuple[float | None, float | None]:
     """Return the least and the greatest number that answer a question; None where there is no limit."""
     if question.kind is QuestionKind.LIKERT:
         return 1, question.points
-    low, high = question.min, question.max
+    low = question.min
+    high = question.max
     if question.kind is QuestionKind.PERCENT:
         return low or 0, 100 if high is None else high
     return (0 if low is None else low) if question.kind is QuestionKind.MINUTES else low, high
@@ -94,7 +101,9 @@ def scale_of(question: Question) -> str:
 def _span(low: float | None, high: float | None) -> str:
     if low is not None and high is not None:
         return f"between {low:g} and {high:g}"
-    return f"at least {low:g}" if low is not None else f"at most {high:g}"
+    if low is not None:
+        return f"at least {low:g}"
+    return f"at most {high:g}"
 
 
 def screened_out(form: Questionnaire, values: Mapping[str, Any]) -> str:

@@ -87,7 +87,9 @@ def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, .
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:
-    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    if field.default_factory is msgspec.NODEFAULT:
+        return field.default
+    return field.default_factory()
 
 
 def _parsed(declaration: str) -> Mapping[str, Any]:

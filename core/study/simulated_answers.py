@@ -50,7 +50,8 @@ class AnswersOf:
 
     def _number(self, question: Question) -> float:
         low, high = limits(question)
-        least, most = low if low is not None else 0.0, high if high is not None else _WIDEST
+        least = low if low is not None else 0.0
+        most = high if high is not None else _WIDEST
         known = self._known(question)
         value = least + uniform(*self.key, question.id) * (most - least) if known is None else known
         whole = question.kind is QuestionKind.LIKERT or known is None
@@ -64,11 +65,9 @@ class AnswersOf:
         """Return the answer to a question of the bank that follows from what happened."""
         about = self._about(question.id, normal(*self.key, question.id))
         middle = (1 + question.points) / 2
-        return (
-            middle + about * question.points / 5
-            if question.kind is QuestionKind.LIKERT and about is not None
-            else about
-        )
+        if question.kind is QuestionKind.LIKERT and about is not None:
+            return middle + about * question.points / 5
+        return about
 
     def _about(self, question: str, noise: float) -> float | None:
         course = self.course

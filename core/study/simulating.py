@@ -127,7 +127,9 @@ def _standardised(tasks: Sequence[StudyTask], metric: str) -> Mapping[str, float
     known = {task.id: task.metrics[metric] for task in tasks if metric in task.metrics}
     spread = pstdev(known.values()) if known else 0.0
     mean = fmean(known.values()) if known else 0.0
-    return {task: (value - mean) / spread for task, value in known.items()} if spread else {}
+    if spread:
+        return {task: (value - mean) / spread for task, value in known.items()}
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,20 +201,26 @@ class Crowd:
 
     def course(self, person: str, task: StudyTask, condition: Condition, allowed: Allowance) -> AttemptCourse:
         """Return what becomes of a person's attempt."""
-        b, key = self.behaviour, self.key("attempt", person, task.id, condition.id)
-        difficulty, ability = self.difficulty[task.id], self.ability(person)
+        b = self.behaviour
+        key = self.key("attempt", person, task.id, condition.id)
+        difficulty = self.difficulty[task.id]
+        ability = self.ability(person)
         median = b.median_s(difficulty, ability, condition)
         needed = median * math.exp(b.sigma * normal(*key, "time"))
         limit = allowed.limit_s or 60 * b.limit_minutes
         impatient = uniform(*key, "gives up") < b.give_up
         patience = limit * (0.1 + 0.9 * uniform(*key, "patience")) if impatient else math.inf
-        ending, active, code = EndReason.SOLVED, needed, None
+        ending = EndReason.SOLVED
+        active = needed
+        code = None
         if needed > min(limit, patience):
             active = min(limit, patience)
             if patience < limit or allowed.limit_s is None:
-                ending, code = EndReason.GAVE_UP, GiveUpCode.TOO_HARD
+                ending = EndReason.GAVE_UP
+                code = GiveUpCode.TOO_HARD
             elif uniform(*key, "tries") < 0.3:
-                ending, active = EndReason.SUBMISSIONS_EXHAUSTED, limit * (0.95 + 0.05 * uniform(*key, "last try"))
+                ending = EndReason.SUBMISSIONS_EXHAUSTED
+                active = limit * (0.95 + 0.05 * uniform(*key, "last try"))
             else:
                 ending = EndReason.TIME_CAP
         wrong = self._wrong(key, ending, allowed)
@@ -239,7 +247,12 @@ class Crowd:
         )
 
     def course_of_model(
-        self, model: ModelBehaviour, task: StudyTask, condition: Condition, allowed: Allowance, repeat: int = 0
+        self,
+        model: ModelBehaviour,
+        task: StudyTask,
+        condition: Condition,
+        allowed: Allowance,
+        repeat: int = 0,
     ) -> AttemptCourse:
         """Return what becomes of a model's attempt."""
         key = self.key("model", model.name, task.id, condition.id, repeat)

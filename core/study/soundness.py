@@ -86,7 +86,10 @@ def _check_conditions(study: Study) -> None:
 def _check_design(study: Study) -> None:
     wanted = sum(study.design.quota.values())
     if wanted > study.design.tasks_per_person:
-        _refuse("design.quota", f"adds up to {wanted}, more than the {study.design.tasks_per_person} tasks of a person")
+        _refuse(
+            "design.quota",
+            f"adds up to {wanted}, more than the {study.design.tasks_per_person} tasks of a person",
+        )
     for n, tag in enumerate(study.tag):
         _name(f"tag[{n}].id", tag.id)
         _all_different(f"tag[{n}].tasks", tag.tasks)
@@ -176,7 +179,10 @@ def _check_solvers(study: Study) -> None:
     for n, solver in enumerate(study.solver):
         key = f"solver[{n}]"
         if not is_reviewer(solver.name):
-            _refuse(f"{key}.name", f"is {solver.name[:60]!r}; it must be at most {LONGEST_NAME} printable characters")
+            _refuse(
+                f"{key}.name",
+                f"is {solver.name[:60]!r}; it must be at most {LONGEST_NAME} printable characters",
+            )
         if solver.name in (*conditions, "people"):
             _refuse(f"{key}.name", f"is {solver.name[:40]!r}, which is the name of a condition or of the people")
         _known(f"{key}.condition", solver.condition, conditions, "condition")

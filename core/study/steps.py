@@ -280,7 +280,8 @@ class _Session:
     # Whether the session goes on at all
 
     def _refused(self) -> Iterator[Step]:
-        code, ledger = self.person.code, self.ledger
+        code = self.person.code
+        ledger = self.ledger
         if ledger.is_erased(code):
             yield _refused(RefusalReason.ERASED, f"The data of {code[:60]!r} were erased.", "Nothing more is needed.")
         if self.person.enrolled is None:
@@ -293,7 +294,9 @@ class _Session:
             yield WithdrawnStep(withdrawn.data != "erase")
         if self.study.simulated and not self.situation.simulates:
             yield _refused(
-                RefusalReason.SIMULATED, "This study is simulated: it takes no people.", "Make one of your own."
+                RefusalReason.SIMULATED,
+                "This study is simulated: it takes no people.",
+                "Make one of your own.",
             )
         if ledger.opened is None:
             yield _refused(RefusalReason.NOT_OPEN, "This study is not open yet.")
@@ -309,7 +312,8 @@ class _Session:
             )
 
     def _changed(self) -> Iterator[Step]:
-        opened, amended = self.ledger.opened, self.ledger.amended_ms is not None
+        opened = self.ledger.opened
+        amended = self.ledger.amended_ms is not None
         if opened and not amended and opened.tasks and set(opened.tasks) != set(self.tasks):
             words = "The tasks here are not those with which the study was opened."
             yield _refused(RefusalReason.TASKS_CHANGED, words)
@@ -321,7 +325,8 @@ class _Session:
         if self.person.declined:
             words = "You have decided not to take part."
             yield _refused(RefusalReason.DECLINED, words, "Should that be a mistake, tell the organiser.")
-        consent, amended = self.person.consent, self.ledger.amended_ms or 0
+        consent = self.person.consent
+        amended = self.ledger.amended_ms or 0
         if consent is None:
             yield ConsentStep()
         elif consent.protocol != self.ledger.protocol if consent.protocol else consent.utc_ms < amended:
@@ -330,7 +335,9 @@ class _Session:
     def _screened(self) -> Iterator[Step]:
         if self.person.screened_out:
             yield _refused(
-                RefusalReason.SCREENED_OUT, "This study looks for other participants.", "Thank you for your time."
+                RefusalReason.SCREENED_OUT,
+                "This study looks for other participants.",
+                "Thank you for your time.",
             )
         for form in self.study.questionnaires_at(Moment.BEFORE):
             given = self.person.answers(form.id)
@@ -352,7 +359,8 @@ class _Session:
     # Sittings
 
     def _sitting(self) -> Iterator[Step]:
-        sitting, now = self.person.sitting, self.situation.now_ms
+        sitting = self.person.sitting
+        now = self.situation.now_ms
         if sitting is None or sitting.state != BEGAN or now - self._last_ms >= SITTING_LAPSES_MS:
             yield RulesStep()
             return
@@ -385,7 +393,8 @@ class _Session:
         if last is None or last.end is None or not _within(sitting, last.end) or self._in_hand is not None:
             return
         if self.situation.went_on_after != last.assignment.id:
-            done, design = len(self._done), self.study.design
+            done = len(self._done)
+            design = self.study.design
             offered = done % design.break_offered_every == 0 and bool(self._open)
             feedback = self.study.texts.feedback
             yield BetweenStep(last.assignment, last.end.attempt, done, len(self._counted), feedback, offered)

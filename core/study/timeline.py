@@ -155,7 +155,8 @@ class _Walk:
     def _pass(self, before: AttemptState, passed: int) -> None:
         if not passed:
             return
-        start, self._at_ms = self._at_ms, self._at_ms + passed
+        start = self._at_ms
+        self._at_ms = self._at_ms + passed
         span = TimelineSpan(start, self._at_ms, before.clock.running, ACTIVITY_OF_PANE[before.pane])
         last = self.spans[-1] if self.spans else None
         if last is not None and (last.activity, last.at_pane) == (span.activity, span.at_pane):
@@ -234,7 +235,8 @@ COUNTS_AS = (*_ACTIVITY, _WORK)
 
 def _relabelled(spans: Iterable[TimelineSpan], from_ms: int, to_ms: int, counts_as: str) -> Iterable[TimelineSpan]:
     for span in spans:
-        start, end = max(span.from_ms, from_ms), min(span.to_ms, to_ms)
+        start = max(span.from_ms, from_ms)
+        end = min(span.to_ms, to_ms)
         label = _ACTIVITY.get(counts_as, span.activity)
         if counts_as == _WORK and span.activity in _ACTIVITY.values():
             label = span.at_pane

@@ -185,7 +185,8 @@ _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].enc
 
 def complaint_of(backend: Backend) -> str:
     """Run a trivial command with the settings of every run; return how it failed, empty if it worked."""
-    token, lines = os.urandom(8).hex().encode(), list[bytes]()
+    token = os.urandom(8).hex().encode()
+    lines = list[bytes]()
     with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
         ended = backend.run(probe_command(Path(name).resolve(), token), on_line=lines.append)
     if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
@@ -197,7 +198,8 @@ def probe_command(base: Path, token: bytes) -> Command:
     """Return a command that writes `token` to its result pipe; create its tree and environment below `base`."""
     base.chmod(0o755)
     interpreter = own_interpreter()
-    tree, environment = base / "tree", base / "environment"
+    tree = base / "tree"
+    environment = base / "environment"
     for folder in (tree, environment / "bin"):
         folder.mkdir(parents=True)
     (environment / "bin" / "python").symlink_to(interpreter.path)

@@ -27,7 +27,13 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.backends.base import BackendProbe, Command, Ended, Invocation, Stop, complaint_of
 from gistpoint.sandbox.backends.entering import PAYLOAD, EnterOrder, PrivateMounts
 from gistpoint.sandbox.backends.process import follow, result_pipe
-from gistpoint.sandbox.backends.resources import BoundedCommand, Delegation, DiskWatch, bounded, find_delegation
+from gistpoint.sandbox.backends.resources import (
+    BoundedCommand,
+    Delegation,
+    DiskWatch,
+    bounded,
+    find_delegation,
+)
 from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts, TreeStates, give_away
@@ -399,7 +405,11 @@ class BubblewrapBackend:
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
             arguments = PrivateMounts(
-                sources=plan.sources, place=plan.staged_at, user=_NOBODY, arguments=arguments, parent=os.getpid()
+                sources=plan.sources,
+                place=plan.staged_at,
+                user=_NOBODY,
+                arguments=arguments,
+                parent=os.getpid(),
             ).command_line()
         return subprocess.Popen(
             [*bound.prefix, *arguments],
@@ -489,7 +499,9 @@ def _mend(complaint: str) -> str:
 
 def _as_signal(exit_code: int | None) -> int | None:
     """Convert bubblewrap's exit code for a signal (128 plus its number) into the negative number."""
-    return 128 - exit_code if exit_code is not None and 128 < exit_code <= 192 else exit_code
+    if exit_code is not None and 128 < exit_code <= 192:
+        return 128 - exit_code
+    return exit_code
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

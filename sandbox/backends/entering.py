@@ -108,7 +108,10 @@ def run_supervised(
         )
         invocation = command.invocation(places)
         arguments = EnterOrder(
-            limits={**command.limits.of_a_process(), "RLIMIT_NPROC": command.limits.processes + _threads_of(user)},
+            limits={
+                **command.limits.of_a_process(),
+                "RLIMIT_NPROC": command.limits.processes + _threads_of(user),
+            },
             folder=places.workspace,
             arguments=invocation.arguments,
             environment={**invocation.environment, _MARK: mark},
@@ -119,9 +122,20 @@ def run_supervised(
         ).command_line(sys.executable if confinement is None else command.environment.interpreter, PAYLOAD)
         if confinement is not None and os.geteuid() == 0:
             environment = command.environment
-            shown = (environment.folder.resolve(), *folders.values(), *command.shows, environment.prefix, PAYLOAD, work)
+            shown = (
+                environment.folder.resolve(),
+                *folders.values(),
+                *command.shows,
+                environment.prefix,
+                PAYLOAD,
+                work,
+            )
             arguments = PrivateMounts(
-                sources=[str(path) for path in shown], place="", user=user, arguments=arguments, parent=os.getpid()
+                sources=[str(path) for path in shown],
+                place="",
+                user=user,
+                arguments=arguments,
+                parent=os.getpid(),
             ).command_line()
         process = subprocess.Popen(
             arguments,
@@ -162,7 +176,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _kill_marked(mark: str) -> None:
     """End processes that still carry the run's mark, and wait for them; the tested code may kill the supervisor."""
-    wanted, until = f"{_MARK}={mark}".encode(), time.monotonic() + _ENDING_S
+    wanted = f"{_MARK}={mark}".encode()
+    until = time.monotonic() + _ENDING_S
     while left := list(_marked(wanted)):
         for pid in left:
             with contextlib.suppress(OSError):

@@ -98,12 +98,18 @@ class LandlockBackend:
         assert program is not None, "the probe refuses machines without a table of system calls"
         if command.programs:
             runtime = self._cache.of_programs(command.programs)
-            shown, look, write = [], [work / "repo"], []
+            shown = []
+            look = [work / "repo"]
+            write = []
         else:
             runtime = self._cache.of(command.environment, command.shows)
-            shown = [command.environment.folder.resolve(), *(path.resolve() for path in command.folders.values())]
+            shown = [
+                command.environment.folder.resolve(),
+                *(path.resolve() for path in command.folders.values()),
+            ]
             shown.append(work / "repo")
-            look, write = [], [*_own(work, parts), *_folders(parts)]
+            look = []
+            write = [*_own(work, parts), *_folders(parts)]
         read = [*(Path(part.path) for part in runtime.parts if not part.link), *map(Path, _ETC), *shown]
         # Python finds modules by listing folders, including the top of its standard library.
         listed = {Path(part.path).parent for part in runtime.interpreter if part.path.endswith(".py")}
@@ -112,7 +118,9 @@ class LandlockBackend:
         return {"version": self._interface, "filter": program.hex(), **rules}
 
     def _version(self) -> str:
-        return f"{self._interface} (Linux {platform.release()})" if self._interface else ""
+        if self._interface:
+            return f"{self._interface} (Linux {platform.release()})"
+        return ""
 
     def _reduced(self) -> tuple[str, ...]:
         unscoped = () if self._interface >= _SCOPES_SIGNALS else ("tests can't send signals, not even to themselves",)

@@ -125,7 +125,8 @@ def follow(
     `watch` checks while it runs and once more at its end, so that what a run leaves counts however fast it came.
     """
     began = time.monotonic()
-    lines, tail = ResultLines(limits, on_line), Tail(limits.output)
+    lines = ResultLines(limits, on_line)
+    tail = Tail(limits.output)
     stop = Stop.EXITED
     try:
         stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
@@ -137,7 +138,8 @@ def follow(
     if stop is Stop.EXITED and not lines.ready:
         stop = Stop.NOT_STARTED
     elif stop is Stop.EXITED and watch is not None and watch.exceeded():
-        stop, exit_code = Stop.TOO_MUCH_DISK, None
+        stop = Stop.TOO_MUCH_DISK
+        exit_code = None
     return Ended(stop, exit_code, tail.text(), time.monotonic() - began)
 
 
@@ -187,7 +189,9 @@ def _pump(
 def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
     if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY
-    return Stop.TOO_MUCH_DISK if watch is not None and watch.due() and watch.exceeded() else None
+    if watch is not None and watch.due() and watch.exceeded():
+        return Stop.TOO_MUCH_DISK
+    return None
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken) -> Stop:

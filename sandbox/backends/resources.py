@@ -74,7 +74,8 @@ def _proportional(pid: int, otherwise: int) -> int:
 
 
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
-_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.25, 1.0
+_LEAST_PAUSE_S = 0.25
+_MOST_PAUSE_S = 1.0
 _SHARE = 10
 """Scanning may take a tenth of a processor, unless that would put off the next look by more than the longest pause."""
 
@@ -132,7 +133,9 @@ def _held(folder: Path) -> tuple[int, int, bool]:
 
 
 def _removed_but_open(pid: int, folder: Path) -> int:
-    device, seen, used = folder.stat().st_dev, set[int](), 0
+    device = folder.stat().st_dev
+    seen = set[int]()
+    used = 0
     for process in descendants(pid):
         with contextlib.suppress(OSError):
             for entry in os.scandir(f"/proc/{process}/fd"):

@@ -143,7 +143,13 @@ _COMPILERS = (
     "cc", "c99", "gcc", "g++", "c++", "cpp", "as", "ld", "ld.bfd", "ar", "ranlib", "nm", "strip", "objdump", "make",
     "pkg-config",
 )  # fmt: skip
-_COMPILER_FOLDERS = ("/usr/lib/gcc", "/usr/libexec/gcc", "/usr/include", "/usr/local/include", "/usr/share/pkgconfig")
+_COMPILER_FOLDERS = (
+    "/usr/lib/gcc",
+    "/usr/libexec/gcc",
+    "/usr/include",
+    "/usr/local/include",
+    "/usr/share/pkgconfig",
+)
 _COMPILER_PARTS = ("cc1", "cc1plus", "collect2", "lto1", "lto-wrapper")
 _LINKED = ("*crt1.o", "crti.o", "crtn.o", "lib*.so", "lib*_nonshared.a")
 PLACES = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin")
@@ -174,7 +180,14 @@ _PARTLY = {
     "turtledemo": (),
 }  # fmt: skip
 """Packages that are shown only in part: tests, wheels that bundle copies of many packages, programs with windows."""
-_SCRIPTS = (b"#!/bin/sh", b"#! /bin/sh", b"#!/bin/bash", b"#!/usr/bin/sh", b"#!/usr/bin/bash", b"#!/usr/bin/env bash")
+_SCRIPTS = (
+    b"#!/bin/sh",
+    b"#! /bin/sh",
+    b"#!/bin/bash",
+    b"#!/usr/bin/sh",
+    b"#!/usr/bin/bash",
+    b"#!/usr/bin/env bash",
+)
 _MOST_LINKS = 40
 
 
@@ -262,7 +275,11 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
         if path.is_symlink() and path.resolve() == environment.interpreter:
             yield from _shown(path)
     asked = subprocess.run(
-        [environment.interpreter, "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+        [environment.interpreter, "-I", "-S", "-c", _ASK],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     library = json.loads(asked.stdout)
     names = set(library["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
@@ -313,7 +330,9 @@ def modules_in(environment: Environment) -> Iterator[Path]:
 
 def _shown(path: Path) -> Iterator[RuntimePath]:
     """Yield a path as the kernel resolves it: every link on the way, and the final file."""
-    waiting, here, links = list(path.parts[1:]), Path("/"), 0
+    waiting = list(path.parts[1:])
+    here = Path("/")
+    links = 0
     while waiting:
         name = waiting.pop(0)
         here = here.parent if name == ".." else here / name
@@ -323,6 +342,7 @@ def _shown(path: Path) -> Iterator[RuntimePath]:
                 return
             link = here.readlink()
             yield RuntimePath(str(here), link=str(link))
-            here, waiting = (Path("/") if link.is_absolute() else here.parent), [*link.parts, *waiting]
+            here = Path("/") if link.is_absolute() else here.parent
+            waiting = [*link.parts, *waiting]
     if here.is_dir() or here.is_file():
         yield RuntimePath(str(here), folder=here.is_dir())

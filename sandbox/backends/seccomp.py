@@ -10,10 +10,23 @@ import platform
 import struct
 from dataclasses import dataclass
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
-_AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST, _AT_SECOND = 0, 4, 16, 24  # offsets in struct seccomp_data, low words
+_LOAD = 0x20
+_EQUAL = 0x15
+_AT_LEAST = 0x35
+_ANY_BIT = 0x45
+_RETURN = 0x06
+_ALLOW = 0x7FFF0000
+_KILL = 0x80000000
+_ERRNO = 0x00050000
+_EPERM = 1
+_ENOSYS = 38
+_EAFNOSUPPORT = 97
+_AT_NUMBER, _AT_ARCHITECTURE, _AT_FIRST, _AT_SECOND = (
+    0,
+    4,
+    16,
+    24,
+)  # offsets in struct seccomp_data, low words
 _CLONE_NEW_ANY = 0x7E020000  # every CLONE_NEW* flag that clone takes
 _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
@@ -61,7 +74,14 @@ _SHARED_AARCH64 = {
 # Allowed only on the caller itself, process 0; by the argument that names the process.
 _ON_ITSELF_X86_64 = {302: _AT_FIRST, 203: _AT_FIRST, 142: _AT_FIRST, 144: _AT_FIRST, 314: _AT_FIRST}
 _ON_ITSELF_AARCH64 = {261: _AT_FIRST, 122: _AT_FIRST, 118: _AT_FIRST, 119: _AT_FIRST, 274: _AT_FIRST}
-_SIGNALS_X86_64 = {62, 129, 200, 234, 297, 424}  # kill, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo, pidfd_send
+_SIGNALS_X86_64 = {
+    62,
+    129,
+    200,
+    234,
+    297,
+    424,
+}  # kill, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo, pidfd_send
 _SIGNALS_AARCH64 = {129, 130, 131, 138, 240, 424}
 
 

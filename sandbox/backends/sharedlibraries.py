@@ -19,8 +19,13 @@ _CACHE_ENTRY = struct.Struct("=iIIIQ")
 _CACHE_HEADER = 48
 _FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 """Folders that loaders search by default, including musl's."""
-_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
-_NEEDED, _STRINGS, _RPATH, _RUNPATH = 1, 5, 15, 29
+_LOAD = 1
+_DYNAMIC = 2
+_INTERPRETER = 3
+_NEEDED = 1
+_STRINGS = 5
+_RPATH = 15
+_RUNPATH = 29
 _MOST_NAMES = 1000
 
 
@@ -95,7 +100,8 @@ def _read_once(path: Path, _changed: int, _size: int) -> Binary | None:
 
 
 def _read(data: mmap.mmap, folder: Path) -> Binary:
-    wide, order = data[4] == 2, "<" if data[5] == 1 else ">"
+    wide = data[4] == 2
+    order = "<" if data[5] == 1 else ">"
     machine = struct.unpack_from(f"{order}H", data, 18)[0]
     table, size, count = (
         (*struct.unpack_from(f"{order}Q", data, 32), *struct.unpack_from(f"{order}HH", data, 54))

@@ -53,7 +53,9 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
 class _Body(httpx2.SyncByteStream):
     def __init__(self, body: object, most_bytes: int, abandoned: Event) -> None:
         assert isinstance(body, httpx2.SyncByteStream)
-        self._body, self._left, self._abandoned = body, most_bytes, abandoned
+        self._body = body
+        self._left = most_bytes
+        self._abandoned = abandoned
 
     def __iter__(self) -> Iterator[bytes]:
         for block in self._body:
@@ -95,9 +97,11 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     if not isinstance(choice, dict) or not isinstance(message, dict):
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
-    content, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
+    content = _content(message.get("content"))
+    calls = _calls(message.get("tool_calls"))
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-    refusal, finish = _text(message.get("refusal")), _text(choice.get("finish_reason"))
+    refusal = _text(message.get("refusal"))
+    finish = _text(choice.get("finish_reason"))
     received = len(content) + len(reasoning) + sum(len(call.arguments) + len(call.name) for call in calls)
     usage = usage_of(data.get("usage"), prices, sent_characters, received)
     if not (received or refusal or usage.tokens) and finish in ("", "stop"):  # as Ollama at times
@@ -154,7 +158,9 @@ def problem_of(status: int, body: object = None) -> ChatProblem:
         return ChatProblem.TIMED_OUT
     if status >= 500 or status == 409:
         return ChatProblem.SERVER_ERROR
-    return ChatProblem.NOT_AUTHORISED if status in (401, 403) else ChatProblem.REJECTED
+    if status in (401, 403):
+        return ChatProblem.NOT_AUTHORISED
+    return ChatProblem.REJECTED
 
 
 def error_text(body: object) -> str:
@@ -214,7 +220,9 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
+        return value
+    return None
 
 
 MOST_BYTES = 32 << 20
@@ -243,7 +251,8 @@ class OpenAICompatibleModel:
             ) from None
         self.settings = settings
         self._withheld = settings.withheld
-        self._openai, self._httpx = openai, httpx2
+        self._openai = openai
+        self._httpx = httpx2
 
     @property
     def name(self) -> str:
@@ -251,7 +260,11 @@ class OpenAICompatibleModel:
         return self.settings.model
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> Answer:
         """Send one request; it is aborted at its time limit, and abandoned on a cancel."""
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
@@ -299,7 +312,8 @@ class OpenAICompatibleModel:
 
     def _asked(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
 
-        openai, httpx = self._openai, self._httpx
+        openai = self._openai
+        httpx = self._httpx
         others = {name: value for name, value in body.items() if name != "messages"}
         try:
             with client.chat.completions.with_streaming_response.create(
@@ -321,7 +335,8 @@ class OpenAICompatibleModel:
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
         except openai.APIStatusError as error:
             body_of_error = self._withheld.taken_out_of(error.body)
-            problem, text = problem_of(error.status_code, body_of_error), error_text(body_of_error)
+            problem = problem_of(error.status_code, body_of_error)
+            text = error_text(body_of_error)
             if error.status_code < 400:
                 text = "it redirects, which is not followed; give the address that it redirects to"
             if error.status_code == 404 and not self.settings.has_path:
@@ -342,7 +357,8 @@ class OpenAICompatibleModel:
         """Return an answer without the key where it was sent in parts, or escaped."""
         if not isinstance(answer, ChatReply):
             return answer
-        withheld, said = self._withheld, answer.message
+        withheld = self._withheld
+        said = answer.message
         calls = tuple(replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in said.tool_calls)
         return replace(
             answer, message=replace(said, content=withheld.taken_out_of_text(said.content), tool_calls=calls)

@@ -51,10 +51,15 @@ class RetryingModel:
         return self.model.name
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
         """Return the first reply, or the last failure. Raises `CancelledError` if stopped, even during a wait."""
-        lost, retried = Usage(), list[ChatProblem]()
+        lost = Usage()
+        retried = list[ChatProblem]()
         while True:
             answer = self.model.complete(messages, tools, cancel=cancel)
             spent = lost + answer.usage

@@ -57,7 +57,9 @@ class ApiKey:
         """Return a text without the key that can be encoded in UTF-8."""
         for secret in self._secrets:
             text = text.replace(secret, _SHOWN)
-        return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
+        if not text.isascii():
+            return text.encode("utf-8", "replace").decode("utf-8")
+        return text
 
     def taken_out_of_json(self, text: str) -> str:
         """Return the text of a JSON value without the key, escaped or not."""
@@ -67,13 +69,17 @@ class ApiKey:
         try:
             value = json.loads(text)
             plain = json.dumps(value, ensure_ascii=False)
-            return json.dumps(self.taken_out_of(value)) if any(secret in plain for secret in self._secrets) else text
+            if any(secret in plain for secret in self._secrets):
+                return json.dumps(self.taken_out_of(value))
+            return text
         except (ValueError, RecursionError):
             return text
 
 
 OPENAI = "https://api.openai.com/v1"
-URL_NAME, KEY_NAME, MODEL_NAME = "OPENAI_BASE_URL", "OPENAI_API_KEY", "GISTPOINT_MODEL"
+URL_NAME = "OPENAI_BASE_URL"
+KEY_NAME = "OPENAI_API_KEY"
+MODEL_NAME = "GISTPOINT_MODEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,8 @@ class EndpointSettings:
         OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of reasoning is sent
         as OpenRouter has it.
         """
-        given, most = self.sampling, "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
+        given = self.sampling
+        most = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
         fields = {
             "temperature": given.temperature,
             "top_p": given.top_p,
@@ -124,7 +131,8 @@ class EndpointSettings:
         parts = urlsplit(self.base_url)
         if not parts.username and not parts.password:
             return self.key
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        user = unquote(parts.username or "")
+        password = unquote(parts.password or "")
         header = base64.b64encode(f"{user}:{password}".encode()).decode()
         return ApiKey(self.key.reveal(), header, header.rstrip("="), password or user, parts.password or user)
 
@@ -193,7 +201,8 @@ def _check_url(url: str) -> None:
 
 
 def _prices(given: EndpointTable) -> Prices | None:
-    prompt, completion = given.usd_per_million_prompt_tokens, given.usd_per_million_completion_tokens
+    prompt = given.usd_per_million_prompt_tokens
+    completion = given.usd_per_million_completion_tokens
     if prompt is None and completion is None:
         return None
     if prompt is None or completion is None:

@@ -67,7 +67,11 @@ class ThrottledModel:
         return self.model.name
 
     def complete(
-        self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], *, cancel: CancelToken = NEVER
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
         """Wait for the gate, then ask once. A wait beyond the gate's patience is a failure, and nothing is sent."""
         while (seconds := self.gate.wait_s()) > 0:

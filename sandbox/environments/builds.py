@@ -332,7 +332,8 @@ def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
 
 
 def _describes(metadata: Metadata, wanted: tuple[str, Version]) -> bool:
-    name, version = metadata.get("Name", ""), metadata.get("Version", "")
+    name = metadata.get("Name", "")
+    version = metadata.get("Version", "")
     try:
         return (canonicalize_name(str(name)), Version(str(version))) == wanted
     except InvalidVersion:

@@ -57,7 +57,16 @@ def pin(
     Raises `EnvironmentBuildError`, which names what can't be pinned, and `CancelledError`.
     """
     given = "".join(f"{named_requirement(text)}\n" for text in requirements)
-    arguments = ["pip", "compile", "-", "--generate-hashes", "--no-header", "--annotation-style", "split", "--quiet"]
+    arguments = [
+        "pip",
+        "compile",
+        "-",
+        "--generate-hashes",
+        "--no-header",
+        "--annotation-style",
+        "split",
+        "--quiet",
+    ]
     arguments += ["--python-version", python, "--no-emit-index-url", "--no-sources"]
     arguments += [f"--exclude-newer={exclude_newer}"] if exclude_newer else []
     sourced: list[str] = []

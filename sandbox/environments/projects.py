@@ -41,11 +41,24 @@ def text_of(of: Table, key: str) -> str:
 def texts_of(of: Table, key: str) -> tuple[str, ...]:
     """Return the texts of the list under `key`."""
     value = of.get(key)
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return tuple(item for item in value if isinstance(item, str))
+    return ()
 
 
 _USUAL = ("src", "lib", "python")
-_NOT_PACKAGES = {"tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools"}
+_NOT_PACKAGES = {
+    "tests",
+    "test",
+    "testing",
+    "docs",
+    "doc",
+    "examples",
+    "example",
+    "benchmarks",
+    "scripts",
+    "tools",
+}
 
 
 def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
@@ -106,7 +119,8 @@ def _holds_code(folder: Path) -> bool:
 
 
 TEST_GROUPS = ("test", "tests", "testing")
-_LEGACY, _SETUPTOOLS = "setuptools.build_meta:__legacy__", ("setuptools>=40.8.0",)
+_LEGACY = "setuptools.build_meta:__legacy__"
+_SETUPTOOLS = ("setuptools>=40.8.0",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +145,9 @@ class Project:
     def metadata(self) -> dict[str, str]:
         """Return the data that `importlib.metadata` will report for it."""
         known = {"name": self.name, "version": self.version}
-        return {**known, "entry_points": self.entry_points} if self.entry_points else known
+        if self.entry_points:
+            return {**known, "entry_points": self.entry_points}
+        return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +172,9 @@ def read_project(folder: Path) -> Project:
     Raises `EnvironmentBuildError` for a `pyproject.toml` that is not valid TOML.
     """
     pyproject = _pyproject(folder)
-    project, setup_cfg, info = table(pyproject, "project"), _setup_cfg(folder), _package_info(folder)
+    project = table(pyproject, "project")
+    setup_cfg = _setup_cfg(folder)
+    info = _package_info(folder)
     dynamic = set(texts_of(project, "dynamic"))
     name = text_of(project, "name") or setup_cfg.get("name", "") or str(info.get("Name", "")) or folder.name
     version = text_of(project, "version") or str(info.get("Version", "")) or setup_cfg.get("version", "")
@@ -199,7 +217,9 @@ def _setup_cfg(folder: Path) -> dict[str, str]:
     parser = configparser.RawConfigParser(strict=False)
     try:
         parser.read(folder / "setup.cfg", "utf-8")
-        return dict(parser["metadata"]) if parser.has_section("metadata") else {}
+        if parser.has_section("metadata"):
+            return dict(parser["metadata"])
+        return {}
     except (configparser.Error, UnicodeDecodeError):
         return {}
 

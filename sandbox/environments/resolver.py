@@ -24,7 +24,12 @@ from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.builds import Builds
 from gistpoint.sandbox.environments.interpreters import own_version
 from gistpoint.sandbox.environments.projects import Project, read_project
-from gistpoint.sandbox.environments.requirement import applies, named_requirement, requirement_of, runtime_requirements
+from gistpoint.sandbox.environments.requirement import (
+    applies,
+    named_requirement,
+    requirement_of,
+    runtime_requirements,
+)
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
 RUNNER = "pytest>=8.2,<10"
@@ -100,7 +105,12 @@ class UvResolver:
         self, folder: Path, project: Project, extra: tuple[str, ...], exclude_newer: str | None
     ) -> tuple[tuple[str, ...], dict[str, set[str]]]:
         builds = Builds(
-            self._environments, self._backend, self._python, exclude_newer, on_line=self._on_line, cancel=self._cancel
+            self._environments,
+            self._backend,
+            self._python,
+            exclude_newer,
+            on_line=self._on_line,
+            cancel=self._cancel,
         )
         needed = project.requirements
         if needed is None:
@@ -130,7 +140,10 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
 
 
 def usable_plugins(
-    name: str, installed: Collection[Installed], python: str, parents: Mapping[str, Iterable[str]] | None = None
+    name: str,
+    installed: Collection[Installed],
+    python: str,
+    parents: Mapping[str, Iterable[str]] | None = None,
 ) -> tuple[str, ...]:
     """Return the pytest plugins of an environment that runs of the project `name` load.
 
@@ -144,7 +157,9 @@ def usable_plugins(
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
     """Return the requirements without the project itself; `name[extra]` of itself becomes the content of that extra."""
     own = canonicalize_name(project.name)
-    waiting, found, expanded = list(requirements), list[str](), set[str]()
+    waiting = list(requirements)
+    found = list[str]()
+    expanded = set[str]()
     while waiting:
         text = waiting.pop(0)
         requirement = named_requirement(text)
@@ -213,4 +228,6 @@ def entry_points_of(text: str, group: str) -> tuple[str, ...]:
         parser.read_string(text)
     except configparser.Error:
         return ()
-    return tuple(parser.options(group)) if parser.has_section(group) else ()
+    if parser.has_section(group):
+        return tuple(parser.options(group))
+    return ()

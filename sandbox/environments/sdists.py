@@ -94,7 +94,8 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
     url = sdist.address if "://" in sdist.address else Path(sdist.address).resolve().as_uri()
     if urllib.parse.urlparse(url).scheme not in ("https", "http", "file"):
         raise SourceError(f"The index gives an address that can't be fetched: {url[:200]}.")
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    size = 0
     try:
         with urllib.request.urlopen(_request(url), timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
             while block := answer.read(_BLOCK):
@@ -131,7 +132,8 @@ def _indexes() -> Iterator[urllib.parse.SplitResult]:
             name, _, address = word.rpartition("=") if re.match(r"[A-Za-z0-9_.-]+=", word) else ("", "", word)
             parts = urllib.parse.urlsplit(address)
             key = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
-            user, password = os.environ.get(f"{key}_USERNAME", ""), os.environ.get(f"{key}_PASSWORD", "")
+            user = os.environ.get(f"{key}_USERNAME", "")
+            password = os.environ.get(f"{key}_PASSWORD", "")
             if name and (user or password):
                 login = f"{urllib.parse.quote(user, '')}:{urllib.parse.quote(password, '')}@"
                 parts = parts._replace(netloc=login + parts.netloc.rpartition("@")[2])
@@ -179,7 +181,9 @@ def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_fil
     except OSError as error:
         raise SourceError(f"{archive.name} can't be unpacked: {cause(error)}.") from error
     entries = list(into.iterdir())
-    return entries[0] if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink() else into
+    if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink():
+        return entries[0]
+    return into
 
 
 def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
@@ -238,7 +242,8 @@ class _Room:
     def __init__(self, archive: Path, most_bytes: int, most_files: int) -> None:
         self.archive = archive
         self.bounds = ArchiveBounds(most_bytes, most_files)
-        self._bytes, self._files = most_bytes, most_files
+        self._bytes = most_bytes
+        self._files = most_files
         self._bounds = f"{most_bytes >> 20} MiB or {most_files:,} files"
 
     def take(self, size: int, files: int = 1) -> None:

@@ -137,7 +137,9 @@ def _why_not(specification: str) -> str:
     looks_like_path = "/" in specification or specification.startswith((".", "~"))
     if is_bare_name(specification):
         return "The version of the package is missing"
-    return "There is no such folder" if looks_like_path else "It does not name a source"
+    if looks_like_path:
+        return "There is no such folder"
+    return "It does not name a source"
 
 
 def _cause(error: Exception) -> str:
@@ -153,7 +155,8 @@ def _cause(error: Exception) -> str:
 
 def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
     """Copy a folder below `into`, without links that lead out of it; return the hash of its content and the copy."""
-    tar, target = into / "folder.tar", into / "source"
+    tar = into / "folder.tar"
+    target = into / "source"
     revision = write_tree(folder, tar)
     tree = SourceTree.open(tar)
     if not tree.members:
@@ -216,7 +219,14 @@ def key_of(spec: SourceSpec, scratch: Path) -> str:
     revision = ""
     if not _unchanging(spec.source):
         revision = Fetcher().fetch(spec.source, scratch / "look")[0].revision
-    settled = [spec.source, revision, spec.pytest_args, spec.extra_requirements, spec.exclude_newer, spec.build_steps]
+    settled = [
+        spec.source,
+        revision,
+        spec.pytest_args,
+        spec.extra_requirements,
+        spec.exclude_newer,
+        spec.build_steps,
+    ]
     return sha256_of_json(settled)
 
 

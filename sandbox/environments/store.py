@@ -246,4 +246,6 @@ def _with_built(text: str, built: Mapping[str, BuiltWheel]) -> str:
 
     line = read_lock_line(text)
     wheel = built.get(canonicalize_name(line.name)) if line is not None else None
-    return text if line is None or wheel is None else str(replace(line, hashes=(sha256_of(wheel.path),)))
+    if line is None or wheel is None:
+        return text
+    return str(replace(line, hashes=(sha256_of(wheel.path),)))

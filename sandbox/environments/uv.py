@@ -169,7 +169,8 @@ def _user_settings() -> dict[str, Any]:
             continue
         except (OSError, ValueError) as error:
             raise EnvironmentBuildError(
-                f"{path}, which holds settings of uv, can't be read: {error}.", hint="Correct it, or move it away."
+                f"{path}, which holds settings of uv, can't be read: {error}.",
+                hint="Correct it, or move it away.",
             ) from error
         _merge(merged, read)
     return merged
@@ -204,7 +205,10 @@ def _follow(
     deadline: float,
 ) -> str:
     assert process.stderr is not None
-    descriptor, rest, lines, size = process.stderr.fileno(), b"", list[str](), 0
+    descriptor = process.stderr.fileno()
+    rest = b""
+    lines = list[str]()
+    size = 0
     os.set_blocking(descriptor, False)
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)

@@ -49,8 +49,18 @@ LAUNCHED = (
     "tracers.py",
 )
 """Files of the payload that start an entrypoint and watch it."""
-EMPTY_SETTINGS, STDIN = "empty.ini", "stdin"
-_PYTEST = ("-p", "no:cacheprovider", "--assert=plain", "-q", "--tb=short", "--color=no", "--no-summary", "--maxfail=0")
+EMPTY_SETTINGS = "empty.ini"
+STDIN = "stdin"
+_PYTEST = (
+    "-p",
+    "no:cacheprovider",
+    "--assert=plain",
+    "-q",
+    "--tb=short",
+    "--color=no",
+    "--no-summary",
+    "--maxfail=0",
+)
 
 
 def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
@@ -77,7 +87,8 @@ class _Run:
 
     def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
         """Return the command line and the whole environment."""
-        control, order = places.folders["control"], self.order(places)
+        control = places.folders["control"]
+        order = self.order(places)
         arguments = [places.python, f"{control}/launcher.py"]
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
@@ -117,7 +128,10 @@ class GistRunner:
 
             def order(places: MountPaths) -> dict[str, Any]:
                 words = _pytest_words(places, environment, alone=False, settings=True)
-                return {"argv": [*words, "--collect-only"], "path": [places.workspace, *_roots(places, environment)]}
+                return {
+                    "argv": [*words, "--collect-only"],
+                    "path": [places.workspace, *_roots(places, environment)],
+                }
 
             run = _Run(base / "files", {}, order, is_test=True, build=True)
             transcript = TestsTranscript()
@@ -142,7 +156,8 @@ class GistRunner:
         """Run the command in the repository's tree, or only its file in another place."""
         with run_folder() as base:
             folders: dict[str, Path] = {}
-            called, files = entrypoint, dict[str, bytes]()
+            called = entrypoint
+            files = dict[str, bytes]()
             if elsewhere:
                 files, called = moved_files(tree, entrypoint)
                 files |= _started(entrypoint, environment)
@@ -349,7 +364,9 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
 def _started(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
     """Return the file that starts a command without one of its own."""
     text = program_text(entrypoint, pins.metadata)
-    return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")} if text else {}
+    if text:
+        return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")}
+    return {}
 
 
 def _require(ended: Ended) -> None:
@@ -361,7 +378,13 @@ def _require(ended: Ended) -> None:
 
 
 def _words(
-    places: MountPaths, pins: EnvironmentPins, called: Entrypoint, *, alone: bool, settings: bool, root: str = ""
+    places: MountPaths,
+    pins: EnvironmentPins,
+    called: Entrypoint,
+    *,
+    alone: bool,
+    settings: bool,
+    root: str = "",
 ) -> list[str]:
     """Return the words of an order; tests are collected below `root`, by default the working folder."""
     root = root or places.workspace

@@ -45,7 +45,8 @@ def refusal(command: str) -> str:
     if expansion:
         return f"Nothing may be executed here, and {expansion} could do so: write the command without it."
     lexer = shlex.shlex(text, posix=True, punctuation_chars=_PUNCTUATION)
-    lexer.whitespace_split, lexer.commenters = True, ""
+    lexer.whitespace_split = True
+    lexer.commenters = ""
     try:
         return _refusal_of(list(lexer))
     except ValueError as error:
@@ -53,7 +54,8 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
-    program, skip = "", False
+    program = ""
+    skip = False
     for word in words:
         if skip:
             skip = False
@@ -76,7 +78,8 @@ def _refusal_of(words: list[str]) -> str:
 def _scanned(command: str) -> tuple[str, str]:
     """Return the command with newlines as separators, and the name of the first expansion that could execute."""
     result: list[str] = []
-    quote, place = "", 0
+    quote = ""
+    place = 0
     while place < len(command):
         character = command[place]
         if quote != "'":

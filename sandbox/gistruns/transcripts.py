@@ -93,8 +93,11 @@ class TestsTranscript:
 
 def _name(note: Mapping[str, object]) -> str:
     """Return the id of a test; that of a doctest without its module, which a gist has under another name."""
-    id, doctest = str(note["id"]), note.get("doctest")
-    return f"{id.partition('::')[0]}::{DOCTEST}{doctest}" if isinstance(doctest, str) else id
+    id = str(note["id"])
+    doctest = note.get("doctest")
+    if isinstance(doctest, str):
+        return f"{id.partition('::')[0]}::{DOCTEST}{doctest}"
+    return id
 
 
 def _place(note: Mapping[str, object]) -> tuple[str, int] | None:
@@ -145,7 +148,8 @@ class ProgramTranscript:
 
     def conclude(self, ended: Ended) -> Seen:
         """Judge the records by how the processes ended."""
-        conclusion, ends = self._conclusion(ended), [note for note in self.notes if note.get("kind") == "end"]
+        conclusion = self._conclusion(ended)
+        ends = [note for note in self.notes if note.get("kind") == "end"]
         run = CommandRun(
             status=conclusion.status,
             exit_status=self.status or 0,

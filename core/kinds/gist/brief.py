@@ -58,7 +58,9 @@ def shown_command(task: Task) -> str:
     if not part.stdin and not part.variables:
         return fenced(part.entrypoint)
     command = fenced(command_line(part.command))
-    return f"{command}\n\nIts standard input is\n\n{fenced(part.stdin)}" if part.stdin else command
+    if part.stdin:
+        return f"{command}\n\nIts standard input is\n\n{fenced(part.stdin)}"
+    return command
 
 
 def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:

@@ -58,7 +58,8 @@ class _Probes:
     """Gists whose worth is known."""
 
     def __init__(self, judge: GistJudge, run: RunContext) -> None:
-        self._judge, self._run = judge, run
+        self._judge = judge
+        self._run = run
 
     def _judged(self, name: str, gist: str) -> GistJudgement:
         self._run.step(name)
@@ -88,10 +89,12 @@ class _Probes:
 
     def absent(self) -> CheckFinding:
         """Check that the image holds the codebase nowhere that Python looks, with no blocker in the way."""
-        name, owned = "the image holds no copy of the codebase", self._judge.answer.owned
+        name = "the image holds no copy of the codebase"
+        owned = self._judge.answer.owned
         self._run.step(name)
         command = shlex.join(["python", "-c", _LOOK, *owned])
-        environment, timeout_s = self._judge.task.environment, self._judge.answer.timeout_s
+        environment = self._judge.task.environment
+        timeout_s = self._judge.answer.timeout_s
         output = self._judge.runner.run_command(
             command, environment, execution=True, timeout_s=timeout_s, cancel=self._run.cancel
         )
@@ -112,7 +115,8 @@ class _Probes:
 
     def reference(self) -> CheckFinding:
         """Check that the reference gist, if there is one, is faithful."""
-        name, reference = "reference gist is faithful", self._judge.answer.reference
+        name = "reference gist is faithful"
+        reference = self._judge.answer.reference
         if reference is None:
             return CheckFinding(name, True, "there is none: `gistpoint gist reference` makes one", reduced=True)
         if not reference.faithful:
@@ -124,7 +128,9 @@ class _Probes:
 
 
 def _rate(report: ExecutionReport | ExistenceReport | None) -> str:
-    return "unknown" if report is None or report.rate is None else f"{report.rate:.1f}"
+    if report is None or report.rate is None:
+        return "unknown"
+    return f"{report.rate:.1f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

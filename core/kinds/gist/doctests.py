@@ -59,7 +59,8 @@ def spliced_docstring(
     `dropped` says so of its text. Raises SyntaxError for a gist that does not parse, TaskError if one of the two
     files has no such definition.
     """
-    home, source = documented(parse(gist), name), documented(parse(original), name)
+    home = documented(parse(gist), name)
+    source = documented(parse(original), name)
     if home is None or source is None or not (source.body and is_text_only(source.body[0])):
         raise TaskError(f"There is no docstring of {name or 'the module'!r} to put in.")
     wanted = _text_of(source.body[0], physical_lines(original), dropped)
@@ -79,10 +80,8 @@ def spliced_docstring(
         put_in = [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
         return [*lines[:at], *put_in, *lines[at:]]
     margin = margin_of(lines[home.lineno - 1][0]) + "    "
-    head, rest = (
-        header[0].encode()[: first.col_offset].decode().rstrip(),
-        header[0].encode()[first.col_offset :].decode(),
-    )
+    head = header[0].encode()[: first.col_offset].decode().rstrip()
+    rest = header[0].encode()[first.col_offset :].decode()
     number = header[1]
     put_in = [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
     return [
@@ -96,7 +95,8 @@ def spliced_docstring(
 
 def _replaced(lines: list[tuple[str, int | None]], old: ast.stmt, wanted: list[str]) -> list[tuple[str, int | None]]:
     """Return the lines with other text in the place of a docstring; what follows it on its last line stays."""
-    first, last = old.lineno - 1, (old.end_lineno or old.lineno) - 1
+    first = old.lineno - 1
+    last = (old.end_lineno or old.lineno) - 1
     before = lines[first][0].encode()[: old.col_offset].decode()
     after = lines[last][0].encode()[old.end_col_offset :].decode()
     put_in = [f"{before}{wanted[0]}", *wanted[1:]]
@@ -106,7 +106,8 @@ def _replaced(lines: list[tuple[str, int | None]], old: ast.stmt, wanted: list[s
 
 def _text_of(docstring: ast.stmt, lines: list[str], dropped: Callable[[str], bool]) -> list[str]:
     """Return the lines of a docstring as they are written, from its first quote to its last."""
-    first, last = docstring.lineno - 1, (docstring.end_lineno or docstring.lineno) - 1
+    first = docstring.lineno - 1
+    last = (docstring.end_lineno or docstring.lineno) - 1
     written = [line.encode() for line in lines[first : last + 1]]
     written[-1] = written[-1][: docstring.end_col_offset]
     written[0] = written[0][docstring.col_offset :]

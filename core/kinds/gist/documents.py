@@ -25,7 +25,9 @@ def read_settings(fields: Fields) -> GistSettings:
     """Read the table `gist` of a `task.toml`. Raises `TaskError` naming the key."""
     settings = fields.record(GistSettings)
     require_known(fields, settings)
-    return replace(settings, score_budget=None) if settings.score_budget == UNLIMITED else settings
+    if settings.score_budget == UNLIMITED:
+        return replace(settings, score_budget=None)
+    return settings
 
 
 def settings_table(settings: GistSettings) -> dict[str, Any]:
@@ -91,13 +93,17 @@ class _OtherTest(msgspec.Struct):
 
 def _read_test(fields: Fields) -> GistTest | None:
     """Return the tests of a command; None for a command that is not a test, whose table holds empty texts."""
-    name, doctest = fields.get("qualname", str), fields.get("doctest", bool, False)
+    name = fields.get("qualname", str)
+    doctest = fields.get("doctest", bool, False)
     fields.get("source", str)
     fields.get("defined_as", str, "")
-    others, files = fields.get("others", list[_OtherTest], []), fields.get("files", list[str], [])
+    others = fields.get("others", list[_OtherTest], [])
+    files = fields.get("files", list[str], [])
     if any(not 0 <= one.file < len(files) for one in others):
         raise TaskError(f"{fields.file}: the key {fields.name('others')!r} names a file that is not in it.")
-    return stored_test(fields.values) if name or doctest else None
+    if name or doctest:
+        return stored_test(fields.values)
+    return None
 
 
 def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
@@ -172,4 +178,6 @@ def _run_document(run: TestsRun | CommandRun | TestRun) -> dict[str, Any]:
     document = {key: value for key, value in _known(run).items() if key not in ("isolation", "raised")}
     if isinstance(run, TestsRun):
         return {**document, "tests": {id: _run_document(test) for id, test in run.tests.items()}}
-    return document if run.raised is None else {**document, "raised": asdict(run.raised)}
+    if run.raised is None:
+        return document
+    return {**document, "raised": asdict(run.raised)}

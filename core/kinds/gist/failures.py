@@ -63,7 +63,9 @@ def unreadable(gist: str) -> GistError | None:
             return None
         except (RecursionError, MemoryError, OverflowError):
             reason = "It is nested too deeply to be compiled."
-    return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason) if reason else None
+    if reason:
+        return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
+    return None
 
 
 def owned_imports(gist: str, owned: Collection[str]) -> list[str]:

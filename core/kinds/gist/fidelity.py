@@ -66,12 +66,14 @@ def normalised(run: TestsRun | CommandRun, places: Mapping[str, str]) -> TestsRu
         return found and Raised(found.type, normalise_output(found.message, places))
 
     def test(found: TestRun) -> TestRun:
-        out, err = normalise_output(found.stdout, places), normalise_output(found.stderr, places)
+        out = normalise_output(found.stdout, places)
+        err = normalise_output(found.stderr, places)
         return replace(found, stdout=out, stderr=err, raised=raised(found.raised))
 
     if isinstance(run, TestsRun):
         return replace(run, tests={id: test(found) for id, found in run.tests.items()})
-    out, err = normalise_output(run.stdout, places), normalise_output(run.stderr, places)
+    out = normalise_output(run.stdout, places)
+    err = normalise_output(run.stderr, places)
     return replace(run, stdout=out, stderr=err, raised=raised(run.raised))
 
 
@@ -103,7 +105,9 @@ class Fidelity:
     @property
     def pass_rate(self) -> float | None:
         """Percentage of the entrypoint's instances that passed, 0-100; None if there are none."""
-        return 100 * self.passed / self.instances if self.instances else None
+        if self.instances:
+            return 100 * self.passed / self.instances
+        return None
 
     @property
     def differing(self) -> tuple[str, ...]:
@@ -225,4 +229,6 @@ def _streams(
 ) -> list[Difference]:
     pattern = OutputPattern.of([normalise_output(text, places[n]) for n, text in enumerate(expected)])
     text = normalise_output(found, places[-1])
-    return [] if pattern.matches(text) else [Difference(key, name, pattern.text, text)]
+    if pattern.matches(text):
+        return []
+    return [Difference(key, name, pattern.text, text)]

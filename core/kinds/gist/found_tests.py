@@ -51,7 +51,9 @@ def written_test(tree: SourceTree, path: str, qualname: str) -> GistTest | None:
     """Return the test that a file defines itself, or inherits within the file; None if there is none."""
     source = _text(tree, path)
     try:
-        return GistTest(qualname, source) if find_test(parse(source), qualname) is not None else None
+        if find_test(parse(source), qualname) is not None:
+            return GistTest(qualname, source)
+        return None
     except (SyntaxError, ValueError) as error:
         raise UnwrittenTestError(f"{path} can't be read: {error}.") from error
 

@@ -107,7 +107,8 @@ def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence])
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
     """Whether a line is the header of a special method, or one of its class or from outside that assigns it."""
-    text, own = line.line.text, f"{owner}.{name}"
+    text = line.line.text
+    own = f"{owner}.{name}"
     within = owner.split(_WITHIN)[0]
     if line.block == own or (_WITHIN in owner and line.block == within):
         return re.match(rf"(?:async )?def {re.escape(name)}\b|{re.escape(name)}\b.*=", text) is not None

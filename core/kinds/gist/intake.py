@@ -22,9 +22,20 @@ from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_template
 from gistpoint.core.kinds.gist.fidelity import compare, instance_key, name_masks, normalised
 from gistpoint.core.kinds.gist.flags import habits_of
-from gistpoint.core.kinds.gist.found_tests import NamesClashError, UnwrittenTestError, found_tests, written_test
+from gistpoint.core.kinds.gist.found_tests import (
+    NamesClashError,
+    UnwrittenTestError,
+    found_tests,
+    written_test,
+)
 from gistpoint.core.kinds.gist.judge import sources_of
-from gistpoint.core.kinds.gist.model import GistSettings, GistTask, command_identity, command_version, with_settings
+from gistpoint.core.kinds.gist.model import (
+    GistSettings,
+    GistTask,
+    command_identity,
+    command_version,
+    with_settings,
+)
 from gistpoint.core.kinds.gist.original_test import GistTest, given_test
 from gistpoint.core.kinds.gist.overrides import require_consistent
 from gistpoint.core.kinds.gist.trace import difficulty, read_trace
@@ -119,13 +130,15 @@ class Examination:
     def _answer(
         self, entrypoint: Entrypoint, test: GistTest | None, seen: list[OriginalRun], traced: OriginalRun
     ) -> GistAnswer:
-        tree, trace = self.repository.tree, traced.trace or {}
+        tree = self.repository.tree
+        trace = traced.trace or {}
         read = read_trace(trace)
         owned = owned_names(tree, self.repository.environment.import_roots, read.modules)
         clash = sorted(set(owned) & _OF_THE_RUNNER)
         if clash:
             raise NoGistError(
-                NoGist.NEEDED_BY_THE_RUNNER, f"The runner itself needs {clash[0]}, which a gist may not import."
+                NoGist.NEEDED_BY_THE_RUNNER,
+                f"The runner itself needs {clash[0]}, which a gist may not import.",
             )
         self._require_sole(owned)
         ids = seen[0].run.tests if isinstance(seen[0].run, TestsRun) else {}
@@ -161,7 +174,8 @@ class Examination:
 
     def _require_there(self, entrypoint: Entrypoint) -> None:
         """Refuse a command that names what the source does not have."""
-        tree, several = self.repository.tree, entrypoint.kind is EntrypointKind.TESTS
+        tree = self.repository.tree
+        several = entrypoint.kind is EntrypointKind.TESTS
         if entrypoint.kind is EntrypointKind.CONSOLE:
             self._require_script(entrypoint.own[0])
         named = [word.partition("::")[0] for word in entrypoint.selected] if several else entrypoint.files
@@ -181,7 +195,8 @@ class Examination:
         except UnwrittenTestError as error:
             raise NoGistError(NoGist.NO_SUCH_TEST, error.message) from error
         raise NoGistError(
-            NoGist.NO_SUCH_TEST, f"{entrypoint.target} defines no {entrypoint.qualname}, and pytest finds none."
+            NoGist.NO_SUCH_TEST,
+            f"{entrypoint.target} defines no {entrypoint.qualname}, and pytest finds none.",
         )
 
     def _tests(self, entrypoint: Entrypoint, run: OriginalRun) -> GistTest | None:
@@ -206,7 +221,13 @@ class Examination:
             )
 
     def _run(
-        self, entrypoint: Entrypoint, step: str, *, trace: bool = False, elsewhere: bool = False, hash_seed: int = 0
+        self,
+        entrypoint: Entrypoint,
+        step: str,
+        *,
+        trace: bool = False,
+        elsewhere: bool = False,
+        hash_seed: int = 0,
     ) -> OriginalRun:
         if step:
             self.run.step(step)
@@ -241,7 +262,9 @@ class Examination:
             raise NoGistError(NoGist.COULD_NOT_RUN, f"The command did not run: {reason}", hint=run.output[-2000:])
         if failure and not self.allow_failing:
             raise NoGistError(
-                NoGist.FAILS, "The command fails on the original.", hint=f"{failure}\n--allow-failing takes it."
+                NoGist.FAILS,
+                "The command fails on the original.",
+                hint=f"{failure}\n--allow-failing takes it.",
             )
         if isinstance(found, TestsRun) and all(t.outcome is Outcome.SKIPPED for t in found.tests.values()):
             raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
@@ -254,7 +277,11 @@ class Examination:
         if found.differences:
             first = found.differences[0]
             what = f"{first.test}: {first.what}".lstrip(": ")
-            details = [f"expected: {first.expected[:500]}", f"found: {first.found[:500]}", *_reasons_of(moved)]
+            details = [
+                f"expected: {first.expected[:500]}",
+                f"found: {first.found[:500]}",
+                *_reasons_of(moved),
+            ]
             raise NoGistError(
                 NoGist.DEPENDS_ON_ITS_PLACE,
                 f"Alone in an empty folder, under another name, the command comes out differently ({what}).",
@@ -380,7 +407,9 @@ def write_gist_task(
 
 
 def _task(repository: Repository, entrypoint: Entrypoint, answer: GistAnswer, tree_sha256: str, folder: Path) -> Task:
-    first, environment, source = answer.originals[0], repository.environment, repository.source
+    first = answer.originals[0]
+    environment = repository.environment
+    source = repository.source
     ids = frozenset(first.tests) if isinstance(first, TestsRun) else frozenset[str]()
     ids_sha256 = hash_of_ids(ids)
     part = GistTask(entrypoint.text, GistSettings(), entrypoint.stdin, dict(entrypoint.variables))

@@ -128,7 +128,8 @@ class GistHarness(TaskBench):
         begun = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if begun is not None:
             return self._hand_in(call, begun.gist, log, run)
-        answer, runner = self.judge.answer, self.judge.runner
+        answer = self.judge.answer
+        runner = self.judge.runner
         access = GistAccess(self.task, answer, runner, self.tree, gist_of(log.state).text, run.cancel)
         context = ToolContext(self.tree, self.task.limits, of_kind=access)
         step = Remaining(1, 0)
@@ -165,10 +166,14 @@ class GistHarness(TaskBench):
         call = state.calls[-1]
         last = state.submissions[-1]
         if _forced(call):
-            return EndReason(call.automatic) if last.counts else EndReason.INFRASTRUCTURE
+            if last.counts:
+                return EndReason(call.automatic)
+            return EndReason.INFRASTRUCTURE
         if not last.counts:
             return None
-        return EndReason.SOLVED if last.solved else EndReason.FINAL_WRONG
+        if last.solved:
+            return EndReason.SOLVED
+        return EndReason.FINAL_WRONG
 
     def last_call(self, state: AttemptState) -> Tool:
         """Return the hand-in: a limit hands in the gist as it was last saved."""
@@ -296,7 +301,9 @@ class GistJudge(GistJudging):
         fault = unreadable(gist)
         if fault is not None:
             return GistJudgement(GistScore(None, False, None, None, None, fault, Flags()))
-        originals, owned, test = self._originals(), self.answer.owned, self.answer.test
+        originals = self._originals()
+        owned = self.answer.owned
+        test = self.answer.test
         try:
             spliced = ready_text(gist, test, owned)
         except (SyntaxError, ValueError):
@@ -431,12 +438,16 @@ class _Trials:
         If the run is not as faithful as those before it, all classes that there were may have been used.
         """
         trial = self._run(
-            "watch what is compared", self.text, Watched(observed=(0, *self.judge.watched(self.text).observed))
+            "watch what is compared",
+            self.text,
+            Watched(observed=(0, *self.judge.watched(self.text).observed)),
         )
         seen = trial.run.isolation
         if trial.run.status is not RunStatus.FINISHED or seen.operands is None:
             return None
-        return seen.operands if self.judge.fidelity(trial).value else (*seen.operands, *seen.classes)
+        if self.judge.fidelity(trial).value:
+            return seen.operands
+        return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
         """Return whether the command passes even if functions return nonsense; None if none can be changed."""

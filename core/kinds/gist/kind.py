@@ -15,7 +15,13 @@ import msgspec
 
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.measures import ANALYSES, MEASURES, OF_COMMAND, is_mocked, measured
-from gistpoint.core.kinds.gist.model import GistTask, command_identity, command_version, gist_settings, gist_task
+from gistpoint.core.kinds.gist.model import (
+    GistTask,
+    command_identity,
+    command_version,
+    gist_settings,
+    gist_task,
+)
 from gistpoint.core.kinds.gist.state import GistState
 from gistpoint.core.kinds.gist.tools import (
     GIST_BUFFER,
@@ -26,7 +32,15 @@ from gistpoint.core.kinds.gist.tools import (
     WRITING,
     gist_tools,
 )
-from gistpoint.core.kinds.kind import ExportedWork, OneRequest, Rejudged, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.kind import (
+    ExportedWork,
+    OneRequest,
+    Rejudged,
+    StartText,
+    TaskKind,
+    Trial,
+    TrialSubject,
+)
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tools.browsing import BROWSING
 
@@ -124,7 +138,8 @@ class Gist(TaskKind["GistJudge"]):
         from gistpoint.core.tasks.model import Answer
 
         of_kind = read_gist_answer(fields.table("gist"))
-        metrics, provenance = fields.table("metrics").values, fields.table("provenance").values
+        metrics = fields.table("metrics").values
+        provenance = fields.table("provenance").values
         return Answer((), (), metrics, provenance, of_kind)
 
     def answer_document(self, answer: Answer) -> Mapping[str, Any]:
@@ -274,7 +289,8 @@ class Gist(TaskKind["GistJudge"]):
         """Return the gist's file, with the reference gist if it is faithful."""
         from gistpoint.core.kinds.gist.answer import gist_answer
 
-        name, known = gist_task(task).command.gist_file, gist_answer(answer).reference
+        name = gist_task(task).command.gist_file
+        known = gist_answer(answer).reference
         faithful = known is not None and known.faithful
         solution = {name: known.text.encode("utf-8", "surrogateescape")} if known is not None and faithful else {}
         return ExportedWork(name, gist_settings(task).execution, solution)

@@ -174,7 +174,9 @@ def lines_of_statement(
 
 
 def _kind(potential: bool) -> GistLineKind:
-    return GistLineKind.POTENTIAL if potential else GistLineKind.EXECUTABLE
+    if potential:
+        return GistLineKind.POTENTIAL
+    return GistLineKind.EXECUTABLE
 
 
 def _parts(statement: ast.stmt) -> Iterator[ast.stmt | ast.ExceptHandler | ast.match_case]:
@@ -370,7 +372,8 @@ def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
         return functions.get(qualname)
     owner, _, method = qualname.rpartition(".")
     classes = {b.name: b for b in blocks if b.kind is BlockKind.CLASS}
-    pending, seen = [owner], set[str]()
+    pending = [owner]
+    seen = set[str]()
     while pending:
         current = pending.pop(0)
         if current in seen or current not in classes:

@@ -104,7 +104,8 @@ class MakeGists(Request):
         ways = sum(map(bool, (named, self.draw.sample, self.draw.hard)))
         if not ways:
             raise UserError(
-                "There is nothing to make.", hint="Name an --entrypoint, or draw some with --sample N or --hard."
+                "There is nothing to make.",
+                hint="Name an --entrypoint, or draw some with --sample N or --hard.",
             )
         if ways > 1:
             raise UserError("Entrypoints are named, or drawn by --sample, or by --hard.", hint="Give one of the three.")
@@ -275,7 +276,8 @@ class _Making:
         self, entrypoint: Entrypoint, answer: GistAnswer, how: Mapping[str, Any]
     ) -> tuple[Task, dict[str, Any]]:
         """Return the task, and the settings in which one that was there already differs from what is asked for."""
-        settings, budgets = self.asked.terms.settings, Budgets.of_steps(self.asked.terms.steps)
+        settings = self.asked.terms.settings
+        budgets = Budgets.of_steps(self.asked.terms.steps)
         backend = self.examination.runner.backend.name
         task = write_gist_task(
             self.examination.repository,
@@ -317,7 +319,11 @@ _REFERENCE = "reference gist"
 
 
 def store_reference(
-    judge: GistJudge, answer: Answer, seconds: float, on_query: Callable[[int, int], None], run: RunContext = UNATTENDED
+    judge: GistJudge,
+    answer: Answer,
+    seconds: float,
+    on_query: Callable[[int, int], None],
+    run: RunContext = UNATTENDED,
 ) -> ReferenceGist:
     """Make the reference gist of the judge's task, reduce it for `seconds`, and write it into the task's answer.
 

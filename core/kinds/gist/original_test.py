@@ -11,7 +11,12 @@ from typing import Any
 from gistpoint.core.code.parsing import compile_module, parse
 from gistpoint.core.entrypoints.runs import TestGuard
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.doctests import docstring_lines, docstring_sha256, documented, spliced_docstring
+from gistpoint.core.kinds.gist.doctests import (
+    docstring_lines,
+    docstring_sha256,
+    documented,
+    spliced_docstring,
+)
 from gistpoint.core.kinds.gist.lines import (
     BlockKind,
     LineBlock,
@@ -102,7 +107,9 @@ class TestScore:
     def f1(self) -> float:
         """Harmonic mean of recall and precision."""
         total = self.recall + self.precision
-        return 2 * self.recall * self.precision / total if total else 0.0
+        if total:
+            return 2 * self.recall * self.precision / total
+        return 0.0
 
     @property
     def changed(self) -> bool:
@@ -160,7 +167,8 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
         return TestScore(0.0, 0.0)
     for one in test.each:
         if one.doctest:
-            original, own = docstring_lines(parse(one.source), one.qualname), docstring_lines(tree, one.qualname)
+            original = docstring_lines(parse(one.source), one.qualname)
+            own = docstring_lines(tree, one.qualname)
         else:
             original = _lines_of(one.source, one.name, owned)
             own = _lines_of(gist, one.qualname, owned) or _lines_of(gist, one.name, owned)
@@ -237,7 +245,8 @@ def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
         for name, attribute in pytest_names(one.source).items():
             if names.setdefault(name, attribute) != attribute:
                 clashing.add(name)
-    first, last = min(places.values(), default=(0, 0)), max(places.values(), default=(0, 0))
+    first = min(places.values(), default=(0, 0))
+    last = max(places.values(), default=(0, 0))
     kept = {name: attribute for name, attribute in names.items() if name not in clashing}
     return TestGuard(first[0], last[1], decorated, kept, places, doctests)
 
@@ -306,11 +315,14 @@ def splice_test(
     owner = definition.name.rpartition(".")[0]
     home = [b for b in blocks if b.name == owner and b.kind is BlockKind.CLASS] if owner else []
     if old:
-        at, depth = old[0].first, margin_of(lines[old[0].statements[0].lineno - 1])
+        at = old[0].first
+        depth = margin_of(lines[old[0].statements[0].lineno - 1])
     elif home:
-        at, depth = home[-1].last + 1, _class_depth(home[-1], lines)
+        at = home[-1].last + 1
+        depth = _class_depth(home[-1], lines)
     else:
-        at, depth = len(lines) + 1, ""
+        at = len(lines) + 1
+        depth = ""
         test = _in_classes(test, original, owner)
     removed = {number for block in old for number in range(block.first, block.last + 1)}
     result: list[tuple[str, int | None]] = []

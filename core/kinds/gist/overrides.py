@@ -73,7 +73,9 @@ class GistOverrides(msgspec.Struct, frozen=True):
         met = _with_settings(task, self.settings(gist_settings(task)), test)
         if problem := _contradiction(met):
             raise GistSettingsError(problem[0], hint=problem[1])
-        return met if self.steps is UNSET else replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
+        if self.steps is UNSET:
+            return met
+        return replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
         """Return settings with these in place of the default ones."""
@@ -111,7 +113,9 @@ CONDITIONS: Mapping[str, GistOverrides] = {
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
     """Return settings with the tools of a profile; None if they are the task's own."""
     chosen = overrides_data(TOOL_PROFILES[name])
-    return msgspec.structs.replace(given or GistOverrides(), **chosen) if chosen else given
+    if chosen:
+        return msgspec.structs.replace(given or GistOverrides(), **chosen)
+    return given
 
 
 def parse_overrides(data: bytes, file: str) -> GistOverrides:
@@ -138,12 +142,15 @@ def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
         require_known(fields, given)
     except TaskError as error:
         raise GistSettingsError(error.message, hint=error.hint) from error
-    return given if given.tools is UNSET else msgspec.structs.replace(given, tools=tuple(dict.fromkeys(given.tools)))
+    if given.tools is UNSET:
+        return given
+    return msgspec.structs.replace(given, tools=tuple(dict.fromkeys(given.tools)))
 
 
 def require_known(fields: Fields, settings: GistSettings | GistOverrides) -> None:
     """Raise `TaskError` for a strategy and for tools that no task has; `fields` are those that were read."""
-    strategy, tools = settings.strategy or "", settings.tools or ()
+    strategy = settings.strategy or ""
+    tools = settings.tools or ()
     for key, names, known in (("strategy", (strategy,), STRATEGIES), ("tools", tools, OPTIONAL_TOOLS)):
         for name in names:
             if name not in known:
@@ -159,7 +166,10 @@ def _contradiction(task: Task) -> tuple[str, str] | None:
     if needing := needing_execution(settings):
         return f"{needing} runs code, and execution is off.", "Add execution = true, or leave the tool out."
     if settings.give_test and not task.brief.test:
-        return f"The command of {task.short_id} is not a test, so there is none to give.", "Leave give_test out."
+        return (
+            f"The command of {task.short_id} is not a test, so there is none to give.",
+            "Leave give_test out.",
+        )
     return None
 
 

@@ -75,7 +75,8 @@ class Gap:
         return found
 
     def _ends_of_bag(self, start: int, tokens: Sequence[str]) -> Iterator[int]:
-        wanted, size = self.bag or (), 0
+        wanted = self.bag or ()
+        size = 0
         for end in range(start, len(tokens) + 1):
             if size >= len(wanted) and _bag(tokens[start:end]) == wanted:
                 yield end
@@ -127,7 +128,8 @@ def _laid_over(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
     elif len(set(map(_bag, variants))) == 1:
         yield Gap.of(variants)
     else:
-        head, tail = _common(variants), _common([tokens[::-1] for tokens in variants])
+        head = _common(variants)
+        tail = _common([tokens[::-1] for tokens in variants])
         tail = min(tail, min(map(len, variants)) - head)
         ends = [len(tokens) - tail for tokens in variants]
         yield from first[:head]
@@ -230,7 +232,9 @@ def _kept(outputs: Sequence[list[str]]) -> Iterator[list[int]]:
 
 
 def _fits(part: str | VariableLine, line: str) -> bool:
-    return part == line if isinstance(part, str) else part.matches(line)
+    if isinstance(part, str):
+        return part == line
+    return part.matches(line)
 
 
 def _lines_in(gap: Gap, places: set[int], lines: Sequence[str]) -> set[int]:

@@ -279,7 +279,9 @@ def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]
         found = {line.text: line.first for line in reversed(candidate.lines)}
         count = sum(line.text in found for line in block.lines)
         if count > best_count:
-            best, places, best_count = candidate, found, count
+            best = candidate
+            places = found
+            best_count = count
     for line in block.lines:
         if best is None:
             yield LineExistence(line, block.name, ExistenceReason.NO_BLOCK)
@@ -302,7 +304,8 @@ def unfolded(source: str) -> str:
     The syntax tree stays the same, and so does every line with a single statement. A body without content
     (`pass`, `...`, a string) stays beside its header. Raises SyntaxError for a text that does not parse.
     """
-    tree, lines = parse(source), physical_lines(source)
+    tree = parse(source)
+    lines = physical_lines(source)
     bodies = [
         body for body in bodies_in(tree) if any(_is_beside(one, lines) and not is_placeholder(one) for one in body)
     ]
@@ -384,7 +387,9 @@ class ExecutionReport(RateReport[LineExecution]):
     """The executable lines that ran; for the paper, lines on one physical line ran together."""
 
     def _holds(self, line: LineExecution) -> tuple[bool, bool] | None:
-        return (line.ran, line.beside_one_that_ran) if line.counts else None
+        if line.counts:
+            return (line.ran, line.beside_one_that_ran)
+        return None
 
     @property
     def executable(self) -> int:
@@ -404,7 +409,8 @@ def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> E
     an event fell on any line of its header, or of its body: some headers (`case _:`) compile to nothing. Raises
     SyntaxError for a gist that does not parse.
     """
-    measured, seen = unfolded(gist), sorted(set(executed))
+    measured = unfolded(gist)
+    seen = sorted(set(executed))
     own = list(_lines(gist))
     there = own if measured is gist else list(_lines(measured))
     ran = [any_within(seen, place.first, place.end) for _, place in there]

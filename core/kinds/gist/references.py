@@ -136,7 +136,9 @@ def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker])
         return maker(judge).make()
     found = maker(_SeveralTests(judge.task, judge.answer, judge.runner)).make()
     spliced = _ready(judge, found.text) if found.faithful else None
-    return found if spliced is None else replace(found, text=spliced.text)
+    if spliced is None:
+        return found
+    return replace(found, text=spliced.text)
 
 
 def _ready(judge: GistJudge, text: str) -> SplicedGist | None:

@@ -89,7 +89,11 @@ class GistRun:
 
 
 def score_gist(
-    gist: str, made: GistRun | None, originals: Originals, owned: Collection[str], test: GistTest | None = None
+    gist: str,
+    made: GistRun | None,
+    originals: Originals,
+    owned: Collection[str],
+    test: GistTest | None = None,
 ) -> GistScore:
     """Score `gist` as handed in; `made` is None if nothing could be run (no gist, or no test in it)."""
     qualname = test.qualname if test else ""
@@ -183,7 +187,8 @@ def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEv
     runs = score.execution.lines if score.execution is not None else [None] * len(lines)
     found = []
     for one, run in zip(lines, runs, strict=True):
-        first, last = _place(origin, one.line.first), _place(origin, one.line.last)
+        first = _place(origin, one.line.first)
+        last = _place(origin, one.line.last)
         if first and last:
             ran = run.ran if run is not None and run.counts else None
             found.append(LineEvidence(first, last, ran, one.reason, one.original))
@@ -251,7 +256,8 @@ def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
 
 # The record of a score
 
-_DIFFERENCES_RECORDED, _CHARACTERS_RECORDED = 10, 2_000
+_DIFFERENCES_RECORDED = 10
+_CHARACTERS_RECORDED = 2_000
 
 
 def score_record(score: GistScore) -> dict[str, Any]:
@@ -260,7 +266,10 @@ def score_record(score: GistScore) -> dict[str, Any]:
     `paper` in a rate holds the figures as the paper counts lines. A record without it was written before identical
     lines counted once: all of its figures are the paper's.
     """
-    fidelity, existence, test, error = score.fidelity, score.existence, score.test, score.error
+    fidelity = score.fidelity
+    existence = score.existence
+    test = score.test
+    error = score.error
     return {
         "execution_fidelity": score.execution_fidelity,
         "self_contained": score.self_contained,
@@ -269,7 +278,11 @@ def score_record(score: GistScore) -> dict[str, Any]:
         "line_execution": _rate_record(score.execution, "executed", "executable") if score.execution else None,
         "line_existence": _rate_record(existence, "existing", "lines", glue=len(existence.glue)) if existence else None,
         "test": {"recall": test.recall, "precision": test.precision, "f1": test.f1} if test else None,
-        "error": {"category": error.category.value, "kind": error.kind.value, "evidence": _cut(error.evidence)}
+        "error": {
+            "category": error.category.value,
+            "kind": error.kind.value,
+            "evidence": _cut(error.evidence),
+        }
         if error
         else None,
         "flags": {name: getattr(score.flags, name) for name in score.flags.__slots__},
@@ -288,7 +301,12 @@ def _rate_record(report: ExecutionReport | ExistenceReport, part: str, whole: st
     """Return a rate with the numbers of lines that it is made of, under the names `part` and `whole`."""
 
     def figures(share: Share, without_test: Share) -> dict[str, Any]:
-        return {"rate": share.rate, "rate_without_test": without_test.rate, part: share.part, whole: share.whole}
+        return {
+            "rate": share.rate,
+            "rate_without_test": without_test.rate,
+            part: share.part,
+            whole: share.whole,
+        }
 
     paper = figures(report.paper, report.paper_without_test)
     return {**figures(report.distinct, report.distinct_without_test), **counted, "paper": paper}
@@ -356,7 +374,8 @@ def gist_scored(call_id: str, verdict: GistVerdict, *, trial: bool) -> Submissio
 
 # The words of a score
 
-_DIFFERENCES_SHOWN, _CHARACTERS_SHOWN = 3, 1_000
+_DIFFERENCES_SHOWN = 3
+_CHARACTERS_SHOWN = 1_000
 _NOTHING_TO_NOTE = (ErrorCategory.FILE_CREATION, ErrorCategory.MISSING_TEST)
 _FLAGS = {
     "main_guard_added": "a main guard was added",
@@ -417,7 +436,8 @@ def _flag_texts(flags: Flags) -> list[str]:
         found.insert(0, f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
     if flags.invented_operand:
         found.insert(
-            0, f"the test uses an object of a class that the codebase does not have ({flags.invented_operand})"
+            0,
+            f"the test uses an object of a class that the codebase does not have ({flags.invented_operand})",
         )
     if flags.mocked:
         found.insert(0, f"it makes a fake of the codebase ({flags.mocked})")

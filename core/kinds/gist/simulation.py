@@ -67,7 +67,9 @@ class GistScene(Scene):
     def right(self) -> tuple[tuple[str, str], ...]:
         """The reference gist, if there is one."""
         reference = gist_answer(self.answer).reference
-        return ((GIST_BUFFER, reference.text),) if reference is not None and reference.text else ()
+        if reference is not None and reference.text:
+            return ((GIST_BUFFER, reference.text),)
+        return ()
 
     def handing_in(self, name: str, text: str) -> tuple[tuple[str, dict[str, str]], ...]:
         """Return the call that writes the gist, and the one that hands it in."""

@@ -70,7 +70,9 @@ class GistState:
                 return replace(self, typed_since_call=False)
             case CallAnswered(call_id=call_id, refused=False):
                 call = next((call for call in state.calls if call.call_id == call_id), None)
-                return self if call is None else self._answered(call.tool, call.arguments)
+                if call is None:
+                    return self
+                return self._answered(call.tool, call.arguments)
             case BufferEdited(buffer=buffer) as data if buffer == GIST_BUFFER:
                 text = data.after(self.now)
                 return replace(self, typed=None if text == self.text else text, typed_since_call=True)
@@ -92,4 +94,6 @@ class GistState:
 
 def gist_of(state: AttemptState) -> GistState:
     """Return the gist of an attempt; an empty one if the attempt is of another kind."""
-    return state.of_kind if isinstance(state.of_kind, GistState) else GistState()
+    if isinstance(state.of_kind, GistState):
+        return state.of_kind
+    return GistState()

@@ -50,7 +50,8 @@ def written(text: str, arguments: Mapping[str, Any]) -> str:
 
 def edited(text: str, arguments: Mapping[str, Any]) -> str:
     """Return the gist after one passage was replaced; raises `RefusalError` unless it occurs exactly once."""
-    old, new = str(arguments.get("old", "")), str(arguments.get("new", ""))
+    old = str(arguments.get("old", ""))
+    new = str(arguments.get("new", ""))
     if not old:
         raise RefusalError("The text to replace is empty; write_gist writes the whole gist.")
     count = text.count(old)
@@ -264,7 +265,12 @@ SCORE_GIST = Tool(
     name="score_gist",
     description="Score the gist as it stands, or another text in its place, and change nothing. It costs no step.",
     arguments=(
-        Argument("content", ArgumentKind.CODE, "Scored in place of the gist; empty for the gist itself.", default=""),
+        Argument(
+            "content",
+            ArgumentKind.CODE,
+            "Scored in place of the gist; empty for the gist itself.",
+            default="",
+        ),
     ),
     group=Group.INFO,
     activity=Activity.EXECUTE,
@@ -309,7 +315,12 @@ TRACE = Tool(
     name="trace",
     description="Tell which files and functions a command touches on the repository, in the order of first touch.",
     arguments=(
-        Argument("command", ArgumentKind.COMMAND, "A pytest or python command; empty for the task's own.", default=""),
+        Argument(
+            "command",
+            ArgumentKind.COMMAND,
+            "A pytest or python command; empty for the task's own.",
+            default="",
+        ),
     ),
     group=Group.INFO,
     activity=Activity.VIEW,
@@ -403,7 +414,8 @@ def _repo_graph(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutpu
     if not defined and not used:
         raise RefusalError(f"No Python file of the repository defines or uses {asked[:200]!r}.")
     texts = dict(corpus_of(context.tree).texts)
-    limit, width = context.limits.search_matches, context.limits.search_line_characters
+    limit = context.limits.search_matches
+    width = context.limits.search_line_characters
     rows = [f"{len(defined)} definitions and {len(used)} references of {asked}."]
     for one in [*defined, *used][:limit]:
         lines = texts[one.path].split("\n")

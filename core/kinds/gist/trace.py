@@ -10,7 +10,8 @@ from gistpoint.core.entrypoints.command import COMMAND_FILE
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks.fields import Count
 
-FORMAT, VERSION = "gistpoint.trace", 1
+FORMAT = "gistpoint.trace"
+VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,9 @@ def repair_brief(task: Task, *, shell: str = "") -> str:
 
 
 def _count(task: Task) -> str:
-    return str(task.brief.targets) if task.brief.targets else "Several"
+    if task.brief.targets:
+        return str(task.brief.targets)
+    return "Several"
 
 
 def _failures(task: Task) -> str:

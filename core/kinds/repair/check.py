@@ -26,7 +26,8 @@ _LOOK = Path(__file__).with_name("inside_look.py")
 
 def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
     """Yield the finding of each check of a repair as it is made."""
-    task, answer = judge.task, judge.answer
+    task = judge.task
+    answer = judge.answer
     tree = SourceTree.open(task.tree_path)
     found = list(leaks_of(tree, answer.targets))
     yield CheckFinding(
@@ -54,7 +55,8 @@ def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run:
 def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
     """Run a test of our own inside the sandbox: where is the package imported from, and can the answer be read?"""
     run.step("look from inside the sandbox")
-    task, backend = judge.task, judge.runner.backend
+    task = judge.task
+    backend = judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
     out_of_reach = f"{name}::test_answer_is_out_of_reach"
     ids = frozenset(

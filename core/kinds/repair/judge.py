@@ -12,7 +12,14 @@ from typing import Any, Protocol
 
 from gistpoint.core.attempts.bench import CallOutcome, Instead, Log, Price, TaskBench
 from gistpoint.core.attempts.events import SubmissionMade, SubmissionRun, SubmissionScored
-from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, NoKindState, Submission, result_of
+from gistpoint.core.attempts.state import (
+    AttemptCall,
+    AttemptResult,
+    AttemptState,
+    NoKindState,
+    Submission,
+    result_of,
+)
 from gistpoint.core.kinds.beginning import ControlledRunner, settled
 from gistpoint.core.kinds.protecting import find_protection
 from gistpoint.core.kinds.repair.brief import repair_brief
@@ -27,7 +34,14 @@ from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import Answer, Baseline, Task
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.trees import repaired_tree
-from gistpoint.core.tools.declaration import BoundCall, Replacement, Tool, ToolContext, ToolOutput, declarations_sha256
+from gistpoint.core.tools.declaration import (
+    BoundCall,
+    Replacement,
+    Tool,
+    ToolContext,
+    ToolOutput,
+    declarations_sha256,
+)
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
 from gistpoint.core.trees import SourceTree
 
@@ -148,7 +162,8 @@ class RepairJudge:
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
         if known is not None:
             return known
-        task, baseline = self.task, self.baseline
+        task = self.task
+        baseline = self.baseline
         original = repaired_tree(SourceTree.open(task.tree_path), self.answer.targets)
         request = RunRequest(original, task.environment, task.suite.timeout_s, deselect=task.suite.deselected)
         found = find_protection(request, baseline.passed, lambda asked, _: self._controlled.run(asked, run=run))
@@ -165,7 +180,9 @@ class RepairJudge:
 
     def _untouched(self, tree: SourceTree) -> SourceTree:
         same = tree.tar == self.task.tree_path
-        return SourceTree(tree.tar, tree.members) if same else SourceTree.open(self.task.tree_path)
+        if same:
+            return SourceTree(tree.tar, tree.members)
+        return SourceTree.open(self.task.tree_path)
 
     def _suspicious(self, tree: SourceTree) -> tuple[str, ...]:
         from gistpoint.core.suspicion.submission import marks
@@ -328,7 +345,9 @@ class RepairHarness(TaskBench):
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
         """Return all tools; at the last use without a submission, only those that submit."""
         tools = self.tools(state)
-        return tuple(tool for tool in tools if tool.submits) if self._awaits_submission(state) else tools
+        if self._awaits_submission(state):
+            return tuple(tool for tool in tools if tool.submits)
+        return tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
         """Return the cost of a call; after the last but one, only a submission can follow if there was none."""
@@ -396,7 +415,8 @@ class RepairHarness(TaskBench):
 
 def submission_run(call_id: str, judgement: Judgement, task: Task) -> SubmissionRun:
     """Return the event of the test run of a submission."""
-    report, score = judgement.report, judgement.score
+    report = judgement.report
+    score = judgement.score
     failures = [
         (result.id, result.message[: task.limits.failure_characters])
         for result in report.failed
@@ -434,7 +454,8 @@ _TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CA
 
 def submission_text(task: Task, judgement: Judgement) -> str:
     """Return score, counts and the first failing text of a judged submission."""
-    report, score = judgement.report, judgement.score
+    report = judgement.report
+    score = judgement.score
     total = score.passing + len(score.failing)
     if report.status is RunStatus.HARNESS_FAILED:
         return report.reason or f"{_STATUS[report.status]}."

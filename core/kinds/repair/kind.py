@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.kind import ExpectedText, ExportedWork, Rejudged, StartText, TaskKind, Trial, TrialSubject
+from gistpoint.core.kinds.kind import (
+    ExpectedText,
+    ExportedWork,
+    Rejudged,
+    StartText,
+    TaskKind,
+    Trial,
+    TrialSubject,
+)
 from gistpoint.core.kinds.repair.measures import ANALYSES, MEASURES, SEVERAL, measured, searched
 from gistpoint.core.tasks.model import SALTED, Answer, Mode, Target, Task
 from gistpoint.core.tools.replacing import REPAIR_TOOLS
@@ -78,7 +86,9 @@ class Repair(TaskKind["RepairJudge"]):
 
     def version(self, task: Task) -> int:
         """Return 3 for a task with a salt, whose functions solvers have to find; else as for every kind."""
-        return SALTED if task.salt_sha256 and searched(task.mode) else super().version(task)
+        if task.salt_sha256 and searched(task.mode):
+            return SALTED
+        return super().version(task)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the corrupted functions, the baselines, and which tests enter which functions."""
@@ -91,7 +101,8 @@ class Repair(TaskKind["RepairJudge"]):
             raise TaskError(f"{ANSWER_FILE}: the key 'targets' names no function.")
         if not baselines:
             raise TaskError("answer/baselines: there is no baseline, so no submission can be scored.")
-        metrics, provenance = fields.table("metrics").values, fields.table("provenance").values
+        metrics = fields.table("metrics").values
+        provenance = fields.table("provenance").values
         return Answer(targets, baselines, metrics, provenance, entered=read_entered(task.folder))
 
     def verify(self, task: Task, answer: Answer) -> None:
@@ -112,7 +123,9 @@ class Repair(TaskKind["RepairJudge"]):
         """Return the function that the brief names, as far as the brief shows it; None in discovery."""
         from gistpoint.core.kinds.repair.brief import stub
 
-        return StartText(task.brief.target, stub(task), placeholder=True) if task.brief.target else None
+        if task.brief.target:
+            return StartText(task.brief.target, stub(task), placeholder=True)
+        return None
 
     def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
         """Return the corrupted functions."""

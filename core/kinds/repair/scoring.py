@@ -75,7 +75,8 @@ def taken_over(tree: SourceTree, read: Callable[[str], bytes | None], test_files
     Only Python files that the tree has and that do not belong to its tests are taken: a solver's tool can replace
     functions and nothing else. All other files are those of the task, whatever happened to them.
     """
-    protected, found = frozenset(test_files), dict[str, bytes]()
+    protected = frozenset(test_files)
+    found = dict[str, bytes]()
     for path in tree.files(".py"):
         data = None if is_protected(path, protected) else read(path)
         if data is not None and data != tree.read(path):

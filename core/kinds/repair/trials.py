@@ -52,7 +52,8 @@ def run_trial(
         tree = with_definition(tree, path, qualname, code)
     judgement = judge.judge(tree, run=run)
     run.check()
-    report, score = judgement.report, judgement.score
+    report = judgement.report
+    score = judgement.score
     return SuiteTrial(
         subject=subject,
         status=report.status,

@@ -33,7 +33,13 @@ from gistpoint.sandbox.backends.docker.containers import (
     WaitingContainer,
 )
 from gistpoint.sandbox.backends.docker.conversation import Conversation, Course, follow
-from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, EngineLostError, connect, engine_errors
+from gistpoint.sandbox.backends.docker.engine import (
+    Engine,
+    EngineError,
+    EngineLostError,
+    connect,
+    engine_errors,
+)
 from gistpoint.sandbox.backends.docker.layers import folder_entries, write_layer
 from gistpoint.sandbox.backends.process import ResultLines, Tail
 from gistpoint.sandbox.backends.runtime import RuntimeCache
@@ -122,7 +128,8 @@ class DockerBackend:
         from gistpoint.sandbox.backends.docker.images import environment_image, made_here, programs_image
         from gistpoint.sandbox.backends.docker.taskimages import prepared_image
 
-        environment, key = command.environment, _key(command)
+        environment = command.environment
+        key = _key(command)
         with self._lock:
             if key not in self._images and environment.image is not None:
                 self._images[key] = prepared_image(engine, environment.image)
@@ -136,7 +143,8 @@ class DockerBackend:
             return self._images[key]
 
     def _settings(self, engine: Engine, command: Command) -> ContainerSettings:
-        image, foreign = self._image(engine, command), command.environment.image
+        image = self._image(engine, command)
+        foreign = command.environment.image
         python = PYTHON if foreign is None else foreign.python
         folders = tuple(sorted(command.folders))
         return ContainerSettings(image, command.limits, folders, closed=bool(command.programs), python=python)
@@ -241,7 +249,8 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
     )
     folders = {name: _packed(command.folders[name], stack) for name in sorted(command.folders)}
     tree = _packed(command.tree, stack)
-    invocation, limits = command.invocation(places), command.limits
+    invocation = command.invocation(places)
+    limits = command.limits
     parts = TreeParts.of(command.tree, Writable() if command.programs else command.writable or Writable(paths=(".",)))
     own = [] if command.programs else [places.home]
     rlimits = limits.of_a_process()

@@ -85,14 +85,22 @@ SHOWN = "/gistpoint"
 WORK = "/sandbox"
 _CPUS = 1_000_000_000
 _FOLDER = 64 << 20
-_PODMAN_PROCESSES, _PODMAN_END_S = 4096, 10
-_REMOVALS, _REMOVAL_PAUSE_S = 5, 0.3
+_PODMAN_PROCESSES = 4096
+_PODMAN_END_S = 10
+_REMOVALS = 5
+_REMOVAL_PAUSE_S = 0.3
 _ENTRY = ["-I", "-S", f"{SHOWN}/inside/container_entry.py"]
 PYTHON = "/usr/local/bin/python3"
 """The interpreter in the images that gistpoint makes of this machine's parts, or on an official image."""
 _MASKED = [
     *(f"/proc/{name}" for name in ("acpi", "asound", "interrupts", "kcore", "keys", "latency_stats", "sched_debug")),
-    *("/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware"),
+    *(
+        "/proc/scsi",
+        "/proc/timer_list",
+        "/proc/timer_stats",
+        "/sys/devices/virtual/powercap",
+        "/sys/firmware",
+    ),
     *("/proc/cmdline", "/proc/sys/kernel/random/boot_id"),
 ]
 """The paths that Docker itself masks, which a list of ours replaces, and those that tell which machine this is."""
@@ -267,7 +275,8 @@ class WaitingContainer:
     def take(self, engine: Engine, settings: ContainerSettings) -> DockerContainer | None:
         """Return the waiting container if it was made for `settings` on `engine`."""
         with self._lock:
-            held, self._ready = self._ready, None
+            held = self._ready
+            self._ready = None
         if held is None:
             return None
         if held[0] == settings and held[1].engine is engine:
@@ -291,7 +300,9 @@ class WaitingContainer:
             if worker is not threading.current_thread() and worker.ident is not None:
                 worker.join()
         with self._lock:
-            held, self._ready, self._closed = self._ready, None, False
+            held = self._ready
+            self._ready = None
+            self._closed = False
         if held is not None:
             held[1].discard()
 
@@ -311,6 +322,7 @@ class WaitingContainer:
             with self._lock:
                 self._preparing = False
                 if made is not None and self._ready is None and not self._closed:
-                    self._ready, made = (settings, made), None
+                    self._ready = (settings, made)
+                    made = None
             if made is not None:
                 made.discard()

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 18
 _MAX_FRAME = 1 << 20
-_HEADER, _INNER_HEADER = 8, 5
+_HEADER = 8
+_INNER_HEADER = 5
 _STDOUT = 1
 _WAITING_FRAMES = 64
 _TICK_S = 0.2
@@ -203,6 +204,7 @@ def _over(frame: StreamFrame, course: Course) -> bool:
         course.stop = Stop.OUT_OF_MEMORY
     elif frame.kind == "E":
         end = msgspec.convert(json.loads(frame.payload), _End)
-        course.exit_code, course.writes = end.exit, end.writes
+        course.exit_code = end.exit
+        course.writes = end.writes
         course.stop = Stop.EXITED if course.lines.ready else Stop.NOT_STARTED
     return True

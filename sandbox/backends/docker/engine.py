@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.tls import TLSConfig
 
-_PROBE_S, _CALL_S = 8, 120
+_PROBE_S = 8
+_CALL_S = 120
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -99,7 +100,8 @@ def connect() -> Engine:
     address = find_address()
     with engine_errors(address.url):
         first = docker.DockerClient(base_url=address.url, tls=address.tls, version="auto", timeout=_PROBE_S)
-        version, info = first.version(), first.info()
+        version = first.version()
+        info = first.info()
         client = docker.DockerClient(
             base_url=address.url, tls=address.tls, version=first.api.api_version, timeout=_CALL_S
         )

@@ -30,8 +30,10 @@ from gistpoint.sandbox.backends.docker.layers import (
 )
 from gistpoint.sandbox.backends.runtime import Runtime
 
-KIND, STAMP = "io.gistpoint.kind", "io.gistpoint.stamp"
-_BASE, ENVIRONMENT = "localhost/gistpoint-base", "localhost/gistpoint-environment"
+KIND = "io.gistpoint.kind"
+STAMP = "io.gistpoint.stamp"
+_BASE = "localhost/gistpoint-base"
+ENVIRONMENT = "localhost/gistpoint-environment"
 _SHOWN = "gistpoint"
 _PAYLOAD = Path(__file__).parent.parent.parent / "payload"
 _DOCKERFILE = Path(__file__).parent / "base.Dockerfile"
@@ -209,7 +211,8 @@ def _build(
 
 def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
     info = tarfile.TarInfo(name)
-    info.size, info.mode = file.seek(0, os.SEEK_END), 0o644
+    info.size = file.seek(0, os.SEEK_END)
+    info.mode = 0o644
     file.seek(0)
     archive.addfile(info, file)
 

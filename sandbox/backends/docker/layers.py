@@ -75,9 +75,11 @@ def write_layer(entries: Iterable[Entry], file: IO[bytes]) -> None:
     with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for entry in entries:
             info = tarfile.TarInfo(entry.path)
-            info.mode, info.mtime = entry.mode, entry.modified
+            info.mode = entry.mode
+            info.mtime = entry.modified
             if entry.link:
-                info.type, info.linkname = tarfile.SYMTYPE, entry.link
+                info.type = tarfile.SYMTYPE
+                info.linkname = entry.link
                 archive.addfile(info)
             elif entry.source is not None:
                 with entry.source.open("rb") as content:
@@ -98,7 +100,8 @@ def folder_entries(folder: Path, below: str) -> list[Entry]:
         relative = Path(place).relative_to(folder).as_posix()
         prefix = below if relative == "." else posixpath.join(below, relative)
         for name in [*folders, *files]:
-            path, inner = Path(place, name), posixpath.join(prefix, name)
+            path = Path(place, name)
+            inner = posixpath.join(prefix, name)
             if path.is_symlink():
                 target = str(path.readlink())
                 if not target.startswith("/"):

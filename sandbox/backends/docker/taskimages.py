@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _PROGRAM = Path(__file__).parent.parent.parent / "payload" / "image_layer.py"
 _REPORT = f"{SHOWN}/report.json"
 _PREPARING_S = 600
-_MEMORY, _PROCESSES = 2 << 30, 256
+_MEMORY = 2 << 30
+_PROCESSES = 256
 _MOST_REPORT = 16 << 20
 _MOST_COPIED = 8 << 30
 _MOST_MEMBERS = 1_000_000
@@ -77,7 +78,8 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
     """
     import docker.errors
 
-    images, (name, _, digest) = engine.client.images, reference.partition("@")
+    images = engine.client.images
+    (name, _, digest) = reference.partition("@")
     if not IMAGE_NAME.fullmatch(name):
         raise EngineError(f"{quoted(reference)} names no image", "Give NAME@sha256:DIGEST or NAME:TAG.")
     for known in (reference, digest):
@@ -105,7 +107,9 @@ def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image
         run.check()
         if told := event.get("error"):
             raise EngineError(f"{quoted(name)} can't be pulled: {visible_line(str(told))}")
-        layer, status, detail = event.get("id", ""), event.get("status"), event.get("progressDetail") or {}
+        layer = event.get("id", "")
+        status = event.get("status")
+        detail = event.get("progressDetail") or {}
         if status == "Downloading" and detail.get("total"):
             here[layer], whole[layer] = detail.get("current", 0), detail["total"]
         elif status in ("Download complete", "Pull complete"):
@@ -224,7 +228,8 @@ class _Chunks:
     """The file that a stream of pieces makes, up to a bound."""
 
     def __init__(self, stream: Iterator[bytes], most: int) -> None:
-        self._stream, self._left = stream, most
+        self._stream = stream
+        self._left = most
         self._held = b""
 
     def read(self, size: int) -> bytes:

@@ -13,7 +13,10 @@ from gistpoint.core.kinds.gist.lines import first_line, last_line, lines_of_stat
 from gistpoint.core.kinds.gist.reference.modules import ModuleCode, Site, Unit, names_in
 from gistpoint.core.kinds.gist.trace import Trace
 
-MODULE, EXTERNAL, DEFINED, BUILTIN = "module", "external", "defined", "builtin"
+MODULE = "module"
+EXTERNAL = "external"
+DEFINED = "defined"
+BUILTIN = "builtin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +166,9 @@ class Extractor:
                 if source in self.modules:
                     submodule = f"{source}.{alias.name}"
                     found = self.resolve(source, alias.name)
-                    return Entity(MODULE, submodule, "") if found is None and submodule in self.modules else found
+                    if found is None and submodule in self.modules:
+                        return Entity(MODULE, submodule, "")
+                    return found
                 if self.owns(source):
                     return None
                 return Entity(EXTERNAL, "", ast.unparse(ast.ImportFrom(statement.module, [alias], 0)))
@@ -218,7 +223,9 @@ class Extractor:
                 bound = self.imported(unit.module, local.statement, alias.asname or alias.name)
                 if bound is not None:
                     yield Use(
-                        unit, Site(bound.own_name or alias.name, local.statement.lineno, -1, False, True), (bound,)
+                        unit,
+                        Site(bound.own_name or alias.name, local.statement.lineno, -1, False, True),
+                        (bound,),
                     )
         for site in [*unit.sites, *self._local_sites(unit)]:
             if site.line not in ran:
@@ -238,7 +245,8 @@ class Extractor:
 
     def _meaning(self, unit: Unit, site: Site) -> Entity | None:
         for local in self.local_imports(unit):
-            first, last = first_line(local.function), last_line(local.function)
+            first = first_line(local.function)
+            last = last_line(local.function)
             if first <= site.line <= last:
                 bound = self.imported(unit.module, local.statement, site.name)
                 if bound is not None:

@@ -45,7 +45,8 @@ class FlatNames:
             return None
         reachable = self.winners.get(use.site.name) == entities[0]
         for depth in range(1, len(entities)):
-            holder, attribute = entities[depth - 1], use.site.chain[depth - 1]
+            holder = entities[depth - 1]
+            attribute = use.site.chain[depth - 1]
             boxed = holder.module in self.boxed
             reachable = reachable and (boxed or self.winners.get(attribute) == entities[depth])
         if reachable:
@@ -76,7 +77,8 @@ def flat_names(
         if entity.kind != MODULE and winners.get(entity.own_name) != entity:
             names.aliases[entity] = _fresh(f"{entity.own_name}_{_tail(entity)}", used)
     if module_names:
-        names.itself, names.own_name = _fresh("itself", used), _fresh("own_name", used)
+        names.itself = _fresh("itself", used)
+        names.own_name = _fresh("own_name", used)
     return names
 
 
@@ -120,9 +122,11 @@ def _name_boxes(names: FlatNames, boxed: set[str], selection: UnitSelection, tak
 
 
 def _fresh(name: str, used: set[str]) -> str:
-    candidate, number = name, 2
+    candidate = name
+    number = 2
     while candidate in used:
-        candidate, number = f"{name}_{number}", number + 1
+        candidate = f"{name}_{number}"
+        number = number + 1
     used.add(candidate)
     return candidate
 

@@ -11,7 +11,14 @@ from enum import StrEnum
 
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import UserError
-from gistpoint.core.kinds.gist.lines import LineBlock, bodies_in, find_test, import_texts, last_line, physical_lines
+from gistpoint.core.kinds.gist.lines import (
+    LineBlock,
+    bodies_in,
+    find_test,
+    import_texts,
+    last_line,
+    physical_lines,
+)
 from gistpoint.core.kinds.gist.original_test import imports_owned
 from gistpoint.core.kinds.gist.reference.extraction import Extractor
 from gistpoint.core.kinds.gist.reference.flat_names import flat_names
@@ -230,7 +237,8 @@ def make_reference(
     codebase: Codebase, path: str, qualname: str, oracle: Oracle, *, out_of_time: Callable[[], bool]
 ) -> Reference:
     """Return the smallest faithful gist found before `out_of_time`, or the first one tried, with a reason."""
-    first, tried = "", set[str]()
+    first = ""
+    tried = set[str]()
     for breadth in Breadth:
         text = flat_gist(codebase, path, qualname, breadth)
         if text in tried:

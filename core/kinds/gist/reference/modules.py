@@ -64,13 +64,15 @@ class ModuleCode:
 
     def columns(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
         """Return the columns at which a node begins and ends, in code points."""
-        first, last = self.lines[node.lineno - 1], self.lines[last_line(node) - 1]
+        first = self.lines[node.lineno - 1]
+        last = self.lines[last_line(node) - 1]
         return column_of(first, node.col_offset), column_of(last, node.end_col_offset or 0)
 
     def site(self, node: ast.Name, chain: tuple[ast.Attribute, ...], *, in_function: bool) -> Site:
         """Return the site of a name, with the attributes that follow it."""
         ends = tuple((last_line(one), self.columns(one)[1]) for one in chain)
-        stores, attributes = not isinstance(node.ctx, ast.Load), tuple(one.attr for one in chain)
+        stores = not isinstance(node.ctx, ast.Load)
+        attributes = tuple(one.attr for one in chain)
         return Site(node.id, node.lineno, self.columns(node)[0], stores, in_function, attributes, ends)
 
     def absolute(self, module: str | None, level: int) -> str:
@@ -102,7 +104,8 @@ def modules_of(sources: Mapping[str, str], trace: Trace) -> dict[str, ModuleCode
 def _units(module: ModuleCode, statements: list[ast.stmt], trace: Trace) -> Iterator[Unit]:
     lines = trace.lines.get(module.path, frozenset())
     for statement in statements:
-        first, last = first_line(statement), last_line(statement)
+        first = first_line(statement)
+        last = last_line(statement)
         ran = lines & set(range(first, last + 1))
         if not ran or _only_forgets(statement):
             continue
@@ -142,7 +145,8 @@ def _attribute_sites(module: ModuleCode) -> None:
     sites = global_sites(module)
     for unit in module.units:
         start, end = module.columns(unit.statement)
-        first, last = (unit.first, 0 if unit.first < unit.statement.lineno else start), (unit.last, end)
+        first = (unit.first, 0 if unit.first < unit.statement.lineno else start)
+        last = (unit.last, end)
         unit.sites = [site for site in sites if first <= (site.line, site.column) < last]
         unit.binds = {site.name for site in unit.sites if site.stores and not site.in_function}
         unit.binds |= _bound(unit.statement)

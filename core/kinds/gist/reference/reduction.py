@@ -179,7 +179,8 @@ class CutFinder:
 
     def _whole(self, statement: ast.stmt) -> bool:
         """Whether the statement shares its physical lines with no other statement."""
-        first, last = self.lines[statement.lineno - 1], self.lines[last_line(statement) - 1]
+        first = self.lines[statement.lineno - 1]
+        last = self.lines[last_line(statement) - 1]
         before = first[: column_of(first, statement.col_offset)].strip()
         after = last[column_of(last, statement.end_col_offset or 0) :].strip()
         return (not before or first_line(statement) < statement.lineno) and (not after or after.startswith("#"))
@@ -189,7 +190,8 @@ class CutFinder:
 
     def _span(self, statement: ast.stmt) -> Span:
         """Return the lines of a statement, with the comments above it and one of two gaps around it."""
-        first, last = first_line(statement), last_line(statement)
+        first = first_line(statement)
+        last = last_line(statement)
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
             first -= 1
         while (first == 1 or not self.lines[first - 2].strip()) and not "".join(self.lines[last : last + 1]).strip():
@@ -242,7 +244,9 @@ class CutFinder:
             return self._deletion(statement, prefix)
         if not self._ran(statement):
             annotation = isinstance(statement, ast.AnnAssign) and statement.value is None
-            return None if annotation else self._deletion(statement, prefix)
+            if annotation:
+                return None
+            return self._deletion(statement, prefix)
         if isinstance(statement, ast.If | ast.For | ast.While) and not statement.orelse:
             idle = self._separate(statement.body, statement) and not self._ran(*statement.body)
             return self._deletion(statement, prefix) if idle else None
@@ -292,7 +296,9 @@ class CutFinder:
         if not all(self._whole(s) and first_line(s) > function.lineno for s in code):
             return None
         if len(code) < len(function.body):
-            return Cut(f"{prefix}body", tuple(map(self._span, code))) if code else None
+            if code:
+                return Cut(f"{prefix}body", tuple(map(self._span, code)))
+            return None
         kept = next((s for s in ast.walk(function) if isinstance(s, ast.stmt) and self._is_simple(s)), None)
         if kept is None or code == [kept]:
             return None
@@ -316,7 +322,8 @@ class CutFinder:
             if chained:
                 text = [text[0].replace("elif", "elif" if is_elif else "if", 1), *text[1:]]
             elif is_elif:
-                text, origin = [margin + "else:", *text], start - 1
+                text = [margin + "else:", *text]
+                origin = start - 1
             else:
                 text = indented(dedented(text), margin)
             return Cut(label, (Span(statement.lineno, last_line(statement), tuple(text), origin),))
@@ -394,7 +401,8 @@ class Reducer:
 
     def _without_unnamed(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
         """Apply the cuts of what nothing names, then those that this makes possible, to the last one, in one query."""
-        small, executed = text, verdict.executed
+        small = text
+        executed = verdict.executed
         while True:
             finder = self._finder(small, executed)
             cuts = [cut for cut in (*finder.idle(), *finder.unused()) if cut.risk <= UNNAMED]
@@ -446,7 +454,8 @@ _RELIEF = 0.8
 def _most_promising(risks: Mapping[Cut, float]) -> list[Cut]:
     """Return the cuts that together can be expected to remove most: their number times the chance that all hold."""
     group: list[Cut] = []
-    holds, best = 1.0, 0.0
+    holds = 1.0
+    best = 0.0
     for cut in sorted(risks, key=lambda one: risks[one]):
         holds *= 1 - risks[cut]
         if (len(group) + 1) * holds <= best:

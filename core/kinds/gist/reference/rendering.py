@@ -54,7 +54,10 @@ class Renderer:
         self.selection = selection
         self.names = names
         self.dropped = set(dropped)
-        self._all_imports, self._by_name, self._home, self._test = all_imports, by_name, home, test
+        self._all_imports = all_imports
+        self._by_name = by_name
+        self._home = home
+        self._test = test
         self._replaced: dict[Unit, list[Use]] = {}
         for use in selection.uses:
             self._replaced.setdefault(use.unit, []).append(use)
@@ -208,7 +211,8 @@ class Renderer:
             if depth:
                 end_line, end = site.chain_ends[depth - 1]
             else:
-                end_line, end = site.line, site.column + len(site.name)
+                end_line = site.line
+                end = site.column + len(site.name)
             yield site.line, site.column, end_line, end, text
 
     def _edits_by_name(self, unit: Unit) -> Iterator[tuple[int, int, int, int, str]]:
