@@ -27,6 +27,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+_NO_TEST = "no such test"
+
+
 def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
     """Mask times, durations, addresses, process ids, seeds, temporary paths and line numbers of tracebacks.
 
@@ -34,9 +37,10 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
     longer ones are replaced first. ANSI sequences and carriage returns are removed.
     """
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    for place, word in sorted((places or {}).items(), key=lambda item: -len(item[0])):
-        if place:
-            text = text.replace(place, word)
+    named = {place: word for place, word in (places or {}).items() if place}
+    # Longer paths first: a working folder's may begin with that of the temporary folder.
+    for place in sorted(named, key=len, reverse=True):
+        text = text.replace(place, named[place])
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text
@@ -49,13 +53,14 @@ def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, st
     modules count only with a dot after them, so that words of other texts are left alone.
     """
     gist = entrypoint.gist_file
-    files = {gist, *entrypoint.files, *(path.rpartition("/")[2] for path in entrypoint.files)}
+    files = {gist, *entrypoint.files, *map(_base_name, entrypoint.files)}
     if entrypoint.kind is EntrypointKind.MODULE:
         files.add("__main__.py")
     elif entrypoint.called_as:
         files.add(COMMAND_FILE)
-    own = {gist.removesuffix(".py"), *(path.removesuffix(".py").replace("/", ".") for path in files)}
-    masks = {f"{name}.": "<module>." for name in {*modules, *own} if name}
+    own = {gist.removesuffix(".py"), *map(_dotted, files)}
+    names = {*modules, *own} - {""}
+    masks = {f"{name}.": "<module>." for name in names}
     return masks | dict.fromkeys(files, "<file>")
 
 
@@ -138,6 +143,14 @@ def compare(
     return compare_commands(commands, gist, places, compared_files)
 
 
+def _base_name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _dotted(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
+
+
 def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()) -> Fidelity:
     """Compare a gist's run with the runs of the original, two or more so that variation is known.
 
@@ -145,24 +158,28 @@ def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequenc
     of each must match after normalising. `places` are the paths of each run, the gist's last (see `normalise_output`).
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
-    wanted = [{instance_key(id): run for id, run in original.tests.items()} for original in originals]
-    found = {instance_key(id): run for id, run in gist.tests.items()}
+    wanted = [_by_instance(original) for original in originals]
+    found = _by_instance(gist)
     expected = wanted[0]
-    passed = sum(key in found and found[key].outcome is Outcome.PASSED for key in expected)
+    passed = [key for key, run in found.items() if run.outcome is Outcome.PASSED]
     differences: list[Difference] = []
     if gist.status is not RunStatus.FINISHED:
         differences.append(Difference("", "status", RunStatus.FINISHED, gist.status))
-    unwanted = {key for key in found.keys() - expected.keys() if key.startswith(DOCTEST)}
-    for key in sorted((expected.keys() | found.keys()) - unwanted):
-        if key not in expected or key not in found:
-            missing = "no such test"
-            there = expected.get(key) or found[key]
-            sides = (there.outcome, missing) if key in expected else (missing, there.outcome)
-            differences.append(Difference(key, "outcome", *sides))
+    # Docstrings of copied code may hold examples too; only those of the command count (docs/guide/gists.md).
+    own_doctests = {key for key in found.keys() - expected.keys() if key.startswith(DOCTEST)}
+    for key in sorted((expected.keys() | found.keys()) - own_doctests):
+        if key not in found:
+            differences.append(Difference(key, "outcome", expected[key].outcome, _NO_TEST))
+        elif key not in expected:
+            differences.append(Difference(key, "outcome", _NO_TEST, found[key].outcome))
         else:
             runs = [run[key] for run in wanted if key in run]
-            differences.extend(_compare(key, runs, found[key], known))
-    return Fidelity(tuple(differences), passed, len(expected))
+            differences += _compare(key, runs, found[key], known)
+    return Fidelity(tuple(differences), len(expected.keys() & set(passed)), len(expected))
+
+
+def _by_instance(run: TestsRun) -> dict[str, TestRun]:
+    return {instance_key(id): test for id, test in run.tests.items()}
 
 
 def _compare(
@@ -174,8 +191,9 @@ def _compare(
     differences: list[Difference] = []
     if expected.outcome in (Outcome.FAILED, Outcome.ERROR):
         differences += _exceptions(key, [run.raised for run in runs], found.raised, places)
-    fixed = {run.fixed for run in runs}
-    if expected.fixed is not None and len(fixed) == 1 and found.fixed != expected.fixed:
+    # The text of a test that is made at run time does not say what it tests: decision 0090.
+    is_steady = len({run.fixed for run in runs}) == 1 and expected.fixed is not None
+    if is_steady and found.fixed != expected.fixed:
         differences.append(Difference(key, "data", "the data that the original makes the test with", "other data"))
     differences += _streams(key, "stdout", [run.stdout for run in runs], found.stdout, places)
     differences += _streams(key, "stderr", [run.stderr for run in runs], found.stderr, places)
@@ -198,11 +216,13 @@ def compare_commands(
         differences.append(Difference("", "exit", str(expected.exit_status), str(gist.exit_status)))
     differences += _exceptions("", [run.raised for run in originals], gist.raised, known)
     differences += _streams("", "stdout", [run.stdout for run in originals], gist.stdout, known)
+    # If the original raised, stderr holds the traceback of the exception that is compared above.
     if expected.raised is None:
         differences += _streams("", "stderr", [run.stderr for run in originals], gist.stderr, known)
     for path in compared_files:
         hashes = {run.files.get(path, "") for run in originals}
-        if len(hashes) == 1 and gist.files.get(path, "") not in hashes:
+        varies = len(hashes) > 1
+        if not varies and gist.files.get(path, "") not in hashes:
             differences.append(Difference("", "file", path, gist.files.get(path, "not written")))
     return Fidelity(tuple(differences))
 
@@ -211,17 +231,17 @@ def _exceptions(
     key: str, expected: Sequence[Raised | None], found: Raised | None, places: Sequence[Mapping[str, str]]
 ) -> list[Difference]:
     first = expected[0]
+    if first is None and found is None:
+        return []
     if first is None or found is None:
-        if first is found:
-            return []
-        return [Difference(key, "exception", first.type if first else "none", found.type if found else "none")]
+        wanted_type = first.type if first else "none"
+        found_type = found.type if found else "none"
+        return [Difference(key, "exception", wanted_type, found_type)]
+    # Only the last part of a type's name: in a flat file its module is another one (decision 0017).
     if first.type.rpartition(".")[2] != found.type.rpartition(".")[2]:
         return [Difference(key, "exception", first.type, found.type)]
     messages = [raised.message if raised else "" for raised in expected]
-    return [
-        Difference(key, "exception", difference.expected, difference.found)
-        for difference in _streams(key, "exception", messages, found.message, places)
-    ]
+    return _streams(key, "exception", messages, found.message, places)
 
 
 def _streams(

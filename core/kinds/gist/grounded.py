@@ -63,21 +63,27 @@ def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
 
 
 def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
-    """Return the header of a class that stands in the codebase; that of one in a function is a line of the function."""
+    """Return the header of a class that the codebase has; that of one in a function is a line of the function."""
     outer, _, last = name.rpartition(_WITHIN)
     block = outer.split(_WITHIN)[0] if outer else name
     wanted = re.compile(rf"class {re.escape(last.rpartition('.')[2])}\b")
-    found = (one for one in existence.lines if one.block == block and wanted.match(one.line.text))
-    return next((one for one in found if _exists(one, existence)), None)
+    for one in existence.lines:
+        if one.block != block or not wanted.match(one.line.text):
+            continue
+        if _exists(one, existence):
+            return one
+    return None
 
 
 def _is_bound_there(text: str, name: str, existence: ExistenceReport) -> bool:
     """Whether a name is bound to something by lines of the codebase alone, at the top level."""
     own = name.rpartition(".")[2]
-    lines = [
-        getattr(node, "lineno", 0) for node, scope in scoped(parse(text)) if _binds(node, own) and not scope.parent
-    ]
-    found = [one for line in lines for one in existence.lines if one.line.first <= line <= one.line.last]
+    found = list[LineExistence]()
+    for node, scope in scoped(parse(text)):
+        if scope.parent or not _binds(node, own):
+            continue
+        line = getattr(node, "lineno", 0)
+        found += [one for one in existence.lines if one.line.first <= line <= one.line.last]
     return bool(found) and all(one.exists for one in found)
 
 
@@ -93,27 +99,32 @@ def _is_written(
     if origin == "gist" and not _is_whole(line, existence):
         return False
     there = [one for one in existence.lines if _exists(one, existence)]
-    if header is not None and any(_defines(one, operand.names[0], name) for one in there):
-        return True
-    if header is not None and not _may_be_given_methods(header, there):
-        return False
+    if header is not None:
+        if any(_defines(one, operand.names[0], name) for one in there):
+            return True
+        if not _may_be_given_methods(header, there):
+            return False
     return origin == "environment" or any(_mentions(one, name) for one in there)
 
 
 def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence]) -> bool:
-    """Whether what stands above a class, its bases or its metaclass may have given it methods."""
-    return "(" in header.line.text or any(one.block == header.block and one.line.text.startswith("@") for one in there)
+    """Whether a class has bases, a metaclass or decorators, which may have given it methods."""
+    if "(" in header.line.text:
+        return True
+    return any(one.line.text.startswith("@") for one in there if one.block == header.block)
 
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
     """Whether a line is the header of a special method, or one of its class or from outside that assigns it."""
     text = line.line.text
-    own = f"{owner}.{name}"
-    within = owner.split(_WITHIN)[0]
-    if line.block == own or (_WITHIN in owner and line.block == within):
-        return re.match(rf"(?:async )?def {re.escape(name)}\b|{re.escape(name)}\b.*=", text) is not None
-    sets = rf"(?:{re.escape(own)}|{re.escape(name)})\b.*="
-    return line.block in (owner, "") and re.match(sets, text) is not None
+    own = re.escape(f"{owner}.{name}")
+    word = re.escape(name)
+    is_method = line.block == f"{owner}.{name}"
+    # A class in a function has no block of its own: its lines are those of the function.
+    in_function = _WITHIN in owner and line.block == owner.split(_WITHIN)[0]
+    if is_method or in_function:
+        return re.match(rf"(?:async )?def {word}\b|{word}\b.*=", text) is not None
+    return line.block in (owner, "") and re.match(rf"(?:{own}|{word})\b.*=", text) is not None
 
 
 def _mentions(line: LineExistence, name: str) -> bool:
@@ -127,7 +138,7 @@ def _is_whole(line: int, existence: ExistenceReport) -> bool:
     at = next((one for one in existence.lines if one.line.first <= line <= one.line.last), None)
     if at is None:
         return False
-    is_function = at.block and at.line.text.startswith(("def ", "async def ", "@"))
-    return all(
-        _exists(one, existence) for one in existence.lines if one == at or (is_function and one.block == at.block)
-    )
+    begins_function = at.line.text.startswith(("def ", "async def ", "@"))
+    if not at.block or not begins_function:
+        return _exists(at, existence)
+    return all(_exists(one, existence) for one in existence.lines if one.block == at.block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from gistpoint.core.kinds.gist.lines import (
     find_test,
     import_texts,
     indented,
+    last_line,
     margin_of,
     physical_lines,
 )
@@ -141,8 +142,9 @@ def missing_name(gist: str, test: GistTest) -> str:
 def _has(tree: ast.Module, test: GistTest) -> bool:
     if test.doctest:
         return documented(tree, test.qualname) is not None
-    found = find_test(tree, test.qualname)
-    return found is not None or (bool(test.defined_as) and find_test(tree, test.defined_as) is not None)
+    if find_test(tree, test.qualname) is not None:
+        return True
+    return test.defined_as != "" and find_test(tree, test.defined_as) is not None
 
 
 def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
@@ -151,20 +153,30 @@ def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
         tree = parse(text)
     except (SyntaxError, ValueError):
         return frozenset()
-    written = [one for one in test.each if not one.doctest]
-    blocks = [find_test(tree, one.qualname) or find_test(tree, one.name) for one in written]
-    return frozenset({block.name for block in blocks if block is not None})
+    names = set[str]()
+    for one in test.each:
+        block = None if one.doctest else _definition_in(tree, one)
+        if block is not None:
+            names.add(block.name)
+    return frozenset(names)
+
+
+def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
+    """Return the test in a gist: under its own name, or under that of what makes it."""
+    return find_test(tree, test.qualname) or find_test(tree, test.name)
 
 
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
     """Score all tests of a command, as `score_test` scores one; of a doctest, the lines of its docstring."""
-    wanted: list[str] = []
-    given: list[str] = []
-    shared = back = 0
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
         return TestScore(0.0, 0.0)
+    wanted: list[str] = []
+    given: list[str] = []
+    shared = 0
+    back = 0
+    # Each test is compared with its own counterpart: a line that moved to another test is a change.
     for one in test.each:
         if one.doctest:
             original = docstring_lines(parse(one.source), one.qualname)
@@ -172,8 +184,8 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
         else:
             original = _lines_of(one.source, one.name, owned)
             own = _lines_of(gist, one.qualname, owned) or _lines_of(gist, one.name, owned)
-        shared += sum(text in set(own) for text in original)
-        back += sum(text in set(original) for text in own)
+        shared += _found_in(own, original)
+        back += _found_in(original, own)
         wanted += original
         given += own
     if not wanted or not given:
@@ -194,15 +206,22 @@ def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) 
         given = []
     if not wanted or not given:
         return TestScore(0.0, 0.0)
-    recall = 100 * sum(text in set(given) for text in wanted) / len(wanted)
-    precision = 100 * sum(text in set(wanted) for text in given) / len(given)
+    recall = 100 * _found_in(given, wanted) / len(wanted)
+    precision = 100 * _found_in(wanted, given) / len(given)
     return TestScore(recall, precision)
+
+
+def _found_in(lines: Collection[str], texts: Collection[str]) -> int:
+    """Return how many of `texts` are among the `lines`."""
+    known = set(lines)
+    return sum(text in known for text in texts)
 
 
 def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
     definition = find_test(parse(source), qualname)
     if definition is None:
         return []
+    # A gist has to drop imports of the codebase, so they count on neither side: decision 0016.
     return [line.text for line in definition.lines if not imports_owned(line.text, owned)]
 
 
@@ -214,14 +233,19 @@ def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
         return None
     if found is None:
         return None
-    decorators = getattr(found.statements[0], "decorator_list", [])
-    decorated = not all(ast.unparse(one).startswith("pytest.mark.") for one in decorators)
-    return TestGuard(found.first, found.last, decorated, pytest_names(source))
+    return TestGuard(found.first, found.last, _is_decorated(found), pytest_names(source))
+
+
+def _is_decorated(test: LineBlock) -> bool:
+    """Whether a test has decorators that are not marks of pytest."""
+    decorators: list[ast.expr] = getattr(test.statements[0], "decorator_list", [])
+    return not all(ast.unparse(one).startswith("pytest.mark.") for one in decorators)
 
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
     """Return the guard of all tests of a command, put into a text; None if one of them is not there."""
-    if not test.others and not test.defined_as and not test.doctest:
+    is_plain = not test.others and not test.defined_as and not test.doctest
+    if is_plain:
         return guard_of(spliced, test.source, test.qualname)
     try:
         tree = parse(spliced)
@@ -229,36 +253,43 @@ def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
         return None
     places: dict[str, tuple[int, int]] = {}
     doctests: dict[str, str] = {}
-    names: dict[str, str] = {}
-    clashing: set[str] = set()
     decorated = False
-    for one in test.each:
-        if one.doctest:
-            doctests[one.qualname] = docstring_sha256(documented(tree, one.qualname))
-            continue
-        found = find_test(tree, one.qualname) or find_test(tree, one.name)
+    written = [one for one in test.each if not one.doctest]
+    for one in written:
+        found = _definition_in(tree, one)
         if found is None:
             return None
         places[one.qualname] = (found.first, found.last)
-        decorators = getattr(found.statements[0], "decorator_list", [])
-        decorated |= not all(ast.unparse(mark).startswith("pytest.mark.") for mark in decorators)
-        for name, attribute in pytest_names(one.source).items():
-            if names.setdefault(name, attribute) != attribute:
-                clashing.add(name)
+        decorated |= _is_decorated(found)
+    for one in test.each:
+        if one.doctest:
+            doctests[one.qualname] = docstring_sha256(documented(tree, one.qualname))
     first = min(places.values(), default=(0, 0))
     last = max(places.values(), default=(0, 0))
-    kept = {name: attribute for name, attribute in names.items() if name not in clashing}
-    return TestGuard(first[0], last[1], decorated, kept, places, doctests)
+    names = _agreed([pytest_names(one.source) for one in written])
+    return TestGuard(first[0], last[1], decorated, names, places, doctests)
+
+
+def _agreed(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the names that mean the same in every file that has them."""
+    meanings: dict[str, set[str]] = {}
+    for names in found:
+        for name, attribute in names.items():
+            meanings.setdefault(name, set()).add(attribute)
+    return {name: min(attributes) for name, attributes in meanings.items() if len(attributes) == 1}
 
 
 def pytest_names(source: str) -> dict[str, str]:
     """Return the names that a file takes from pytest, with the attribute that each is; empty for pytest itself."""
     found: dict[str, str] = {}
     for node in parse(source).body:
-        if isinstance(node, ast.Import):
-            found.update({alias.asname or alias.name: "" for alias in node.names if alias.name == "pytest"})
-        elif isinstance(node, ast.ImportFrom) and node.module == "pytest" and not node.level:
-            found.update({alias.asname or alias.name: alias.name for alias in node.names if alias.name != "*"})
+        match node:
+            case ast.Import(names=aliases):
+                modules = [alias for alias in aliases if alias.name == "pytest"]
+                found.update({alias.asname or alias.name: "" for alias in modules})
+            case ast.ImportFrom(module="pytest", names=aliases, level=0):
+                named = [alias for alias in aliases if alias.name != "*"]
+                found.update({alias.asname or alias.name: alias.name for alias in named})
     return found
 
 
@@ -266,10 +297,13 @@ def imports_owned(text: str, owned: Collection[str]) -> bool:
     """Whether a normalised line imports one of the top-level names `owned`, or from its own package."""
     if not text.startswith(("import ", "from ")):
         return False
-    statement = parse(text).body[0]
-    if isinstance(statement, ast.ImportFrom):
-        return statement.level > 0 or (statement.module or "").partition(".")[0] in owned
-    return isinstance(statement, ast.Import) and statement.names[0].name.partition(".")[0] in owned
+    match parse(text).body[0]:
+        case ast.ImportFrom(module=module, level=level):
+            return level > 0 or (module or "").partition(".")[0] in owned
+        case ast.Import(names=[first, *_]):
+            return first.name.partition(".")[0] in owned
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,25 +347,36 @@ def splice_test(
     name = own.name if own is not None else definition.name
     old = [b for b in blocks if b.name == name and b.kind is BlockKind.FUNCTION and not b.in_guard]
     owner = definition.name.rpartition(".")[0]
-    home = [b for b in blocks if b.name == owner and b.kind is BlockKind.CLASS] if owner else []
+    home = _class_named(blocks, owner)
     if old:
         at = old[0].first
         depth = margin_of(lines[old[0].statements[0].lineno - 1])
-    elif home:
-        at = home[-1].last + 1
-        depth = _class_depth(home[-1], lines)
+    elif home is not None:
+        at = home.last + 1
+        depth = _class_depth(home, lines)
     else:
         at = len(lines) + 1
         depth = ""
         test = _in_classes(test, original, owner)
-    removed = {number for block in old for number in range(block.first, block.last + 1)}
-    result: list[tuple[str, int | None]] = []
-    for number, text in enumerate([*lines, ""], start=1):
-        if number == at:
-            result.extend((line, None) for line in indented(test, depth))
-        if number not in removed and number <= len(lines):
-            result.append((text, number))
-    return SplicedGist("\n".join(text for text, _ in result) + "\n", tuple(number for _, number in result))
+    removed = set[int]()
+    for block in old:
+        removed.update(range(block.first, block.last + 1))
+    put_in = [(line, None) for line in indented(test, depth)]
+    numbered = [(text, number) for number, text in enumerate(lines, start=1)]
+    kept_above = [(text, number) for text, number in numbered[: at - 1] if number not in removed]
+    kept_below = [(text, number) for text, number in numbered[at - 1 :] if number not in removed]
+    return _spliced([*kept_above, *put_in, *kept_below])
+
+
+def _class_named(blocks: Sequence[LineBlock], name: str) -> LineBlock | None:
+    """Return the last class of a name; None for an empty name."""
+    found = [block for block in blocks if block.name == name and block.kind is BlockKind.CLASS]
+    return found[-1] if found else None
+
+
+def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
+    text = "\n".join(text for text, _ in lines) + "\n"
+    return SplicedGist(text, tuple(number for _, number in lines))
 
 
 def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) -> SplicedGist:
@@ -339,8 +384,7 @@ def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) 
 
     Raises SyntaxError for a gist that does not parse, TaskError if one of the two has no such definition.
     """
-    lines = spliced_docstring(gist, original, name, lambda text: imports_owned(text, owned))
-    return SplicedGist("\n".join(text for text, _ in lines) + "\n", tuple(number for _, number in lines))
+    return _spliced(spliced_docstring(gist, original, name, lambda text: imports_owned(text, owned)))
 
 
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
@@ -361,7 +405,9 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
             put_in = splice_doctest(spliced.text, one.source, one.qualname, owned)
         else:
             put_in = splice_test(spliced.text, one.source, one.qualname, owned, defined_as=one.defined_as)
-        origin = tuple(None if number is None else spliced.origin[number - 1] for number in put_in.origin)
+        # Lines of tests that were put in before keep None; all others keep their number in the gist as handed in.
+        before = spliced.origin
+        origin = tuple(None if number is None else before[number - 1] for number in put_in.origin)
         spliced = SplicedGist(put_in.text, origin)
     compile_module(spliced.text, "<gist>")
     return spliced
@@ -398,24 +444,29 @@ def _required(original: str, qualname: str) -> LineBlock:
 
 
 def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> list[str]:
+    """Return the lines of a test without its imports of `owned` names, at the margin."""
     lines = physical_lines(original)
-    dropped: dict[int, list[str]] = {}
+    replaced: dict[int, list[str]] = {}
     skipped: set[int] = set()
     function = definition.statements[0]
     for node in ast.walk(function):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            texts = import_texts(node)
-            kept = [text for text in texts if not imports_owned(text, owned)]
-            if len(kept) < len(texts):
-                dropped[node.lineno] = kept or (["pass"] if any(body == [node] for body in bodies_in(function)) else [])
-                skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        texts = import_texts(node)
+        kept = [text for text in texts if not imports_owned(text, owned)]
+        if len(kept) == len(texts):
+            continue
+        if not kept and [node] in bodies_in(function):
+            kept = ["pass"]
+        replaced[node.lineno] = kept
+        skipped.update(range(node.lineno, last_line(node) + 1))
     result: list[str] = []
     for number in range(definition.first, definition.last + 1):
-        if number in dropped:
-            margin = margin_of(lines[number - 1])
-            result.extend(margin + text for text in dropped[number])
+        line = lines[number - 1]
+        if number in replaced:
+            result.extend(margin_of(line) + text for text in replaced[number])
         elif number not in skipped:
-            result.append(lines[number - 1])
+            result.append(line)
     return dedented(result)
 
 
@@ -428,12 +479,13 @@ def _class_depth(block: LineBlock, lines: list[str]) -> str:
 
 def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
     """Return the lines of a method below the headers of the classes that hold it in the file `original`."""
-    classes = {block.name: block for block in reversed(blocks_of(parse(original))) if block.kind is BlockKind.CLASS}
+    blocks = blocks_of(parse(original))
+    source = physical_lines(original)
     while owner:
-        if owner in classes:
-            block = classes[owner]
+        block = next((one for one in blocks if one.name == owner and one.kind is BlockKind.CLASS), None)
+        if block is not None:
             last = next(line.last for line in block.lines if line.text.startswith("class "))
-            header = "\n".join(physical_lines(original)[block.first - 1 : last])
+            header = "\n".join(source[block.first - 1 : last])
             lines = [textwrap.dedent(header), *indented(lines, "    ")]
         owner = owner.rpartition(".")[0]
     return lines
