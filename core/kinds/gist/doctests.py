@@ -80,16 +80,16 @@ def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[st
         raise TaskError(f"There is no docstring of {name or 'the module'!r} to put in.")
     wanted = _text_of(source.body[0], physical_lines(original), dropped)
     lines: _Lines = [(text, number) for number, text in enumerate(physical_lines(gist), start=1)]
-    is_module = isinstance(home, ast.Module)
-    if is_module and not _begins_with_text(home.body):
+    if isinstance(home, ast.Module):
+        if _begins_with_text(home.body):
+            return _replaced(lines, home.body[0], wanted)
         return [*((text, None) for text in wanted), *lines]
     first = home.body[0]
     header, number = lines[first.lineno - 1]
     head = header.encode()[: first.col_offset].decode().rstrip()
-    shares_a_line = not is_module and head != ""
-    if is_text_only(first) and not shares_a_line:
-        return _replaced(lines, first, wanted)
-    if not shares_a_line:
+    if not head:
+        if is_text_only(first):
+            return _replaced(lines, first, wanted)
         at = first_line(first) - 1
         return [*lines[:at], *_indented(wanted, margin_of(header)), *lines[at:]]
     # A body on the line of the header, `def f(): return 1`, moves to a line of its own below the docstring.

@@ -51,6 +51,11 @@ class GistTest:
         return (replace(self, others=()), *self.others)
 
     @property
+    def has_other_blocks(self) -> bool:
+        """Whether the command's tests are not only the function `qualname`."""
+        return bool(self.others or self.defined_as) or self.doctest
+
+    @property
     def name(self) -> str:
         """The name of its definition in `source`."""
         return self.defined_as or self.qualname
@@ -244,8 +249,7 @@ def _is_decorated(test: LineBlock) -> bool:
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
     """Return the guard of all tests of a command, put into a text; None if one of them is not there."""
-    is_plain = not test.others and not test.defined_as and not test.doctest
-    if is_plain:
+    if not test.has_other_blocks:
         return guard_of(spliced, test.source, test.qualname)
     try:
         tree = parse(spliced)
@@ -300,8 +304,8 @@ def imports_owned(text: str, owned: Collection[str]) -> bool:
     match parse(text).body[0]:
         case ast.ImportFrom(module=module, level=level):
             return level > 0 or (module or "").partition(".")[0] in owned
-        case ast.Import(names=[first, *_]):
-            return first.name.partition(".")[0] in owned
+        case ast.Import(names=aliases):
+            return aliases[0].name.partition(".")[0] in owned
         case _:
             return False
 
@@ -358,14 +362,19 @@ def splice_test(
         at = len(lines) + 1
         depth = ""
         test = _in_classes(test, original, owner)
+    put_in: list[tuple[str, int | None]] = [(text, None) for text in indented(test, depth)]
+    # Every definition of the test goes: the last one in the file would be the one that runs.
+    kept = _without(lines, old)
+    above = [line for line in kept if line[1] < at]
+    return _spliced([*above, *put_in, *kept[len(above) :]])
+
+
+def _without(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[str, int]]:
+    """Return the lines that are in none of the blocks, each with its number."""
     removed = set[int]()
-    for block in old:
+    for block in blocks:
         removed.update(range(block.first, block.last + 1))
-    put_in = [(line, None) for line in indented(test, depth)]
-    numbered = [(text, number) for number, text in enumerate(lines, start=1)]
-    kept_above = [(text, number) for text, number in numbered[: at - 1] if number not in removed]
-    kept_below = [(text, number) for text, number in numbered[at - 1 :] if number not in removed]
-    return _spliced([*kept_above, *put_in, *kept_below])
+    return [(text, number) for number, text in enumerate(lines, start=1) if number not in removed]
 
 
 def _class_named(blocks: Sequence[LineBlock], name: str) -> LineBlock | None:
@@ -456,7 +465,8 @@ def _test_text(original: str, definition: LineBlock, owned: Collection[str]) -> 
         kept = [text for text in texts if not imports_owned(text, owned)]
         if len(kept) == len(texts):
             continue
-        if not kept and [node] in bodies_in(function):
+        # A body of this import alone needs another statement.
+        if not kept and any(body == [node] for body in bodies_in(function)):
             kept = ["pass"]
         replaced[node.lineno] = kept
         skipped.update(range(node.lineno, last_line(node) + 1))

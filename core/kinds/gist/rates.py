@@ -36,7 +36,9 @@ class Share:
     @property
     def rate(self) -> float | None:
         """Percentage, 0-100; None if there are no lines."""
-        return 100 * self.part / self.whole if self.whole else None
+        if not self.whole:
+            return None
+        return 100 * self.part / self.whole
 
 
 _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
@@ -92,9 +94,11 @@ class RateReport(ABC, Generic[_Line]):
         return [line for line in self.lines if line.block not in self.test_blocks]
 
     def _distinct(self, lines: Iterable[_Line]) -> Share:
+        # Alike lines are one line, or a repeated line would raise both rates for nothing: decision 0044.
         held: dict[tuple[str, str], bool] = {}
         for one in lines:
-            if (found := self._holds(one)) is not None:
+            found = self._holds(one)
+            if found is not None:
                 key = one.block, one.line.text
                 held[key] = held.get(key, False) or found[0]
         return Share(sum(held.values()), len(held))
@@ -125,18 +129,21 @@ def is_glue(text: str) -> bool:
         body = parse(text).body
     except SyntaxError:
         return False
-    if len(body) != 1 or not isinstance(body[0], ast.Assign):
-        return False
-    assign = body[0]
-    return all(_is_reference(target) for target in assign.targets) and _is_binding(assign.value)
+    match body:
+        case [ast.Assign(targets=targets, value=value)]:
+            return all(map(_is_reference, targets)) and _is_binding(value)
+        case _:
+            return False
 
 
 def _is_binding(value: ast.expr) -> bool:
     if ast.unparse(value) == ITSELF or _is_reference(value):
         return True
-    if not (isinstance(value, ast.Call) and ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")):
+    if not isinstance(value, ast.Call) or value.args:
         return False
-    return not value.args and all(k.arg is not None and _is_binding(k.value) for k in value.keywords)
+    # A namespace with anything else in it would invent content, which is a fake: decision 0014.
+    is_namespace = ast.unparse(value.func) in ("types.SimpleNamespace", "SimpleNamespace")
+    return is_namespace and all(one.arg is not None and _is_binding(one.value) for one in value.keywords)
 
 
 def _is_reference(value: ast.expr) -> bool:
@@ -248,7 +255,10 @@ def line_existence(gist: str, originals: Originals, *, test: str = "") -> Existe
     """
     lines: list[LineExistence] = []
     for block in blocks_of(parse(gist)):
-        lines.extend(_top_level(block, originals) if block.kind is BlockKind.TOP_LEVEL else _in_block(block, originals))
+        if block.kind is BlockKind.TOP_LEVEL:
+            lines.extend(_top_level(block, originals))
+        else:
+            lines.extend(_in_block(block, originals))
     lines.sort(key=lambda found: found.line.first)
     return ExistenceReport(tuple(lines), frozenset({test} - {""}))
 
@@ -275,6 +285,7 @@ def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]
     best: LineBlock | None = None
     places: dict[str, int] = {}
     best_count = -1
+    # Of several originals of one name, the one with most matching lines counts: decision 0012.
     for candidate in originals.candidates(block):
         found = {line.text: line.first for line in reversed(candidate.lines)}
         count = sum(line.text in found for line in block.lines)
@@ -306,17 +317,19 @@ def unfolded(source: str) -> str:
     """
     tree = parse(source)
     lines = physical_lines(source)
-    bodies = [
-        body for body in bodies_in(tree) if any(_is_beside(one, lines) and not is_placeholder(one) for one in body)
-    ]
+    bodies = [body for body in bodies_in(tree) if _is_folded(body, lines)]
     if not bodies:
         return source
     starts = _logical_starts(lines)
+    # From the end, so that a break does not move the places before it.
     for row, column, margin in sorted(_splits(bodies, lines, starts), reverse=True):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]}\n{margin}{line[column:]}"
     text = "\n".join(lines) + "\n"
-    return text if _is_same(tree, text) else source
+    # Measured on another program, the lines would say nothing: the tree must stay the same (decision 0044).
+    if _is_same(tree, text):
+        return text
+    return source
 
 
 def _is_beside(statement: ast.stmt, lines: list[str]) -> bool:
@@ -346,16 +359,21 @@ def _logical_starts(lines: list[str]) -> dict[_Place, _Place]:
     return starts
 
 
+def _is_folded(body: list[ast.stmt], lines: list[str]) -> bool:
+    """Whether a statement of a body that counts follows other code on its line."""
+    return any(_is_beside(one, lines) for one in body if not is_placeholder(one))
+
+
 def _splits(
     bodies: list[list[ast.stmt]], lines: list[str], starts: dict[_Place, _Place]
 ) -> Iterator[tuple[int, int, str]]:
     """Yield line, column and margin of each statement that does not begin its logical line."""
     for body in bodies:
         places = [_place(statement, lines) for statement in body]
+        below_header = starts.get(places[0], places[0]) != places[0]
         for place in places:
             row, column = starts.get(place, place)
             if (row, column) != place:
-                below_header = starts.get(places[0], places[0]) != places[0]
                 yield *place, lines[row - 1][:column] + " " * below_header
 
 
@@ -412,11 +430,15 @@ def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> E
     measured = unfolded(gist)
     seen = sorted(set(executed))
     own = list(_lines(gist))
+    # Both texts have the same lines in the same order: only line breaks differ.
     there = own if measured is gist else list(_lines(measured))
     ran = [any_within(seen, place.first, place.end) for _, place in there]
-    covered = sorted(
-        {number for (_, line), did in zip(own, ran, strict=True) if did for number in range(line.first, line.last + 1)}
-    )
+    touched = set[int]()
+    for (_, line), did in zip(own, ran, strict=True):
+        if did:
+            touched.update(range(line.first, line.last + 1))
+    # What the paper's tracer would see on the unchanged text: lines that share a physical line ran together.
+    covered = sorted(touched)
     found = [
         LineExecution(line, block, did, any_within(covered, line.first, line.end))
         for (block, line), did in zip(own, ran, strict=True)

@@ -69,10 +69,9 @@ class GistState:
             case CallMade():
                 return replace(self, typed_since_call=False)
             case CallAnswered(call_id=call_id, refused=False):
-                call = next((call for call in state.calls if call.call_id == call_id), None)
-                if call is None:
-                    return self
-                return self._answered(call.tool, call.arguments)
+                answered = [call for call in state.calls if call.call_id == call_id]
+                if answered:
+                    return self._answered(answered[0].tool, answered[0].arguments)
             case BufferEdited(buffer=buffer) as data if buffer == GIST_BUFFER:
                 text = data.after(self.now)
                 return replace(self, typed=None if text == self.text else text, typed_since_call=True)
@@ -88,8 +87,9 @@ class GistState:
             return self
         if text is None:
             return self
-        typed = self.typed if self.typed_since_call and self.typed != text else None
-        return replace(self, text=text, typed=typed)
+        # Typing from before the call is what the call has saved, or replaced.
+        is_newer = self.typed_since_call and self.typed != text
+        return replace(self, text=text, typed=self.typed if is_newer else None)
 
 
 def gist_of(state: AttemptState) -> GistState:

@@ -82,9 +82,13 @@ def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[st
     files = [path for path in trace.files if path != COMMAND_FILE]
     paths = [path for path in files if path not in tests]
     functions = {(f.path, f.line, f.qualname) for f in trace.functions}
-    total = sum(bool(line.strip()) for path, text in sources.items() if path not in tests for line in text.splitlines())
+    total = 0
+    for path, text in sources.items():
+        if path not in tests:
+            total += sum(bool(line.strip()) for line in text.splitlines())
     covered = sum(len(trace.lines[path]) for path in paths)
-    return Difficulty(trace.calls, len(functions), len(files), trace.depth, covered / total if total else 0.0)
+    share = covered / total if total else 0.0
+    return Difficulty(trace.calls, len(functions), len(files), trace.depth, share)
 
 
 def shown_difficulty(difficulty: Difficulty) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gistpoint.core.kinds.gist.reference.extraction import DEFINED, MODULE, Entity, UnitSelection, Use
@@ -40,18 +40,22 @@ class FlatNames:
 
     def replacement(self, use: Use) -> tuple[int, str] | None:
         """Return how much of a site to replace (0: the name, n: with n attributes) and its replacement, or None."""
-        entities = use.entities
         if use.site.stores and not use.site.in_function:
             return None
+        entities = use.entities
         reachable = self.winners.get(use.site.name) == entities[0]
-        for depth in range(1, len(entities)):
-            holder = entities[depth - 1]
-            attribute = use.site.chain[depth - 1]
-            boxed = holder.module in self.boxed
-            reachable = reachable and (boxed or self.winners.get(attribute) == entities[depth])
+        for holder, attribute, entity in steps(use):
+            if holder not in self.boxed and self.winners.get(attribute) != entity:
+                reachable = False
         if reachable:
             return None
         return len(entities) - 1, self.name_of(entities[-1])
+
+
+def steps(use: Use) -> Iterator[tuple[str, str, Entity]]:
+    """Yield each attribute of a use: the module that has it, its name, and its entity."""
+    for holder, attribute, entity in zip(use.entities, use.site.chain, use.entities[1:], strict=False):
+        yield holder.module, attribute, entity
 
 
 def flat_names(
@@ -83,6 +87,7 @@ def flat_names(
 
 
 def _claims(selection: UnitSelection, fixed: Collection[Use], boxed: set[str]) -> Mapping[str, Mapping[Entity, int]]:
+    """Return how many uses speak for each entity that a name may have."""
     claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
     for entity in selection.entities:
         if entity.kind == DEFINED:
@@ -91,19 +96,19 @@ def _claims(selection: UnitSelection, fixed: Collection[Use], boxed: set[str]) -
     for use in selection.uses:
         weight = _TEST_WEIGHT if id(use) in pinned else 2
         claims[use.site.name][use.entities[0]] += weight
-        for depth in range(1, len(use.entities)):
-            if use.entities[depth - 1].module not in boxed:
-                claims[use.site.chain[depth - 1]][use.entities[depth]] += weight
+        for holder, attribute, entity in steps(use):
+            if holder not in boxed:
+                claims[attribute][entity] += weight
     return claims
 
 
 def _contradicted(fixed: Collection[Use], names: FlatNames, boxed: set[str]) -> set[str]:
+    """Return the modules through which the test reaches something else than the winner of a name."""
     found = set(boxed)
     for use in fixed:
-        for depth in range(1, len(use.entities)):
-            holder = use.entities[depth - 1]
-            if holder.module not in boxed and names.winners.get(use.site.chain[depth - 1]) != use.entities[depth]:
-                found.add(holder.module)
+        for holder, attribute, entity in steps(use):
+            if holder not in boxed and names.winners.get(attribute) != entity:
+                found.add(holder)
     return found
 
 
@@ -114,11 +119,9 @@ def _name_boxes(names: FlatNames, boxed: set[str], selection: UnitSelection, tak
         held = sorted(name for name, winner in names.winners.items() if winner == entity)
         names.boxed[module] = held[0] if held else _fresh(module.rpartition(".")[2] + "_module", used)
     for use in selection.uses:
-        for depth in range(1, len(use.entities)):
-            holder = use.entities[depth - 1].module
+        for holder, attribute, entity in steps(use):
             if holder in boxed:
-                place = (holder, use.site.chain[depth - 1])
-                names.box_attributes.setdefault(use.entities[depth], set()).add(place)
+                names.box_attributes.setdefault(entity, set()).add((holder, attribute))
 
 
 def _fresh(name: str, used: set[str]) -> str:

@@ -18,6 +18,7 @@ from gistpoint.core.kinds.gist.lines import (
     import_texts,
     last_line,
     physical_lines,
+    type_of_function,
 )
 from gistpoint.core.kinds.gist.original_test import imports_owned
 from gistpoint.core.kinds.gist.reference.extraction import Extractor
@@ -40,34 +41,35 @@ def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
         module = symtable.symtable(text, "gist", "exec")
     except (SyntaxError, ValueError, RecursionError):
         return ()
-    if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
-        return ()
-    tables = list(_tables(module))
-    bound = {
-        symbol.get_name()
-        for table in tables
-        for symbol in table.get_symbols()
-        if (table is module or symbol.is_declared_global())
-        and (symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace())
-    }
-    used = {
-        symbol.get_name()
-        for table in tables
-        for symbol in table.get_symbols()
-        if symbol.is_referenced() and (symbol.is_global() if table is not module else True)
-    }
-    missing = used - bound - _MODULE_NAMES - set(dir(builtins))
-    first: dict[str, int] = {}
+    places: dict[str, int] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in missing:
-            first[node.id] = min(node.lineno, first.get(node.id, node.lineno))
-    return tuple(sorted((line, name) for name, line in first.items()))
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*"), *_]):
+                return ()
+            case ast.Name(id=name, lineno=line):
+                places[name] = min(line, places.get(name, line))
+    bound = set[str]()
+    used = set[str]()
+    for table in _tables(module):
+        for symbol in table.get_symbols():
+            if _binds_global(symbol, in_module=table is module):
+                bound.add(symbol.get_name())
+            if symbol.is_referenced() and (table is module or symbol.is_global()):
+                used.add(symbol.get_name())
+    missing = used - bound - _MODULE_NAMES - set(dir(builtins))
+    return tuple(sorted((places[name], name) for name in missing & places.keys()))
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     yield table
     for child in table.get_children():
         yield from _tables(child)
+
+
+def _binds_global(symbol: symtable.Symbol, *, in_module: bool) -> bool:
+    if not in_module and not symbol.is_declared_global():
+        return False
+    return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
 
 
 def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> str:
@@ -78,34 +80,37 @@ def pasted(sources: Mapping[str, str], trace: Trace, owned: Collection[str]) -> 
     ends = {path: ranks[-1][0] for path, ranks in trace.module_ranks.items()}
     future: dict[str, None] = {}
     parts: list[str] = []
-    for path in sorted((path for path in trace.files if path in sources), key=lambda path: ends.get(path, 0)):
+    paths = [path for path in trace.files if path in sources]
+    for path in sorted(paths, key=lambda path: ends.get(path, 0)):
         parts.append(_without_owned(sources[path], owned, future))
     return "\n".join([*future, *parts]) + "\n"
 
 
 def _without_owned(source: str, owned: Collection[str], future: dict[str, None]) -> str:
+    """Return a module without imports of the codebase; those from `__future__` are moved into `future`."""
     lines = physical_lines(source)
-    blocks: dict[ast.stmt, list[ast.stmt]] = {}
     tree = parse(source)
-    for block in bodies_in(tree):
-        blocks.update(dict.fromkeys(block, block))
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
+    emptied = set[ast.stmt]()
+    for body in bodies_in(tree):
+        if body is not tree.body and all(_goes(statement, owned) for statement in body):
+            emptied.add(body[0])
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in imports:
         texts = import_texts(node)
-        of_future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        kept = [] if of_future else [text for text in texts if not imports_owned(text, owned)]
-        if of_future:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             future.update(dict.fromkeys(texts))
-        if len(kept) == len(texts):
-            continue
+            kept = []
+        else:
+            kept = [text for text in texts if not imports_owned(text, owned)]
         margin = lines[node.lineno - 1][: node.col_offset]
-        if margin.strip():
+        follows_another = margin.strip() != ""
+        if follows_another or len(kept) == len(texts):
             continue
-        alone = node not in tree.body and blocks[node][0] is node and all(_goes(one, owned) for one in blocks[node])
-        lines[node.lineno - 1] = ("; ".join(kept) and margin + "; ".join(kept)) or (margin + "pass" if alone else "")
-        for number in range(node.lineno, last_line(node)):
-            lines[number] = ""
+        # A body that loses all of its statements needs one.
+        if node in emptied:
+            kept = ["pass"]
+        text = margin + "; ".join(kept) if kept else ""
+        lines[node.lineno - 1 : last_line(node)] = [text, *[""] * (last_line(node) - node.lineno)]
     return "\n".join(lines)
 
 
@@ -166,23 +171,17 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
     home = next((module for module in modules.values() if module.path == path), None)
     if home is None:
         raise NoReferenceError(f"The trace has no {path}.", hint="Trace the command that the task names.")
-    extractor = Extractor(modules, trace, codebase.owned)
-    hooks = {module.path for module in modules.values() if module.path.rpartition("/")[2] == "conftest.py"}
-    roots = extractor.ran_functions(hooks_of=hooks)
     test = find_test(home.tree, qualname) if qualname else None
-    if qualname:
-        roots += _test_units(home, qualname, test)
-    else:
-        roots += [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
-    wide = [name for name, module in modules.items() if breadth.is_everything and _is_package(module, codebase)]
-    selection = extractor.select(roots, everything_in=wide, side_effects=not breadth.is_bare)
-    pinned = [
-        use
-        for use in selection.uses
-        if test is not None and use.unit.module is home and test.first <= use.site.line <= test.last
-    ]
-    taken = {node.id for module in modules.values() for node in ast.walk(module.tree) if isinstance(node, ast.Name)}
-    names = flat_names(selection, pinned, taken, module_names=breadth.keeps_names)
+    test_lines = range(test.first, test.last + 1) if test is not None else range(0)
+    extractor = Extractor(modules, trace, codebase.owned)
+    selection = extractor.select(
+        _roots(extractor, home, qualname, test),
+        everything_in=_packages(modules, codebase) if breadth.is_everything else (),
+        side_effects=not breadth.is_bare,
+    )
+    # The test is never changed, so the names that it uses are decided first (decision 0019).
+    pinned = [use for use in selection.uses if use.unit.module is home and use.site.line in test_lines]
+    names = flat_names(selection, pinned, _names_taken(modules), module_names=breadth.keeps_names)
     renderer = Renderer(
         extractor,
         selection,
@@ -191,7 +190,7 @@ def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) ->
         all_imports=breadth not in (Breadth.NEEDED, Breadth.BARE),
         by_name=breadth.is_everything,
         home=home.name,
-        test=range(test.first, test.last + 1) if test is not None else range(0),
+        test=test_lines,
     )
     return renderer.text()
 
@@ -207,18 +206,45 @@ def _test_units(home: ModuleCode, qualname: str, test: LineBlock | None) -> list
     return [unit for unit in home.units if unit.binds & wanted]
 
 
+def _roots(extractor: Extractor, home: ModuleCode, qualname: str, test: LineBlock | None) -> list[Unit]:
+    """Return where an extraction begins: the functions that the run called, and the test or the program."""
+    paths = [module.path for module in extractor.modules.values()]
+    hooks = {path for path in paths if path.rpartition("/")[2] == "conftest.py"}
+    called = extractor.ran_functions(hooks_of=hooks)
+    if qualname:
+        return called + _test_units(home, qualname, test)
+    return called + [unit for unit in home.units if not isinstance(unit.statement, ast.Import | ast.ImportFrom)]
+
+
+def _packages(modules: Mapping[str, ModuleCode], codebase: Codebase) -> list[str]:
+    """Return the modules of the codebase's own packages, without those of tests."""
+    return [name for name, module in modules.items() if _is_package(module, codebase)]
+
+
+def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
+    """Return every name in the modules: no alias may be one of these."""
+    found = set[str]()
+    for module in modules.values():
+        found.update(node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name))
+    return found
+
+
 def _other_tests(home: ModuleCode, units: Collection[Unit], test: LineBlock | None, trace: Trace) -> list[ast.stmt]:
     """Return the methods of test classes that did not run."""
+    if test is None:
+        return []
     ran = trace.lines.get(home.path, frozenset())
     found: list[ast.stmt] = []
     for unit in units:
-        if test is None or unit.module is not home or not isinstance(unit.statement, ast.ClassDef):
+        if unit.module is not home or not isinstance(unit.statement, ast.ClassDef):
             continue
         for method in unit.statement.body:
-            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name.startswith("test"):
-                body = range(method.body[0].lineno, (method.end_lineno or 0) + 1)
-                if method.lineno != test.statements[0].lineno and not any(line in ran for line in body):
-                    found.append(method)
+            if not isinstance(method, type_of_function) or not method.name.startswith("test"):
+                continue
+            body = range(method.body[0].lineno, last_line(method) + 1)
+            is_the_test = method.lineno == test.statements[0].lineno
+            if not is_the_test and ran.isdisjoint(body):
+                found.append(method)
     return found
 
 
