@@ -38,8 +38,10 @@ def standing(state: AttemptState) -> Standing | None:
     """Return how the pass of an attempt stands; None without one."""
     found = state.standing
     kind = kind_named(state.header.mode)
-    exempt = found is Standing.NOT_ASKED and (kind is None or not kind.confirms)
-    return Standing.EXEMPT if exempt else found
+    is_confirmed = kind is not None and kind.confirms
+    if found is Standing.NOT_ASKED and not is_confirmed:
+        return Standing.EXEMPT
+    return found
 
 
 def confirmation_words(state: AttemptState) -> str:
@@ -54,16 +56,22 @@ def confirmation_words(state: AttemptState) -> str:
 
 def confirmation_row(state: AttemptState) -> dict[str, Any]:
     """Return what rows of attempts say of the tests alone and of the confirmation; its keys are stable."""
-    said = state.confirmation
-    return {
+    found = state.confirmation
+    row: dict[str, Any] = {
         "solved_by_tests": state.solved,
         "confirmation": confirmation_words(state),
-        "confirmation_reason": "" if said is None else str(said.reason or ""),
-        "confirmation_detail": "" if said is None else said.detail,
-        "contradiction": None if said is None else msgspec.to_builtins(said.contradiction),
-        "beyond": None if said is None else msgspec.to_builtins(said.beyond),
+        "confirmation_reason": "",
+        "confirmation_detail": "",
+        "contradiction": None,
+        "beyond": None,
         "marks": list(state.marks),
     }
+    if found is not None:
+        row["confirmation_reason"] = str(found.reason or "")
+        row["confirmation_detail"] = found.detail
+        row["contradiction"] = msgspec.to_builtins(found.contradiction)
+        row["beyond"] = msgspec.to_builtins(found.beyond)
+    return row
 
 
 def to_be_confirmed(state: AttemptState) -> Submission | None:
@@ -72,12 +80,13 @@ def to_be_confirmed(state: AttemptState) -> Submission | None:
     What was played back or simulated is nobody's pass. A confirmation for which a process did not begin says nothing
     of the pass: it is asked again.
     """
-    if state.ending is None or state.header.actor in (REPLAY, SIMULATED):
+    was_played = state.header.actor in (REPLAY, SIMULATED)
+    if was_played or state.ending is None:
         return None
-    found = standing(state)
-    said = state.confirmation
-    failed = said is not None and said.reason is Unconfirmable.SANDBOX
-    if found is Standing.NOT_ASKED or failed:
+    found = state.confirmation
+    # A sandbox that failed says nothing of the pass, so it is asked again: decision 0114.
+    failed = found is not None and found.reason is Unconfirmable.SANDBOX
+    if failed or standing(state) is Standing.NOT_ASKED:
         return state.passing
     return None
 
@@ -140,7 +149,9 @@ CONTRADICTED_SENTENCE = (
 def known_controls(task: Task) -> Controls | None:
     """Return the controls of a task; None for a task that was made before there were any. Raises `TaskError`."""
     found = read_controls(task.folder)
-    return None if found is NOT_CONTROLLED else found
+    if found is NOT_CONTROLLED:
+        return None
+    return found
 
 
 def confirmable_row(task: Task) -> dict[str, Any]:

@@ -61,15 +61,16 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
     task = _task(fields, folder)
     if not task.tree_path.is_file():
         raise TaskError(f"{TASK_FILE}: workspace/tree.tar is missing from {folder.name}.")
-    if verify:
-        if sha256_of(task.tree_path) != task.tree_sha256:
-            raise TaskError(
-                f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
-                hint="The task was changed or copied incompletely: get it again.",
-            )
-        _require_plugins_of_others(task)
-        if (folder / ANSWER_FILE).is_file():
-            verify_identity(task, read_answer(task))
+    if not verify:
+        return task
+    if sha256_of(task.tree_path) != task.tree_sha256:
+        raise TaskError(
+            f"{TASK_FILE}: the key 'tree.sha256' does not match workspace/tree.tar.",
+            hint="The task was changed or copied incompletely: get it again.",
+        )
+    _require_plugins_of_others(task)
+    if (folder / ANSWER_FILE).is_file():
+        verify_identity(task, read_answer(task))
     return task
 
 
@@ -139,7 +140,9 @@ def target_names(task: Task) -> tuple[str, ...]:
         targets = read_document(task.folder / ANSWER_FILE).values.get("targets")
     except TaskError:
         return ()
-    named = [t for t in targets if isinstance(t, Mapping)] if isinstance(targets, list) else []
+    if not isinstance(targets, list):
+        return ()
+    named = [target for target in targets if isinstance(target, Mapping)]
     return tuple(f"{target.get('path')}::{target.get('qualname')}" for target in named)
 
 
@@ -308,21 +311,18 @@ def _strange_path(file: _TaskFile) -> str:
 def _require_plugins_of_others(task: Task) -> None:
     """Raise `TaskError` if pytest would load a module as a plugin that solvers of the task may change."""
     names = list(plugins_in(task.environment.pytest_args))
-    tree = SourceTree.open(task.tree_path) if names else None
+    if not names:
+        return
+    tree = SourceTree.open(task.tree_path)
     tests = frozenset(task.suite.test_files)
     for name in names:
-        path = name.replace(".", "/")
-        files = [f"{root}/{path}{end}" for root in (".", *task.environment.import_roots) for end in _MODULE_ENDS]
-        own = [file for file in map(posixpath.normpath, files) if tree is not None and tree.is_file(file)]
+        own = [file for file in _files_of_module(task, name) if tree.is_file(file)]
         if any(not is_protected(file, tests) for file in own):
             raise TaskError(
                 f"{TASK_FILE}: the key 'environment.pytest_args' loads {quoted(name)} as a plugin, which is code that "
                 "the task's solvers may change.",
                 hint="Nothing of the task was run: ask whoever made it.",
             )
-
-
-_MODULE_ENDS = (".py", "/__init__.py")
 
 
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
@@ -336,12 +336,21 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
     return kind.modes[kind.modes.index(mode)], kind
 
 
-def _public(task: Task) -> dict[str, Any]:
-    def table(value: Any) -> dict[str, Any]:
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(value).items() if v is not None}
+def _files_of_module(task: Task, name: str) -> Iterator[str]:
+    """Yield the files in which a module may be, below the root and below each folder that is imported from."""
+    path = name.replace(".", "/")
+    for root in (".", *task.environment.import_roots):
+        yield posixpath.normpath(f"{root}/{path}.py")
+        yield posixpath.normpath(f"{root}/{path}/__init__.py")
 
-    budgets = {key: value for key, value in table(task.budgets).items() if key != "scores"}
-    brief = {key: value for key, value in table(task.brief).items() if key != "test" or value}
+
+def _public(task: Task) -> dict[str, Any]:
+    budgets = _table(task.budgets)
+    budgets.pop("scores", None)
+    brief = _table(task.brief)
+    if not task.brief.test:
+        brief.pop("test", None)
+    brief["failing"] = [_table(failure) for failure in task.brief.failing]
     source = {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision}
     own = kind_of(task).document(task)
     tables = {key: value for key, value in own.items() if isinstance(value, Mapping)}
@@ -358,9 +367,18 @@ def _public(task: Task) -> dict[str, Any]:
         "tree": {"sha256": task.tree_sha256},
         **tables,
         "budgets": budgets,
-        "limits": table(task.limits),
-        "rules": table(task.rules),
-        "suite": table(task.suite),
-        "environment": table(task.environment),
-        "brief": {**brief, "failing": [table(failure) for failure in task.brief.failing]},
+        "limits": _table(task.limits),
+        "rules": _table(task.rules),
+        "suite": _table(task.suite),
+        "environment": _table(task.environment),
+        "brief": brief,
     }
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """Return the fields of a record that have a value, tuples as lists."""
+    table = {}
+    for key, part in asdict(value).items():
+        if part is not None:
+            table[key] = list(part) if isinstance(part, tuple) else part
+    return table

@@ -46,7 +46,9 @@ def hold_to_writes(
     if watched.writes is None:
         return Protection(None, "what its suite changes there could not be seen")
     writable = _of_the_tree(watched.writes, request.tree)
-    pieces = len(writable.paths) + sum(len(request.tree.entries(_path(folder))) for folder in writable.folders)
+    pieces = len(writable.paths)
+    for folder in writable.folders:
+        pieces += len(request.tree.entries(_path(folder)))
     if pieces > MOST_PIECES or "." in writable.paths:
         return Protection(None, "its suite changes too much of it")
     report = run(replace(request, writable=writable), "suite of the original, held to what it changes")
@@ -73,9 +75,12 @@ def is_lost(report: SuiteReport) -> bool:
 def _of_the_tree(writes: Writable, tree: SourceTree) -> Writable:
     """Return the part of `writes` that is in the tree itself; other files belong to the run."""
     known = {*tree.members, *tree.overlay}
-    folders = tuple(folder for folder in writes.folders if tree.is_directory(_path(folder)))
-    return Writable(folders, tuple(path for path in writes.paths if path in known or tree.is_directory(_path(path))))
+    folders = [folder for folder in writes.folders if tree.is_directory(_path(folder))]
+    paths = [path for path in writes.paths if path in known or tree.is_directory(_path(path))]
+    return Writable(tuple(folders), tuple(paths))
 
 
 def _path(folder: str) -> str:
-    return "" if folder == "." else folder
+    if folder == ".":
+        return ""
+    return folder

@@ -7,6 +7,7 @@ the kind's own judge. The defaults serve a kind whose answer says what is `expec
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import ceil
@@ -89,13 +90,14 @@ class ScriptedRunner:
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
         """Report a run of the suite."""
         failing = sorted(self.suite.failing)
-        lost = set() if self.right else set(failing[len(failing) - max(1, ceil((1 - self.near) * len(failing))) :])
-        results = {
-            id: TestResult(id, Outcome.FAILED, 0.0, "AssertionError: a simulated failure")
-            if id in lost
-            else TestResult(id, Outcome.PASSED if id in self.suite.passed else Outcome.SKIPPED)
-            for id in sorted(self.suite.collected)
-        }
+        left = 0 if self.right else max(1, ceil((1 - self.near) * len(failing)))
+        lost = set(failing[len(failing) - left :])
+        results = {}
+        for id in sorted(self.suite.collected):
+            if id in lost:
+                results[id] = TestResult(id, Outcome.FAILED, 0.0, "AssertionError: a simulated failure")
+            else:
+                results[id] = TestResult(id, Outcome.PASSED if id in self.suite.passed else Outcome.SKIPPED)
         return SuiteReport(RunStatus.FINISHED, results, seconds=self.took(self.task.suite.seconds), backend=BACKEND)
 
     def took(self, seconds: float) -> float:
@@ -163,8 +165,10 @@ class Scene:
     @cached_property
     def functions(self) -> tuple[tuple[str, str], ...]:
         """The functions that one name means, those of tests last, each as path and qualname."""
-        paths = sorted(self.tree.files(".py"), key=lambda path: (self.is_test(path), path))
-        return tuple((path, name) for path in paths for name in _functions_in(path, self.tree.read(path)))
+        found = list[tuple[str, str]]()
+        for path in sorted(self.tree.files(".py"), key=lambda path: (self.is_test(path), path)):
+            found += [(path, name) for name in _functions_in(path, self.tree.read(path))]
+        return tuple(found)
 
     def is_test(self, path: str) -> bool:
         """Whether a file belongs to the tests."""
@@ -201,23 +205,33 @@ class Scene:
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
         """Return the name and the arguments of a call that looks, the `number`th of `looks` in the attempt."""
-        draw = uniform(*about, "look", number)
         if number == 0:
             return _LIST, {"path": ""}
         targets = [tuple(name.partition("::")[::2]) for name, _ in self.right if "::" in name]
-        if targets and finds and number >= min(2, looks - 1) and number - 2 < len(targets):
-            path, name = targets[max(0, number - 2)]
+        # Who finds what is to be changed reads it from the third look on, or at the last one.
+        place = max(0, number - 2)
+        is_found = finds and number >= min(2, looks - 1)
+        if is_found and number - 2 < len(targets) and targets:
+            path, name = targets[place]
             return _READ_FUNCTION, {"function_name": name, "file_path": path}
+        return self._look_elsewhere(number, targets, *about)
+
+    def _look_elsewhere(
+        self, number: int, targets: Sequence[tuple[str, ...]], *about: object
+    ) -> tuple[str, dict[str, str]]:
+        """Return a call that looks at a function drawn from all; without the `targets` if they have to be found."""
         others = [known for known in self.functions if known not in targets or not self.searched]
         if not others:
             return _LIST, {"path": ""}
-        path, name = others[int(draw * len(others))]
+        path, name = others[int(uniform(*about, "look", number) * len(others))]
+        # Of ten calls two search, one lists functions, one reads a file, and the others read a function.
         tool = int(uniform(*about, "tool", number) * 10)
+        holds_target = path in [target[0] for target in targets]
         if tool < 2:
             return _SEARCH, {"pattern": name.rpartition(".")[2]}
         if tool < 3:
             return _LIST_FUNCTIONS, {"file_path": path}
-        if tool < 4 and not any(path == target for target, _ in targets):
+        if tool < 4 and not holds_target:
             return _READ_FILE, {"file_path": path}
         return _READ_FUNCTION, {"function_name": name, "file_path": path}
 

@@ -33,7 +33,9 @@ def read_settings(fields: Fields) -> GistSettings:
 def settings_table(settings: GistSettings) -> dict[str, Any]:
     """Return the table `gist` of a `task.toml`."""
     table = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()}
-    return {**table, "score_budget": UNLIMITED if settings.score_budget is None else settings.score_budget}
+    if settings.score_budget is None:
+        table["score_budget"] = UNLIMITED
+    return table
 
 
 def read_command(fields: Fields, part: GistTask) -> GistTask:
@@ -52,11 +54,17 @@ def read_command(fields: Fields, part: GistTask) -> GistTask:
 
 def command_document(part: GistTask) -> dict[str, Any]:
     """Return the command as `task.toml` has it; the lines of standard input are a list, which keeps their ends."""
-    document: dict[str, Any] = {"entrypoint": part.entrypoint} if part.entrypoint else {}
-    given: dict[str, Any] = {"stdin": part.stdin.split("\n")} if part.stdin else {}
+    document: dict[str, Any] = {}
+    given: dict[str, Any] = {}
+    if part.entrypoint:
+        document["entrypoint"] = part.entrypoint
+    if part.stdin:
+        given["stdin"] = part.stdin.split("\n")
     if part.variables:
         given["variables"] = dict(part.variables)
-    return {**document, "input": given} if given else document
+    if given:
+        document["input"] = given
+    return document
 
 
 def read_gist_answer(fields: Fields) -> GistAnswer:
@@ -177,7 +185,7 @@ def _run_document(run: TestsRun | CommandRun | TestRun) -> dict[str, Any]:
     """Return a run as it is stored: an exception last, and without what was observed besides (see `Habits`)."""
     document = {key: value for key, value in _known(run).items() if key not in ("isolation", "raised")}
     if isinstance(run, TestsRun):
-        return {**document, "tests": {id: _run_document(test) for id, test in run.tests.items()}}
-    if run.raised is None:
-        return document
-    return {**document, "raised": asdict(run.raised)}
+        document["tests"] = {id: _run_document(test) for id, test in run.tests.items()}
+    elif run.raised is not None:
+        document["raised"] = asdict(run.raised)
+    return document

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -149,15 +149,8 @@ def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
 
 def require_known(fields: Fields, settings: GistSettings | GistOverrides) -> None:
     """Raise `TaskError` for a strategy and for tools that no task has; `fields` are those that were read."""
-    strategy = settings.strategy or ""
-    tools = settings.tools or ()
-    for key, names, known in (("strategy", (strategy,), STRATEGIES), ("tools", tools, OPTIONAL_TOOLS)):
-        for name in names:
-            if name not in known:
-                raise TaskError(
-                    f"{fields.file}: {fields.name(key)!r} has {name[:80]!r}.{did_you_mean(name, known)}",
-                    hint=f"Known are {', '.join(name for name in known if name)}.",
-                )
+    _require_among(fields, "strategy", (settings.strategy or "",), STRATEGIES)
+    _require_among(fields, "tools", settings.tools or (), OPTIONAL_TOOLS)
 
 
 def _contradiction(task: Task) -> tuple[str, str] | None:
@@ -173,9 +166,19 @@ def _contradiction(task: Task) -> tuple[str, str] | None:
     return None
 
 
+def _require_among(fields: Fields, key: str, names: Iterable[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise TaskError(
+                f"{fields.file}: {fields.name(key)!r} has {name[:80]!r}.{did_you_mean(name, known)}",
+                hint=f"Known are {', '.join(filter(None, known))}.",
+            )
+
+
 def differing(task: Task, default: Task) -> dict[str, Any]:
     """Return the settings that turn those of `default` into those of `task`, as a file of settings has them."""
-    values, others = ({**settings_data(one), "steps": one.budgets.tool_uses} for one in (task, default))
+    values = {**settings_data(task), "steps": task.budgets.tool_uses}
+    others = {**settings_data(default), "steps": default.budgets.tool_uses}
     return {key: values[key] for key in KEYS if values[key] != others[key]}
 
 

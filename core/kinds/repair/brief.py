@@ -13,10 +13,13 @@ _HAND_IN = (
 
 def repair_brief(task: Task, *, shell: str = "") -> str:
     """Return the brief of a repair as it is shown and sent, or for a solver with a shell in the folder `shell`."""
+    docstring = "It has no docstring."
+    if task.brief.docstring:
+        docstring = fenced(task.brief.docstring)
     values = {
         "target": task.brief.target,
         "signature": fenced(task.brief.signature),
-        "docstring": fenced(task.brief.docstring) if task.brief.docstring else "It has no docstring.",
+        "docstring": docstring,
         "count": _count(task),
         "tool_uses": str(task.budgets.tool_uses),
         "submissions": str(task.budgets.submissions),
@@ -66,6 +69,7 @@ def _docstring(text: str) -> str:
     first, *rest = inner.split("\n")
     if not rest:
         return f'    """{first}"""'
-    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    margins = [len(line) - len(line.lstrip()) for line in rest if line.strip()]
+    margin = min(margins, default=0)
     body = [f"    {line[margin:]}".rstrip() for line in rest]
     return "\n".join([f'    """{first}', *body, '    """'])

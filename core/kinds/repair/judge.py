@@ -136,16 +136,21 @@ class RepairJudge:
         )
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
+            # Before anything runs: a test could be rewritten before it is read (decision 0041).
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
             report = self._controlled.run(request, run=run)
         else:
             report = protection
         result = score(self.baseline, report)
-        if request.first and result.failing - self.baseline.failing:
+        # A right submission must not fail because of our order: decision 0010.
+        fails_elsewhere = bool(result.failing - self.baseline.failing)
+        if request.first and fails_elsewhere:
             report = self._in_own_order(request, report, run)
             result = score(self.baseline, report)
         suspicious = self._suspicious(tree)
-        if (suspicious or watch) and result.all_pass:
+        # Only a pass is run once more: nothing else can count as solved (decisions 0043 and 0116).
+        is_watched = watch or bool(suspicious)
+        if is_watched and result.all_pass:
             report, seen = self._confirmed(request, report, suspicious, run.quiet)
             suspicious = tuple(sorted({*suspicious, *seen}))
             result = score(self.baseline, report)
@@ -167,11 +172,12 @@ class RepairJudge:
         original = repaired_tree(SourceTree.open(task.tree_path), self.answer.targets)
         request = RunRequest(original, task.environment, task.suite.timeout_s, deselect=task.suite.deselected)
         found = find_protection(request, baseline.passed, lambda asked, _: self._controlled.run(asked, run=run))
-        if isinstance(found, Protection):
-            self._found.append(found)
-            with contextlib.suppress(OSError):  # the task's folder may not be writable
-                protections = {**baseline.protections, backend: found}
-                write_baseline(task.folder, replace(baseline, protections=protections))
+        if not isinstance(found, Protection):
+            return found
+        self._found.append(found)
+        with contextlib.suppress(OSError):  # the task's folder may not be writable
+            protections = {**baseline.protections, backend: found}
+            write_baseline(task.folder, replace(baseline, protections=protections))
         return found
 
     @property
@@ -194,10 +200,11 @@ class RepairJudge:
         return repaired_tree(given, self.answer.targets)
 
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tests that run first, the most telling ones in front; none if the order matters (0010)."""
         baseline = self.baseline
         if not baseline.any_order:
             return ()
-        listed = tuple(failure.id for failure in self.task.brief.failing if failure.id in baseline.failing)
+        listed = [failure.id for failure in self.task.brief.failing if failure.id in baseline.failing]
         wanted = (*first, *listed, *sorted(baseline.failing), *entering_tests(self.answer.entered, replaced))
         return tuple(dict.fromkeys(id for id in wanted if id in baseline.collected))
 
@@ -217,7 +224,7 @@ class RepairJudge:
     ) -> tuple[SuiteReport, tuple[str, ...]]:
         """Return `report` if another run, backwards with another hash seed, agrees; else that run's report.
 
-        That run is watched: what the submission was seen to do, and the true functions were not, is returned beside it.
+        That run is watched. What the submission was seen to do, and the true functions were not, is also returned.
         """
         again = replace(request, first=(), backwards=True, hash_seed=1, watched=self._spans(request.tree))
         second = self._controlled.run(again, run=run)
@@ -231,9 +238,13 @@ class RepairJudge:
             lost &= self._controlled.run(replace(again, tree=original, watched=()), run=run).passed
         if not lost:
             return report, seen
-        why = f"With {', '.join(suspicious[:5])} in the submission" if suspicious else "As the pass was not confirmed,"
-        reason = f"{why} the suite was run again in the opposite order, "
-        reason += f"and {len(lost)} tests that had passed did not: {min(lost)}."
+        why = "As the pass was not confirmed,"
+        if suspicious:
+            why = f"With {', '.join(suspicious[:5])} in the submission"
+        reason = (
+            f"{why} the suite was run again in the opposite order, "
+            f"and {len(lost)} tests that had passed did not: {min(lost)}."
+        )
         return replace(second, status=RunStatus.INVALID, reason=reason), seen
 
     def _spans(self, tree: SourceTree) -> tuple[WatchedSpan, ...]:
@@ -320,9 +331,9 @@ class RepairHarness(TaskBench):
 
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
         """Return the files with the replacements that persist, or with that of the last submission."""
-        last = state.submissions[-1:] if not self._persistent else ()
-        tree = last[0].replacement.on(self._tree) if last else self._tree
-        return dict(tree.overlay)
+        if self._persistent or not state.submissions:
+            return dict(self._tree.overlay)
+        return dict(state.submissions[-1].replacement.on(self._tree).overlay)
 
     def restore(self, state: AttemptState) -> None:
         """Apply the replacements that persist."""
@@ -379,7 +390,9 @@ class RepairHarness(TaskBench):
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
         """Charge a use; while only a submission is possible next, the first two refusals in a row are free."""
-        if not self._awaits_submission(state) or state.refused_free >= _FREE_REFUSALS:
+        # The third in a row takes the last use, so that every sequence of calls ends: decision 0049.
+        is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
+        if not is_free:
             return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
         text = reason if reason == LAST_USE else f"{reason} {LAST_USE}"
         return CallOutcome(ToolOutput(f"Refused: {text}", refused=True), Remaining(0, 0))
@@ -399,18 +412,24 @@ class RepairHarness(TaskBench):
         log.append(SubmissionMade(call.call_id, number, replacement, self._persistent))
 
     def _judge(self, call: AttemptCall, submission: Submission, log: Log, run: RunContext) -> CallOutcome:
-        tree = self._tree if self._persistent else submission.replacement.on(self._base)
         before = [known for known in log.state.submissions if known.call_id != call.call_id]
+        if self._persistent:
+            tree = self._tree
+            replaced = [submission, *reversed(before)]
+        else:
+            tree = submission.replacement.on(self._base)
+            replaced = [submission]
+        names = dict.fromkeys(known.replacement.name for known in replaced)
         failed = before[-1].failing if before else ()
-        replaced = (submission, *reversed(before)) if self._persistent else (submission,)
-        names = tuple(known.replacement.name for known in replaced)
-        judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(dict.fromkeys(names)))
+        judgement = self.judge.judge(tree, run=run, first=failed, replaced=tuple(names))
+        # What did not begin is given back at most three times: decision 0121.
         judgement = replace(judgement, report=settled(judgement.report, log.state.given_back))
         log.append(submission_run(call.call_id, judgement, self.task))
-        if judgement.counts:
-            log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
-        charged = Remaining(1, 1) if judgement.counts else Remaining(0, 0)
-        return CallOutcome(ToolOutput(submission_text(self.task, judgement)), charged, judgement)
+        text = submission_text(self.task, judgement)
+        if not judgement.counts:
+            return CallOutcome(ToolOutput(text), Remaining(0, 0), judgement)
+        log.append(SubmissionScored(call.call_id, judgement.score.value, judgement.solved, judgement.changed))
+        return CallOutcome(ToolOutput(text), Remaining(1, 1), judgement)
 
 
 def submission_run(call_id: str, judgement: Judgement, task: Task) -> SubmissionRun:

@@ -77,5 +77,7 @@ def odd_ids(subject: TrialSubject, baseline: Baseline, judgement: Judgement) -> 
     """Return the ids of B that passed though the task says that they fail, or the other way round; of a fix, none."""
     if judgement.report.status is not RunStatus.FINISHED or subject is TrialSubject.FIX:
         return ()
-    wanted = baseline.passed if subject is TrialSubject.ORIGINAL else baseline.passed & baseline.passed_corrupted
+    wanted = baseline.passed
+    if subject is not TrialSubject.ORIGINAL:
+        wanted = baseline.passed & baseline.passed_corrupted
     return tuple(sorted(wanted ^ (judgement.report.passed & baseline.passed)))

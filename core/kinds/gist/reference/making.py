@@ -90,10 +90,8 @@ def _without_owned(source: str, owned: Collection[str], future: dict[str, None])
     """Return a module without imports of the codebase; those from `__future__` are moved into `future`."""
     lines = physical_lines(source)
     tree = parse(source)
-    emptied = set[ast.stmt]()
-    for body in bodies_in(tree):
-        if body is not tree.body and all(_goes(statement, owned) for statement in body):
-            emptied.add(body[0])
+    inner = [body for body in bodies_in(tree) if body is not tree.body]
+    emptied = {body[0] for body in inner if _all_go(body, owned)}
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     for node in imports:
         texts = import_texts(node)
@@ -114,11 +112,14 @@ def _without_owned(source: str, owned: Collection[str], future: dict[str, None])
     return "\n".join(lines)
 
 
-def _goes(statement: ast.stmt, owned: Collection[str]) -> bool:
-    """Whether a statement is dropped completely."""
-    if not isinstance(statement, ast.Import | ast.ImportFrom):
-        return False
-    return all(imports_owned(text, owned) for text in import_texts(statement))
+def _all_go(body: list[ast.stmt], owned: Collection[str]) -> bool:
+    """Whether every statement of a body is dropped completely."""
+    texts = list[str]()
+    for statement in body:
+        if not isinstance(statement, ast.Import | ast.ImportFrom):
+            return False
+        texts += import_texts(statement)
+    return all(imports_owned(text, owned) for text in texts)
 
 
 class Breadth(StrEnum):
