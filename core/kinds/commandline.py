@@ -113,11 +113,19 @@ def _text(value: object) -> str:
     return str(value)
 
 
+def _is_joined(word: _Word, shown: Knowledge | None) -> bool:
+    """Whether a word is a file and its function, as `PATH::QUALNAME`."""
+    if _kind_shown(word.text, shown):
+        return False
+    return _JOINED.fullmatch(word.text) is not None
+
+
 def _reads_back(line: str, tool: Tool, arguments: Mapping[str, str]) -> bool:
     try:
-        return parse(line, (tool,), Knowledge())[1] == arguments
+        _, found = parse(line, (tool,), Knowledge())
     except RefusalError:
         return False
+    return found == arguments
 
 
 # Words
@@ -224,7 +232,8 @@ def _take_apart(
         if not words and _JOINED.fullmatch(given[function]):
             given[file], _, given[function] = given[function].partition("::")
         return
-    joined = [word for word in words if _JOINED.fullmatch(word.text) and not _kind_shown(word.text, shown)]
+    # What was shown as a path is one, whatever it looks like.
+    joined = [word for word in words if _is_joined(word, shown)]
     if len(joined) == 1 and not joined[0].quoted:
         given[file], _, given[function] = joined[0].text.partition("::")
         words.remove(joined[0])

@@ -302,9 +302,9 @@ def _strange_path(file: _TaskFile) -> str:
     """Return a sentence on the first path that is not one of the repository; empty if there is none."""
     named = {f"suite.test_files[{n}]": path for n, path in enumerate(file.suite.test_files)}
     named["brief.target"] = file.brief.target.partition("::")[0]
-    strange = next(((key, path) for key, path in named.items() if path and not is_inside(path)), None)
-    if strange:
-        return f"the key {strange[0]!r} is no path inside the repository: {quoted(strange[1])}."
+    for key, path in named.items():
+        if path and not is_inside(path):
+            return f"the key {key!r} is no path inside the repository: {quoted(path)}."
     return ""
 
 

@@ -76,7 +76,10 @@ def _of_the_tree(writes: Writable, tree: SourceTree) -> Writable:
     """Return the part of `writes` that is in the tree itself; other files belong to the run."""
     known = {*tree.members, *tree.overlay}
     folders = [folder for folder in writes.folders if tree.is_directory(_path(folder))]
-    paths = [path for path in writes.paths if path in known or tree.is_directory(_path(path))]
+    paths = list[str]()
+    for path in writes.paths:
+        if path in known or tree.is_directory(_path(path)):
+            paths.append(path)
     return Writable(tuple(folders), tuple(paths))
 
 

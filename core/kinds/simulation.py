@@ -20,7 +20,7 @@ from gistpoint.core.draws import uniform
 from gistpoint.core.outcomes import BackendRecord, Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tools.browsing import BROWSING
-from gistpoint.core.tools.declaration import ArgumentKind
+from gistpoint.core.tools.declaration import ArgumentKind, named
 from gistpoint.core.trees import SourceTree
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class Scene:
 
 
 _LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
-    next(tool.name for tool in BROWSING if tool.name == name)
+    named(BROWSING, name).name
     for name in ("list_directory", "list_file_functions", "read_file", "read_function", "search_code")
 )
 
@@ -250,5 +250,6 @@ def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
     except CodeError:
         return ()
     found = [(d.ref.qualname.partition("#")[0], d.kind) for d in index.definitions]
-    named = Counter(name for name, _ in found)
-    return tuple(name for name, kind in found if kind is not DefinitionKind.CLASS and named[name] == 1)
+    counts = Counter(name for name, _ in found)
+    functions = [name for name, kind in found if kind is not DefinitionKind.CLASS]
+    return tuple(name for name in functions if counts[name] == 1)

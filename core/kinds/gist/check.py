@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gistpoint.core.entrypoints.runs import GistTrial, TestsRun
 from gistpoint.core.kinds.gist.failures import ErrorCategory
+from gistpoint.core.kinds.gist.fidelity import Fidelity
 from gistpoint.core.kinds.gist.judge import GistJudge, sources_of
 from gistpoint.core.kinds.gist.original_test import inheriting_test
 from gistpoint.core.kinds.gist.rates import ExecutionReport, ExistenceReport
@@ -69,9 +70,11 @@ class _Probes:
 
     def empty(self) -> CheckFinding:
         """Check that a missing gist is `file_creation`."""
+        name = "no gist scores 0"
         error = self._judged("no gist", "").score.error
-        right = error is not None and error.category is ErrorCategory.FILE_CREATION
-        return CheckFinding("no gist scores 0", right, error.category if error else "it is scored as faithful")
+        if error is None:
+            return CheckFinding(name, False, "it is scored as faithful")
+        return CheckFinding(name, error.category is ErrorCategory.FILE_CREATION, error.category)
 
     def importing(self) -> CheckFinding:
         """Check that a test that imports the codebase is refused that import."""
@@ -80,12 +83,12 @@ class _Probes:
         names = "\n".join(f"import {name}" for name in answer.owned)
         name = "the codebase can't be imported"
         judgement = self._judged(name, f"{names}\n\n\n{test}")
+        seen = judgement.trial.run.isolation.refused_imports if judgement.trial else ()
+        if not seen:
+            return CheckFinding(name, False, "nothing was refused")
         error = judgement.score.error
         right = error is not None and error.category is ErrorCategory.IMPORT_ERROR
-        seen = judgement.trial.run.isolation.refused_imports if judgement.trial else ()
-        return CheckFinding(
-            name, right and bool(seen), f"refused: {', '.join(seen)}" if seen else "nothing was refused"
-        )
+        return CheckFinding(name, right, f"refused: {', '.join(seen)}")
 
     def absent(self) -> CheckFinding:
         """Check that the image holds the codebase nowhere that Python looks, with no blocker in the way."""
@@ -111,7 +114,8 @@ class _Probes:
         rate = score.existence.rate if score.existence else None
         figure = f"existence {rate:.1f}" if rate is not None else "no figure"
         error = f", {score.error.category} {score.error.kind}".rstrip() if score.error else ""
-        return CheckFinding(name, (rate or 0) >= PASTED_LEAST, f"{figure}, fidelity {score.execution_fidelity}{error}")
+        right = rate is not None and rate >= PASTED_LEAST
+        return CheckFinding(name, right, f"{figure}, fidelity {score.execution_fidelity}{error}")
 
     def reference(self) -> CheckFinding:
         """Check that the reference gist, if there is one, is faithful."""
@@ -155,26 +159,25 @@ def score_trial(
     verdict = judge.verdict(text, thorough=True, run=run)
     run.check()
     score = verdict.score
-    fidelity, execution, existence = (
-        (score.fidelity, score.execution, score.existence) if score is not None else (None, None, None)
-    )
-    passed, instances = (fidelity.passed, fidelity.instances) if fidelity is not None else (0, 0)
+    fidelity = Fidelity(())
+    execution = None
+    existence = None
+    if score is not None:
+        fidelity = score.fidelity or fidelity
+        execution = score.execution.rate if score.execution is not None else None
+        existence = score.existence.rate if score.existence is not None else None
     return ScoreTrial(
         subject=subject,
         status=RunStatus.FINISHED if score is not None else verdict.status,
         backend=judge.runner.backend,
         solved=verdict.solved,
         score=float(verdict.solved),
-        passing=passed,
-        failing=instances - passed,
-        odd=fidelity.differing if fidelity is not None else (),
+        passing=fidelity.passed,
+        failing=fidelity.instances - fidelity.passed,
+        odd=fidelity.differing,
         seconds=verdict.seconds,
         reason=verdict.reason,
-        scored=ScoredText(
-            text,
-            execution.rate if execution is not None else None,
-            existence.rate if existence is not None else None,
-        ),
+        scored=ScoredText(text, execution, existence),
         verdict=verdict,
     )
 

@@ -142,8 +142,9 @@ def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fideli
 def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
     whats = {difference.what for difference in fidelity.differences} if fidelity else set()
     if run.raised is not None and "exception" in whats:
-        assertion = run.raised.type.endswith("AssertionError")
-        return ErrorKind.ASSERTION if assertion else ErrorKind.EXCEPTION, run.raised.text
+        if run.raised.type.endswith("AssertionError"):
+            return ErrorKind.ASSERTION, run.raised.text
+        return ErrorKind.EXCEPTION, run.raised.text
     if whats & {"exit", "status", "exception"}:
         return ErrorKind.WRONG_OUTCOME, f"It left with status {run.exit_status}."
     return ErrorKind.WRONG_OUTPUT, "Its output differs."

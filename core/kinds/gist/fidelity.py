@@ -37,7 +37,8 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
     longer ones are replaced first. ANSI sequences and carriage returns are removed.
     """
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    named = {place: word for place, word in (places or {}).items() if place}
+    named = dict(places or {})
+    named.pop("", None)
     # Longer paths first: a working folder's may begin with that of the temporary folder.
     for place in sorted(named, key=len, reverse=True):
         text = text.replace(place, named[place])

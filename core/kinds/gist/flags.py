@@ -151,10 +151,11 @@ def watched(modules: Collection[str], existence: ExistenceReport) -> Watched:
     for one in existence.lines:
         lines = range(one.line.first, one.line.last + 1)
         in_test = one.block in existence.test_blocks
-        copied_from_test = one.original is not None and is_test_path(one.original.path)
+        # Functions of the codebase's test files are observed as well: decision 0123.
+        of_test_file = one.original is not None and is_test_path(one.original.path)
         if not in_test and not one.exists:
             invented.update(lines)
-        if in_test or copied_from_test:
+        if in_test or of_test_file:
             observed.update(lines)
     return Watched(tuple(sorted(modules)), tuple(sorted(invented)), tuple(sorted(observed)))
 
@@ -221,6 +222,11 @@ def _joined(parts: Iterable[Iterable[str]]) -> list[str]:
     return list(chain.from_iterable(parts))
 
 
+def _is_foreign(line: LineExistence) -> bool:
+    """Whether a line is neither in the codebase nor glue that binds a name to the gist itself (decision 0014)."""
+    return not line.exists and not line.line.text.endswith(ITSELF)
+
+
 def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existence: ExistenceReport) -> bool:
     """Whether a name refers to the same thing as in the codebase itself."""
     what, _, qualname = kind.partition(" ")
@@ -232,7 +238,8 @@ def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existen
         return True
     # All lines that bind the name must be the codebase's own: one that is not may have put something else there.
     bound = [line for line, in_function in _bindings(text, own_name) if not in_function]
-    return bool(bound) and all(one.exists for one in _at_any(bound, existence))
+    found = chain.from_iterable(map(existence.at, bound))
+    return bool(bound) and all(one.exists for one in found)
 
 
 def _is_defined(qualname: str, existence: ExistenceReport) -> bool:
@@ -257,21 +264,13 @@ def _imported(seen: Sequence[Isolation], owned: Collection[str], execution: Exec
 def _bound_anew(text: str, used: Collection[str], existence: ExistenceReport) -> Iterator[str]:
     """Yield lines in functions that rebind the name of a module and are not in the codebase."""
     for name in used:
-        in_functions = [line for line, in_function in _bindings(text, name) if in_function]
-        for one in _at_any(in_functions, existence):
-            # A line of glue binds a name to the gist itself (decision 0014).
-            if not one.exists and not one.line.text.endswith(ITSELF):
-                yield f"{name} is bound anew: {one.line.text}"
+        for line, in_function in _bindings(text, name):
+            if in_function:
+                yield from (f"{name} is bound anew: {one.line.text}" for one in existence.at(line) if _is_foreign(one))
 
 
 def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:
     return [one for one in existence.lines if one.line.first <= line <= one.line.last]
-
-
-def _at_any(numbers: Iterable[int], existence: ExistenceReport) -> Iterator[LineExistence]:
-    """Yield the lines of the report at each of the physical lines `numbers`."""
-    for number in numbers:
-        yield from (one for one in existence.lines if one.line.first <= number <= one.line.last)
 
 
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:

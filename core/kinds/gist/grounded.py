@@ -45,9 +45,11 @@ def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> boo
 def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
     """Whether the test or another line of the codebase names what makes such an object of the environment."""
     name = operand.names[0]
-    words = next((words for part, words in _WILD if part in name), re.escape(name.strip("_")))
-    pattern = re.compile(words, re.IGNORECASE)
-    return any(pattern.search(one.line.text) for one in existence.lines if _exists(one, existence))
+    words = [words for part, words in _WILD if part in name]
+    if not words:
+        words = [re.escape(name.strip("_"))]
+    pattern = re.compile(words[0], re.IGNORECASE)
+    return any(pattern.search(one.line.text) for one in _existing(existence))
 
 
 def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool:
@@ -55,7 +57,12 @@ def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool
     owner, _, own = name.rpartition(".")
     if not owner:
         return _is_bound_there(text, own, existence)
-    return any(_mentions(one, own) for one in existence.lines if _exists(one, existence))
+    return any(_mentions(one, own) for one in _existing(existence))
+
+
+def _existing(existence: ExistenceReport) -> list[LineExistence]:
+    """Return the lines of the codebase, and those of the test, which is the original's."""
+    return [line for line in existence.lines if _exists(line, existence)]
 
 
 def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
@@ -67,10 +74,8 @@ def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
     outer, _, last = name.rpartition(_WITHIN)
     block = outer.split(_WITHIN)[0] if outer else name
     wanted = re.compile(rf"class {re.escape(last.rpartition('.')[2])}\b")
-    for one in existence.lines:
-        if one.block != block or not wanted.match(one.line.text):
-            continue
-        if _exists(one, existence):
+    for one in _existing(existence):
+        if one.block == block and wanted.match(one.line.text):
             return one
     return None
 
@@ -80,10 +85,9 @@ def _is_bound_there(text: str, name: str, existence: ExistenceReport) -> bool:
     own = name.rpartition(".")[2]
     found = list[LineExistence]()
     for node, scope in scoped(parse(text)):
-        if scope.parent or not _binds(node, own):
-            continue
-        line = getattr(node, "lineno", 0)
-        found += [one for one in existence.lines if one.line.first <= line <= one.line.last]
+        at_top = scope.parent is None
+        if at_top and _binds(node, own):
+            found += existence.at(getattr(node, "lineno", 0))
     return bool(found) and all(one.exists for one in found)
 
 
@@ -98,13 +102,15 @@ def _is_written(
     name, origin, line = special
     if origin == "gist" and not _is_whole(line, existence):
         return False
-    there = [one for one in existence.lines if _exists(one, existence)]
+    there = _existing(existence)
     if header is not None:
         if any(_defines(one, operand.names[0], name) for one in there):
             return True
         if not _may_be_given_methods(header, there):
             return False
-    return origin == "environment" or any(_mentions(one, name) for one in there)
+    if origin == "environment":
+        return True
+    return any(_mentions(one, name) for one in there)
 
 
 def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence]) -> bool:
@@ -135,10 +141,11 @@ def _mentions(line: LineExistence, name: str) -> bool:
 
 def _is_whole(line: int, existence: ExistenceReport) -> bool:
     """Whether all lines of the function that begins on a line exist."""
-    at = next((one for one in existence.lines if one.line.first <= line <= one.line.last), None)
-    if at is None:
+    found = existence.at(line)
+    if not found:
         return False
-    begins_function = at.line.text.startswith(("def ", "async def ", "@"))
-    if not at.block or not begins_function:
-        return _exists(at, existence)
-    return all(_exists(one, existence) for one in existence.lines if one.block == at.block)
+    first = found[0]
+    begins_function = first.line.text.startswith(("def ", "async def ", "@"))
+    if not first.block or not begins_function:
+        return _exists(first, existence)
+    return all(_exists(one, existence) for one in existence.lines if one.block == first.block)

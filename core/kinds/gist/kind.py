@@ -105,7 +105,9 @@ class Gist(TaskKind["GistJudge"]):
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
         """Return the measures of the best hand-in."""
         best = attempt.state.best
-        return {} if best is None else measured(best.metrics)
+        if best is None:
+            return {}
+        return measured(best.metrics)
 
     def accepts(self, passing: Submission) -> bool:
         """Whether the gist fakes nothing of the codebase."""
@@ -209,7 +211,9 @@ class Gist(TaskKind["GistJudge"]):
         from gistpoint.core.kinds.gist.documents import read_figures
 
         figures = read_figures(task)
-        return {} if figures is None else asdict(figures.difficulty)
+        if figures is None:
+            return {}
+        return asdict(figures.difficulty)
 
     def difficulty_words(self, figures: Mapping[str, float]) -> str:
         """Return calls, functions, files and the share of the lines."""
@@ -240,8 +244,13 @@ class Gist(TaskKind["GistJudge"]):
         """Return settings with the tools of a profile."""
         from gistpoint.core.kinds.gist.overrides import GistOverrides, in_profile, overrides_data
 
-        found = in_profile(name, None if given is None else msgspec.convert(dict(given), GistOverrides))
-        return None if found is None else overrides_data(found)
+        own = None
+        if given is not None:
+            own = msgspec.convert(dict(given), GistOverrides)
+        found = in_profile(name, own)
+        if found is None:
+            return None
+        return overrides_data(found)
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
         """Return the gist as an attempt with these settings meets it."""
@@ -277,7 +286,10 @@ class Gist(TaskKind["GistJudge"]):
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
         """Return the call that writes the gist, unless there is none, and the hand-in."""
-        return (*([(WRITE_GIST, {"content": text})] if text else []), (SUBMIT_GIST, {}))
+        hand_in = (SUBMIT_GIST, dict[str, str]())
+        if not text:
+            return (hand_in,)
+        return (WRITE_GIST, {"content": text}), hand_in
 
     def exported_brief(self, task: Task, shell: str, place: str) -> str:
         """Return the brief of a gist for a solver with a shell, who writes it to `place`."""
@@ -291,8 +303,9 @@ class Gist(TaskKind["GistJudge"]):
 
         name = gist_task(task).command.gist_file
         known = gist_answer(answer).reference
-        faithful = known is not None and known.faithful
-        solution = {name: known.text.encode("utf-8", "surrogateescape")} if known is not None and faithful else {}
+        solution = {}
+        if known is not None and known.faithful:
+            solution[name] = known.text.encode("utf-8", "surrogateescape")
         return ExportedWork(name, gist_settings(task).execution, solution)
 
     def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:

@@ -40,24 +40,26 @@ OF_COMMAND = tuple(
 
 def measured(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the measures of a gist from its score as a journal holds it."""
-    passed = record.get("passed")
-    instances = record.get("instances")
     given = record.get("flags")
     flags = given if isinstance(given, Mapping) else {}
-    pass_rate = (
-        100 * passed / instances if isinstance(passed, int) and isinstance(instances, int) and instances else None
-    )
     return {
         "fidelity": _number(record.get("execution_fidelity")),
         "line_execution": _within(record, "line_execution", "rate"),
         "line_existence": _within(record, "line_existence", "rate"),
         "test_recall": _within(record, "test", "recall"),
         "test_precision": _within(record, "test", "precision"),
-        "pass_rate": pass_rate,
+        "pass_rate": _percent(record.get("passed"), record.get("instances")),
         "error": _text(_member(record, "error", "category")),
         "mocked": bool(_member(record, "flags", "mocked")),
         "gist_flags": tuple(str(name) for name, value in flags.items() if value),
     }
+
+
+def _percent(part: object, whole: object) -> float | None:
+    """Return a share, 0-100; None if it is of nothing, or not of numbers."""
+    if not isinstance(part, int) or not isinstance(whole, int):
+        return None
+    return 100 * part / whole if whole else None
 
 
 def is_mocked(submission: Submission) -> bool:

@@ -332,6 +332,11 @@ def given_test(test: GistTest | None) -> str:
     return text
 
 
+def _named(blocks: Sequence[LineBlock], kind: BlockKind, name: str) -> list[LineBlock]:
+    """Return the blocks of a kind that have a name, in source order."""
+    return [block for block in blocks if block.kind is kind and block.name == name]
+
+
 def splice_test(
     gist: str, original: str, qualname: str, owned: Collection[str], *, defined_as: str = ""
 ) -> SplicedGist:
@@ -349,15 +354,15 @@ def splice_test(
     lines = physical_lines(gist)
     own = find_test(tree, qualname) if defined_as else None
     name = own.name if own is not None else definition.name
-    old = [b for b in blocks if b.name == name and b.kind is BlockKind.FUNCTION and not b.in_guard]
+    old = [block for block in _named(blocks, BlockKind.FUNCTION, name) if not block.in_guard]
     owner = definition.name.rpartition(".")[0]
-    home = _class_named(blocks, owner)
+    homes = _named(blocks, BlockKind.CLASS, owner)
     if old:
         at = old[0].first
         depth = margin_of(lines[old[0].statements[0].lineno - 1])
-    elif home is not None:
-        at = home.last + 1
-        depth = _class_depth(home, lines)
+    elif homes:
+        at = homes[-1].last + 1
+        depth = _class_depth(homes[-1], lines)
     else:
         at = len(lines) + 1
         depth = ""
@@ -375,12 +380,6 @@ def _without(lines: Sequence[str], blocks: Sequence[LineBlock]) -> list[tuple[st
     for block in blocks:
         removed.update(range(block.first, block.last + 1))
     return [(text, number) for number, text in enumerate(lines, start=1) if number not in removed]
-
-
-def _class_named(blocks: Sequence[LineBlock], name: str) -> LineBlock | None:
-    """Return the last class of a name; None for an empty name."""
-    found = [block for block in blocks if block.name == name and block.kind is BlockKind.CLASS]
-    return found[-1] if found else None
 
 
 def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
@@ -492,8 +491,7 @@ def _in_classes(lines: list[str], original: str, owner: str) -> list[str]:
     blocks = blocks_of(parse(original))
     source = physical_lines(original)
     while owner:
-        block = next((one for one in blocks if one.name == owner and one.kind is BlockKind.CLASS), None)
-        if block is not None:
+        for block in _named(blocks, BlockKind.CLASS, owner)[:1]:
             last = next(line.last for line in block.lines if line.text.startswith("class "))
             header = "\n".join(source[block.first - 1 : last])
             lines = [textwrap.dedent(header), *indented(lines, "    ")]

@@ -45,13 +45,14 @@ class Gap:
     def of(cls, found: Iterable[Sequence[str]]) -> Gap:
         """Return the gap for the tokens of the runs in one place."""
         slices = list(found)
-        tokens = [token for each in slices for token in each]
-        bags = {_bag(each) for each in slices}
+        tokens = list(chain.from_iterable(slices))
+        bags = set(map(_bag, slices))
+        are_single = set(map(len, slices)) <= {1}
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
-            numbers=all(len(each) == 1 for each in slices) and all(map(_NUMBERS.fullmatch, tokens)),
-            spaces=any(token.isspace() for token in tokens),
-            letters=any(_LETTER.search(token) for token in tokens),
+            numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),
+            spaces=any(map(str.isspace, tokens)),
+            letters=any(map(_LETTER.search, tokens)),
             may_be_empty=not all(slices),
             bag=bags.pop() if is_shuffled else None,
         )

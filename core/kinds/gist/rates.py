@@ -215,6 +215,10 @@ class ExistenceReport(RateReport[LineExistence]):
         """The lines that are glue; they count as not existing."""
         return tuple(line for line in self.lines if line.reason is ExistenceReason.GLUE)
 
+    def at(self, number: int) -> list[LineExistence]:
+        """Return the lines at a physical line, in source order."""
+        return [one for one in self.lines if one.line.first <= number <= one.line.last]
+
 
 class Originals:
     """The blocks of a codebase by kind and qualified name; files that do not parse are left out and listed."""

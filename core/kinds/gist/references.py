@@ -12,7 +12,7 @@ from gistpoint.core.kinds.gist.answer import ReferenceGist
 from gistpoint.core.kinds.gist.failures import gist_error
 from gistpoint.core.kinds.gist.fidelity import Fidelity
 from gistpoint.core.kinds.gist.judge import GistJudge
-from gistpoint.core.kinds.gist.original_test import SplicedGist, ready_text
+from gistpoint.core.kinds.gist.original_test import GistTest, SplicedGist, ready_text
 from gistpoint.core.kinds.gist.reference import (
     Codebase,
     NoReferenceError,
@@ -117,10 +117,17 @@ class ReferenceMaker:
         if holds:
             self._held = True
         elif not self._held:
-            error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
-            self._why.append(f"{error.kind or error.category}: {error.evidence}" if error else trial.reason)
-            self._refused.update(trial.run.isolation.refused_imports)
+            self._note_failure(text, trial, fidelity)
         return OracleVerdict(holds, trial.executed)
+
+    def _note_failure(self, text: str, trial: GistTrial, fidelity: Fidelity) -> None:
+        """Keep why a text failed, in case that none holds."""
+        error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
+        why = trial.reason
+        if error is not None:
+            why = f"{error.kind or error.category}: {error.evidence}"
+        self._why.append(why)
+        self._refused.update(trial.run.isolation.refused_imports)
 
     def _since(self, began: float) -> float:
         return round(self.clock() - began, 1)
@@ -132,13 +139,20 @@ def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker])
     Of several tests, and of one that its own file does not define, the text holds the original tests.
     """
     test = judge.answer.test
-    if test is None or not (test.defined_as or test.doctest or test.qualname != judge.entrypoint.qualname):
+    if test is None or _is_written(test, judge.entrypoint.qualname):
         return maker(judge).make()
     found = maker(_SeveralTests(judge.task, judge.answer, judge.runner)).make()
-    spliced = _ready(judge, found.text) if found.faithful else None
+    if not found.faithful:
+        return found
+    spliced = _ready(judge, found.text)
     if spliced is None:
         return found
     return replace(found, text=spliced.text)
+
+
+def _is_written(test: GistTest, qualname: str) -> bool:
+    """Whether the command's test is a function that its own file defines under its name."""
+    return test.qualname == qualname and not test.defined_as and not test.doctest
 
 
 def _ready(judge: GistJudge, text: str) -> SplicedGist | None:

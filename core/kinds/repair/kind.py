@@ -62,9 +62,10 @@ class Repair(TaskKind["RepairJudge"]):
         from gistpoint.core.trees import SourceTree
 
         tree = SourceTree.open(task.tree_path)
-        before = (known.replacement for known in state.submissions if known.number < passing.number)
-        for replacement in before if searched(task.mode) else ():
-            tree = replacement.on(tree)
+        if searched(task.mode):
+            for known in state.submissions:
+                if known.number < passing.number:
+                    tree = known.replacement.on(tree)
         return passing.replacement.on(tree)
 
     @property
@@ -74,7 +75,9 @@ class Repair(TaskKind["RepairJudge"]):
 
     def reported_mode(self, mode: str, targets: int) -> str:
         """Return the mode, or that there are several corruptions."""
-        return SEVERAL if targets > 1 and searched(mode) else mode
+        if targets > 1 and searched(mode):
+            return SEVERAL
+        return mode
 
     def searched(self, mode: str) -> bool:
         """Whether the brief does not name the corrupted functions."""
@@ -161,7 +164,8 @@ class Repair(TaskKind["RepairJudge"]):
     def title(self, task: Task, short: str) -> str:
         """Return short id and number of failing tests (`formats.md`, titles)."""
         fails = len(task.brief.failing)
-        return f"Repair {short} · {fails} test{'' if fails == 1 else 's'} fail{'s' if fails == 1 else ''}"
+        words = "test fails" if fails == 1 else "tests fail"
+        return f"Repair {short} · {fails} {words}"
 
     def rejudged(self, judge: RepairJudge, files: Mapping[str, bytes | None]) -> Rejudged:
         """Judge the changes of Python files that are there already."""

@@ -313,7 +313,11 @@ class Extractor:
             match node:
                 case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                     stored.add(name)
-        return [alias for alias in local.statement.names if (alias.asname or alias.name) in stored]
+        kept = list[ast.alias]()
+        for alias in local.statement.names:
+            if (alias.asname or alias.name) in stored:
+                kept.append(alias)
+        return kept
 
     def _local_sites(self, unit: Unit) -> Iterator[Site]:
         """Yield the sites of names that a function imports from the codebase: to the compiler these are local."""
@@ -391,7 +395,9 @@ def _is_constant(value: ast.expr | None) -> bool:
 
 def _before_its_binding(unit: Unit, site: Site) -> bool:
     """Whether a builtin is read at the top level of a module that rebinds its name only afterwards."""
-    if site.stores or site.in_function or not hasattr(builtins, site.name):
+    if site.stores or site.in_function:
+        return False
+    if not hasattr(builtins, site.name):
         return False
     binding = [(other.rank, other.first) for other in unit.module.units if site.name in other.binds]
     return bool(binding) and (unit.rank, unit.first) <= min(binding)

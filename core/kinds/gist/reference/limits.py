@@ -78,8 +78,10 @@ def _data_files(evidence: str, files: Collection[str]) -> list[str]:
     """Return the first file of the repository that a failure is about, code left out."""
     quoted = _QUOTED.findall(evidence)
     names = {text.replace("\\", "/").rpartition("/")[2] for text in quoted} - {""}
-    data = [one for one in files if not one.endswith(".py")]
-    return sorted(one for one in data if one.rpartition("/")[2] in names)[:1]
+    for file in sorted(files):
+        if file.rpartition("/")[2] in names and not file.endswith(".py"):
+            return [file]
+    return []
 
 
 def _is_hook(path: str, qualname: str) -> bool:

@@ -107,9 +107,15 @@ def _without_owned(source: str, owned: Collection[str], future: dict[str, None])
         # A body that loses all of its statements needs one.
         if node in emptied:
             kept = ["pass"]
-        text = margin + "; ".join(kept) if kept else ""
-        lines[node.lineno - 1 : last_line(node)] = [text, *[""] * (last_line(node) - node.lineno)]
+        blank = [""] * (last_line(node) - node.lineno)
+        lines[node.lineno - 1 : last_line(node)] = [_on_one_line(margin, kept), *blank]
     return "\n".join(lines)
+
+
+def _on_one_line(margin: str, statements: list[str]) -> str:
+    if not statements:
+        return ""
+    return margin + "; ".join(statements)
 
 
 def _all_go(body: list[ast.stmt], owned: Collection[str]) -> bool:

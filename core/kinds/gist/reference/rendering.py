@@ -255,8 +255,9 @@ class Renderer:
         local: dict[ast.stmt, list[str]] = {}
         for one in self.extractor.local_imports(unit):
             local[one.statement] = list(self._assignments(unit, one))
+        unwanted = {*self.dropped, *local}
         for body in bodies_in(unit.statement):
-            gone = [s for s in body if s in self.dropped or s in local or self._module_import(unit, s)]
+            gone = [one for one in body if one in unwanted or self._module_import(unit, one)]
             is_emptied = len(gone) == len(body)
             for statement in gone:
                 first = first_line(statement)
