@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from gistpoint.core.study.checklist_evidence import ChecklistEvidence, Estimated
-from gistpoint.core.study.checklist_rules import RULES, EvidencedAnswer
+from gistpoint.core.study.checklist_evidence import ChecklistEvidence, Estimated, EvidencedAnswer
+from gistpoint.core.study.checklist_rules import RULES
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.prose import Facts
 

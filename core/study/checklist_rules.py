@@ -6,52 +6,28 @@ program can only show a part, the answer is "Partial".
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from gistpoint.core.study.checklist_evidence import ChecklistEvidence
+from gistpoint.core.study.checklist_evidence import (
+    NO,
+    NOT_APPLICABLE,
+    PARTIAL,
+    YES,
+    ChecklistEvidence,
+    EvidencedAnswer,
+    numbers_of,
+    operation_words,
+    span,
+)
 from gistpoint.core.study.declaration import Assistance, QuestionKind
 from gistpoint.core.study.operations import PowerTold, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import children
-from gistpoint.core.study.rows import AttemptRow
 
-YES = "Yes"
-NO = "No"
-PARTIAL = "Partial"
-NOT_APPLICABLE = "N/A"
 _NO_MODELS = "no attempt of a model counts in this study"
 
 
-@dataclass(frozen=True, slots=True)
-class EvidencedAnswer:
-    """An answer with what shows it."""
-
-    answer: str
-    evidence: str
-
-
 Rule = Callable[[ChecklistEvidence], EvidencedAnswer | None]
-
-
-def _each(rows: tuple[AttemptRow, ...], name: str) -> list[int]:
-    found: dict[str, int] = defaultdict(int)
-    for row in rows:
-        found[getattr(row, name)] += 1
-    return sorted(found.values())
-
-
-def _span(numbers: list[int]) -> str:
-    if not numbers:
-        return "0"
-    if numbers[0] == numbers[-1]:
-        return str(numbers[0])
-    return f"{numbers[0]} to {numbers[-1]}"
-
-
-def _named(operation: StudyOperation) -> str:
-    return f"operation {operation.op[:8]} ({operation.kind})"
 
 
 def _of_models(rule: Rule) -> Rule:
@@ -98,7 +74,7 @@ def _media(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 
 def _dataset(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     opened = evidence.operation(StudyOperationKind.OPENED)
-    source = f", listed in {_named(opened)}" if opened else ""
+    source = f", listed in {operation_words(opened)}" if opened else ""
     return EvidencedAnswer(str(len(evidence.data.tasks)), f"tasks of the study{source}")
 
 
@@ -140,7 +116,7 @@ def _sampling(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 def _people_samples(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     target = evidence.data.study.design.target_per_task
     return EvidencedAnswer(
-        _span(_each(evidence.people, "task")),
+        span(numbers_of(evidence.people, "task")),
         f"counted attempts for each task; the design aimed at {target} in a condition",
     )
 
@@ -148,7 +124,7 @@ def _people_samples(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
 def _items_per_person(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     planned = evidence.data.study.design.tasks_per_person
     return EvidencedAnswer(
-        _span(_each(evidence.people, "participant")),
+        span(numbers_of(evidence.people, "participant")),
         f"counted attempts of each person; the design says {planned}",
     )
 
@@ -191,7 +167,7 @@ def _power(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     before = opened is None or operation.utc_ms <= opened.utc_ms
     return EvidencedAnswer(
         YES if before else PARTIAL,
-        f"{_named(operation)}, {'before' if before else 'after'} the study was opened",
+        f"{operation_words(operation)}, {'before' if before else 'after'} the study was opened",
     )
 
 
@@ -204,7 +180,7 @@ def _effect(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
     if not lines:
         return None
     what = f"{told.what}: " if told is not None and told.what else ""
-    return EvidencedAnswer(f"{what}{'; '.join(lines)}"[:_LONGEST], _named(operation))
+    return EvidencedAnswer(f"{what}{'; '.join(lines)}"[:_LONGEST], operation_words(operation))
 
 
 _LONGEST = 1000
@@ -229,10 +205,10 @@ def _preregistered(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
         default=opened.utc_ms,
     )
     if first < opened.utc_ms:
-        return EvidencedAnswer(PARTIAL, f"{address}; an attempt began before {_named(opened)}")
+        return EvidencedAnswer(PARTIAL, f"{address}; an attempt began before {operation_words(opened)}")
     return EvidencedAnswer(
         YES,
-        f"{address}; {_named(opened)} precedes the first attempt, and its protocol hash holds the address",
+        f"{address}; {operation_words(opened)} precedes the first attempt, and its protocol hash holds the address",
     )
 
 
@@ -517,7 +493,7 @@ def _instructions_reported(evidence: ChecklistEvidence) -> EvidencedAnswer | Non
     exported = _public_export(evidence)
     known = len({row.brief_sha256 for row in evidence.people if row.brief_sha256})
     words = f"hashes of briefs recorded: {known}; rules and consent are part of the protocol's hash"
-    return EvidencedAnswer(PARTIAL, f"{words}; {_named(exported)}" if exported else words)
+    return EvidencedAnswer(PARTIAL, f"{words}; {operation_words(exported)}" if exported else words)
 
 
 def _times(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
@@ -553,7 +529,7 @@ def _individual(evidence: ChecklistEvidence) -> EvidencedAnswer | None:
         return EvidencedAnswer(NO, "no public export is in the log")
     return EvidencedAnswer(
         PARTIAL,
-        f"{_named(exported)} tells people apart by pseudonyms; where it was published is not recorded",
+        f"{operation_words(exported)} tells people apart by pseudonyms; where it was published is not recorded",
     )
 
 

@@ -133,9 +133,12 @@ class AttemptEvidence:
         """Whether it is the first attempt of its assignment, and the person had not begun the task under another."""
         if self.by_model or self.assignment is None:
             return True
-        tasks = {one.id: one.task for one in self.person.assignments}
-        begun = sorted(
-            ((fact.utc_ms, fact.op, fact.attempt) for facts in self.person.begun.values() for fact in facts
-             if tasks.get(fact.assignment) == self.task.id),
-        )  # fmt: skip
-        return not begun or begun[0][2] == self.header.attempt_id
+        of_task = [one.id for one in self.person.assignments if one.task == self.task.id]
+        begun = list[tuple[int, str, str]]()
+        for assignment, facts in self.person.begun.items():
+            if assignment in of_task:
+                begun += [(fact.utc_ms, fact.op, fact.attempt) for fact in facts]
+        if not begun:
+            return True
+        _, _, first = min(begun)
+        return first == self.header.attempt_id

@@ -14,7 +14,7 @@ import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.study.bank import ATTESTATION, block
-from gistpoint.core.study.declaration import Moment, Questionnaire, Study
+from gistpoint.core.study.declaration import Moment, Question, Questionnaire, Study
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.soundness import check_declaration
 from gistpoint.core.tasks.fields import Fields
@@ -73,8 +73,12 @@ def protocol_sha256(study: Study, tasks: Mapping[str, Any]) -> str:
 
 def _spelled(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
-        given = {field.name: (getattr(value, field.name), _default(field)) for field in _fields_of(type(value))}
-        return {name: _spelled(item) for name, (item, default) in given.items() if item != default}
+        spelled = {}
+        for field in _fields_of(type(value)):
+            item = getattr(value, field.name)
+            if item != _default(field):
+                spelled[field.name] = _spelled(item)
+        return spelled
     if isinstance(value, list | tuple):
         return [_spelled(item) for item in value]
     return msgspec.to_builtins(value)
@@ -96,8 +100,9 @@ def _parsed(declaration: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(declaration)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        place = _PLACE.search(str(error))
-        raise StudyError(f"{FILE} is not sound TOML{f' ({place[0]})' if place else ''}.", hint=_MEND) from None
+        found = _PLACE.search(str(error))
+        place = f" ({found[0]})" if found else ""
+        raise StudyError(f"{FILE} is not sound TOML{place}.", hint=_MEND) from None
     except ValueError:
         raise StudyError(f"{FILE} has a number or a date that can't be.", hint=_MEND) from None
 
@@ -128,12 +133,15 @@ def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict
 
 def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
     """Return the forms with the bank's questions, and with the attestation after each task if none has it."""
-    if not any(form.at is Moment.AFTER_TASK and ATTESTATION in form.use for form in forms):
+    after_tasks = [form for form in forms if form.at is Moment.AFTER_TASK]
+    if not any(ATTESTATION in form.use for form in after_tasks):
         forms = (*forms, Questionnaire(id=RULES_FORM, at=Moment.AFTER_TASK, use=(ATTESTATION,)))
     found: list[Questionnaire] = []
     for n, form in enumerate(forms):
+        items = list[Question]()
         try:
-            items = [question for name in form.use for question in block(name).item]
+            for name in form.use:
+                items += block(name).item
         except StudyError as error:
             key = f"questionnaire[{n}].use"
             raise StudyError(f"{FILE}: the key {key!r}: {error.message}", hint=error.hint) from None
@@ -144,7 +152,9 @@ def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
 def _text(folder: Path, name: str) -> str:
     """Return a text of the study's folder `texts`; nothing outside of it is read."""
     place = Path(name)
-    if not name or not name.isprintable() or place.is_absolute() or ".." in place.parts or "\\" in name:
+    is_spelled_well = name.isprintable() and "\\" not in name
+    leads_out = place.is_absolute() or ".." in place.parts
+    if not name or leads_out or not is_spelled_well:
         raise StudyError(f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/.")
     path = folder / place
     try:

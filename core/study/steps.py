@@ -19,7 +19,7 @@ from gistpoint.core.study.declaration import (
     StudyTask,
 )
 from gistpoint.core.study.ledger import Assignment, Ledger, Person
-from gistpoint.core.study.operations import Begun, Finished, Sitting
+from gistpoint.core.study.operations import Begun, Consented, Finished, Sitting
 from gistpoint.core.study.questions import asked, screened_out, wording_sha256
 from gistpoint.core.study.reading import protocol_sha256
 from gistpoint.core.study.soundness import task_named
@@ -326,11 +326,16 @@ class _Session:
             words = "You have decided not to take part."
             yield _refused(RefusalReason.DECLINED, words, "Should that be a mistake, tell the organiser.")
         consent = self.person.consent
-        amended = self.ledger.amended_ms or 0
         if consent is None:
             yield ConsentStep()
-        elif consent.protocol != self.ledger.protocol if consent.protocol else consent.utc_ms < amended:
+        elif self._is_outdated(consent):
             yield ConsentStep(again=True)
+
+    def _is_outdated(self, consent: Consented) -> bool:
+        """Whether the protocol has changed since; an old consent names none, so that only its time can say it."""
+        if consent.protocol:
+            return consent.protocol != self.ledger.protocol
+        return consent.utc_ms < (self.ledger.amended_ms or 0)
 
     def _screened(self) -> Iterator[Step]:
         if self.person.screened_out:
@@ -340,8 +345,9 @@ class _Session:
                 "Thank you for your time.",
             )
         for form in self.study.questionnaires_at(Moment.BEFORE):
-            given = self.person.answers(form.id)
-            if given and form.id == self.study.participants.screening and (item := screened_out(form, given.values)):
+            given = self.person.answers(form.id) if form.id == self.study.participants.screening else None
+            item = screened_out(form, given.values) if given else ""
+            if item:
                 yield ScreenOutStep(item)
 
     # Forms
@@ -361,9 +367,11 @@ class _Session:
     def _sitting(self) -> Iterator[Step]:
         sitting = self.person.sitting
         now = self.situation.now_ms
-        if sitting is None or sitting.state != BEGAN or now - self._last_ms >= SITTING_LAPSES_MS:
+        lapsed = now - self._last_ms >= SITTING_LAPSES_MS
+        if sitting is None or sitting.state != BEGAN or lapsed:
             yield RulesStep()
             return
+        # A task that was begun is ended first, whatever the limits of a sitting.
         if self._in_hand is not None:
             return
         done = [given for given in self._done if given.end and given.end.utc_ms >= sitting.utc_ms]
@@ -377,15 +385,10 @@ class _Session:
     @property
     def _last_ms(self) -> int:
         """When the person last recorded anything."""
-        return max(
-            (
-                fact.utc_ms
-                for facts in self.person.facts.by_kind.values()
-                for fact in facts
-                if fact.reviewer.rpartition("@")[0] == self.person.code
-            ),
-            default=0,
-        )
+        times = [0]
+        for facts in self.person.facts.by_kind.values():
+            times += [fact.utc_ms for fact in facts if fact.reviewer.rpartition("@")[0] == self.person.code]
+        return max(times)
 
     def _between(self) -> Iterator[Step]:
         last = max(self._done, key=lambda given: (given.end.utc_ms if given.end else 0, given.number), default=None)
@@ -422,12 +425,16 @@ class _Session:
         found = []
         for number, task in enumerate(known, start=1):
             given = self._try(task, number, len(known))
-            while (
-                given.end and self.study.training.must_solve and given.end.end not in (EndReason.SOLVED.value, SKIPPED)
-            ):
+            while self._is_tried_again(given):
                 given = self._try(task, number, len(known), after=given)
             found.append(given)
         return found
+
+    def _is_tried_again(self, given: _Given) -> bool:
+        """Whether a try at a training task ended without being solved, and it has to be."""
+        if given.end is None or not self.study.training.must_solve:
+            return False
+        return given.end.end not in (EndReason.SOLVED.value, SKIPPED)
 
     def _try(self, task: str, number: int, of: int, after: _Given | None = None) -> _Given:
         conditions = self.study.conditions_of_people
