@@ -206,23 +206,27 @@ class _Work:
         attempt = self.attempt
         attempt.check_time()
         state = attempt.state
+        missing = missing_calls(state)
+        failed = self._not_judged()
+        code = _given_up(calls_in_vain(state))
+        # What is begun is finished first, and the model is asked last (decision 0074).
         if state.pending is not None:
             attempt.finish_pending(run=self.run)
         elif state.ended:
             return self._left(Leaving.ENDED)
         elif self.stop() or self.run.cancel.cancelled:
             return self._left(Leaving.STOPPED)
-        elif (failed := self._not_judged()) is not None:
+        elif failed is not None:
             return self._left(Leaving.HALTED, INFRASTRUCTURE, failed)
         elif self.settings.setting == "static" and state.turns:
             static.hand_in(attempt, state.turns[-1], run=self.run)
-        elif missing := missing_calls(state):
+        elif missing:
             self._carry_out(missing[0])
-        elif (code := _given_up(calls_in_vain(state))) is not None:
+        elif code is not None:
             attempt.hand_in(EndReason.GAVE_UP, code)
         else:
             return self._ask()
-        self._tell()
+        self._report()
         return None
 
     def _not_judged(self) -> str | None:
@@ -246,13 +250,11 @@ class _Work:
         """Send the conversation and journal the reply, or see why that can't be."""
         attempt = self.attempt
         settings = self.settings
-        if settings.setting == "static":
-            messages = static.static_messages(attempt, settings)
-        else:
-            messages = conversation(attempt.state, settings)
+        messages = self._messages()
         tools = attempt.offered() if settings.setting == "tools" else ()
         estimate = settings.estimate(_prompt_tokens(attempt.state, messages, tools))
-        if (limit := self._over_a_limit(estimate)) is not None:
+        limit = self._over_a_limit(estimate)
+        if limit is not None:
             attempt.hand_in(limit)
             return None
         if not self.may_ask(estimate):
@@ -262,18 +264,33 @@ class _Work:
         try:
             reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
         except CancelledError:
-            self.lost += Usage(
-                estimate.prompt_tokens, cost_usd=settings.cost(Usage(estimate.prompt_tokens)), estimated=True
-            )
+            self.lost += structs.replace(self._priced(Usage(estimate.prompt_tokens)), estimated=True)
             return self._left(Leaving.STOPPED)
         if isinstance(reply, ChatFailure):
-            self.lost += self._priced(reply.usage)
-            if reply.problem is not ChatProblem.CONTEXT_FULL:
-                return self._left(Leaving.HALTED, reply.problem, reply.message, stops_run=reply.problem.of_endpoint)
-            attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
-            return None
-        turn = self._turn(reply, tools, time.monotonic() - began - patience.waited_s)
-        if (cut := _history_cut(attempt.state, turn)) is not None:
+            return self._failed(reply)
+        return self._replied(reply, tools, time.monotonic() - began - patience.waited_s)
+
+    def _messages(self) -> Sequence[ChatMessage]:
+        if self.settings.setting == "static":
+            return static.static_messages(self.attempt, self.settings)
+        return conversation(self.attempt.state, self.settings)
+
+    def _failed(self, failure: ChatFailure) -> Left | None:
+        """End the attempt if the conversation is too long; every other failure is the endpoint's (decision 0074)."""
+        self.lost += self._priced(failure.usage)
+        problem = failure.problem
+        if problem is not ChatProblem.CONTEXT_FULL:
+            return self._left(Leaving.HALTED, problem, failure.message, stops_run=problem.of_endpoint)
+        self.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
+        return None
+
+    def _replied(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> Left | None:
+        """Journal a reply, unless the endpoint has read only a part of the conversation."""
+        attempt = self.attempt
+        turn = self._turn(reply, tools, seconds)
+        cut = _history_cut(attempt.state, turn)
+        if cut is not None:
+            # Before the reply is believed: it answers another conversation than the journal's (decision 0074).
             self.lost += self._priced(reply.usage + reply.lost)
             return self._left(Leaving.HALTED, HISTORY_CUT, cut)
         try:
@@ -282,7 +299,7 @@ class _Work:
             if not attempt.state.ended:  # its time was up
                 raise
             self.lost += self._priced(reply.usage + reply.lost)
-        self._tell()
+        self._report()
         return None
 
     def _over_a_limit(self, estimate: Estimate) -> EndReason | None:
@@ -291,10 +308,16 @@ class _Work:
         tokens = estimate.prompt_tokens + estimate.completion_tokens
         if settings.setting == "tools" and tokens > settings.context_tokens:
             return EndReason.CONTEXT_EXHAUSTED
+        if settings.attempt_tokens is None:
+            return None
         spent = self.attempt.state.spent.usage.tokens
-        if settings.attempt_tokens is not None and spent + estimate.prompt_tokens > settings.attempt_tokens:
+        if spent + estimate.prompt_tokens > settings.attempt_tokens:
             return EndReason.TOKEN_CAP
         return None
+
+    def _report(self) -> None:
+        if self.on_turn is not None:
+            self.on_turn(self.attempt.state)
 
     def _turn(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> ModelTurn:
         state = self.attempt.state
@@ -327,10 +350,6 @@ class _Work:
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
         return Left(how, str(problem), message, stops_run, self.lost)
 
-    def _tell(self) -> None:
-        if self.on_turn is not None:
-            self.on_turn(self.attempt.state)
-
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
     """Return why a model has given up whose last replies in a row, of these kinds, called no tool; None if it has not.
@@ -341,24 +360,25 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
         return None
     last = kinds[-1]
     refused = kinds[-MOST_REFUSALS:] == [ReplyKind.REFUSED] * MOST_REFUSALS
-    if refused or len(kinds) >= MOST_IN_VAIN or last is ReplyKind.NOT_SUPPORTED:
+    too_often = refused or len(kinds) >= MOST_IN_VAIN
+    if too_often or last is ReplyKind.NOT_SUPPORTED:
         return _GIVEN_UP[last]
     return None
 
 
 def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> int:
     """Return an upper estimate of a request's tokens: those of the last exchange as counted, and what is new."""
+    characters = sum(map(_characters, messages))
     if not state.turns:
-        schemas = len(json.dumps([tool.json_schema() for tool in tools])) if tools else 0
-        return tokens_in(schemas + sum(_characters(message) for message in messages))
+        schemas = json.dumps([tool.json_schema() for tool in tools]) if tools else ""
+        return tokens_in(len(schemas) + characters)
     new = 0
     for message in reversed(messages):
         if message.role == "assistant":
             break
         new += _characters(message)
     last = state.turns[-1].usage
-    least = sum(map(_characters, messages)) // _CHARACTERS_A_TOKEN
-    return max(last.tokens + tokens_in(new), least)
+    return max(last.tokens + tokens_in(new), characters // _CHARACTERS_A_TOKEN)
 
 
 def _characters(message: ChatMessage) -> int:
@@ -367,9 +387,13 @@ def _characters(message: ChatMessage) -> int:
 
 def _offered_before(state: AttemptState) -> tuple[str, ...]:
     """Return the tools that the last reply could call; before the first, those that the attempt has."""
-    known = [turn.tools for turn in state.turns if turn.tools is not UNSET]
-    names = known[-1] if known else state.header.tool_names
-    return () if names is UNSET else names
+    names = state.header.tool_names
+    for turn in state.turns:
+        if turn.tools is not UNSET:
+            names = turn.tools
+    if names is UNSET:
+        return ()
+    return names
 
 
 def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
@@ -382,7 +406,9 @@ def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
         return None
     before = state.turns[-1].usage
     now = turn.usage
-    if before.estimated or now.estimated or now.prompt_tokens >= before.prompt_tokens:
+    if before.estimated or now.estimated:
+        return None
+    if now.prompt_tokens >= before.prompt_tokens:
         return None
     return (
         f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read {before.prompt_tokens} "

@@ -66,24 +66,34 @@ def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessa
 
 def file_in(reply: str) -> str:
     """Return the file in a reply: its last fenced block, else the whole text if it is Python, else nothing."""
-    block: list[str] | None = None
-    found = None
-    fence = ""
-    for line in reply.splitlines():
-        mark = _FENCE.match(line)
-        if block is None and mark:
-            block = []
-            fence = mark[1]
-        elif block is not None and mark and mark[1].startswith(fence) and not line.strip().strip(fence[0]):
-            found = "\n".join([*block, ""])
-            block = None
-        elif block is not None:
-            block.append(line)
-    if found is not None:
-        return found if found.strip() else ""
+    blocks = _fenced(reply)
+    if blocks:
+        return blocks[-1] if blocks[-1].strip() else ""
     if reply.strip() and not fault_in(reply):
         return reply
     return ""
+
+
+def _fenced(reply: str) -> list[str]:
+    """Return the fenced blocks of a reply in Markdown; one that is not closed is none."""
+    found: list[str] = []
+    block: list[str] | None = None
+    fence = ""
+    for line in reply.splitlines():
+        mark = _FENCE.match(line)
+        if block is None:
+            if mark:
+                block = []
+                fence = mark[1]
+            continue
+        # A closing fence is at least as long as the opening one, and alone on its line.
+        closes = mark is not None and mark[1].startswith(fence) and not line.strip().strip(fence[0])
+        if closes:
+            found.append("\n".join([*block, ""]))
+            block = None
+        else:
+            block.append(line)
+    return found
 
 
 def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:

@@ -147,8 +147,8 @@ class _Planning:
         training = {task_named(name, self.tasks) for name in self.study.training.tasks} - {None}
         taken = training | exposed_tasks(self.person, self.tasks)
         known = set[tuple[str, str]]()
-        for task in taken:
-            known |= self.targets(str(task))
+        for name in taken:
+            known |= self.targets(str(name))
         free = list[str]()
         for identity, task in self.tasks.items():
             is_known = identity in taken or not known.isdisjoint(self.targets(identity))

@@ -86,28 +86,31 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     """Return the reply in the body of a chat completion, or a failure if there is none."""
     if not isinstance(data, dict):
         return _malformed("it is no JSON object")
-    error = data.get("error")
-    if error and isinstance(error, dict | str) and "choices" not in data:
-        code = error.get("code") if isinstance(error, dict) else None
-        problem = problem_of(code, data) if isinstance(code, int) else ChatProblem.SERVER_ERROR
-        return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
+    failure = _error_in(data)
+    if failure is not None:
+        return failure
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
-    content = _content(message.get("content"))
-    calls = _calls(message.get("tool_calls"))
-    reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    said = ChatMessage(
+        "assistant",
+        _content(message.get("content")),
+        _calls(message.get("tool_calls")),
+        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+    )
     refusal = _text(message.get("refusal"))
     finish = _text(choice.get("finish_reason"))
-    received = len(content) + len(reasoning) + sum(len(call.arguments) + len(call.name) for call in calls)
+    received = _length(said)
     usage = usage_of(data.get("usage"), prices, sent_characters, received)
-    if not (received or refusal or usage.tokens) and finish in ("", "stop"):  # as Ollama at times
+    # Ollama answers so at times. An empty reply for which tokens were counted is the model's own.
+    is_empty = not received and not refusal and not usage.tokens
+    if is_empty and finish in ("", "stop"):
         return _malformed("it is empty, and no token was counted", usage)
     return ChatReply(
-        ChatMessage("assistant", content, calls, reasoning=reasoning),
+        said,
         finish,
         usage,
         _text(data.get("model")),
@@ -117,24 +120,49 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
     )
 
 
+def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
+    """Return the failure that a body with a status of success reports; a body that also has choices is a reply."""
+    error = data.get("error")
+    is_error = isinstance(error, dict | str) and bool(error)
+    if not is_error or "choices" in data:
+        return None
+    problem = ChatProblem.SERVER_ERROR
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, int):
+        problem = problem_of(code, data)
+    return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
+
+
+def _length(message: ChatMessage) -> int:
+    """Return how many characters of a message a model has written."""
+    calls = sum(len(call.arguments) + len(call.name) for call in message.tool_calls)
+    return len(message.content) + len(message.reasoning) + calls
+
+
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
     """Return the usage of a request; estimated from the length of its texts in characters if the endpoint omits it."""
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
-    counted = [_count(table.get(f"{side}_tokens")) for side in ("prompt", "completion")]
-    estimated = None in counted
-    estimates = (tokens_in(sent), tokens_in(received))
-    prompt, completion = (
-        estimate if count is None else count for count, estimate in zip(counted, estimates, strict=True)
-    )
+    prompt = _count(table.get("prompt_tokens"))
+    completion = _count(table.get("completion_tokens"))
+    estimated = prompt is None or completion is None
+    if prompt is None:
+        prompt = tokens_in(sent)
+    if completion is None:
+        completion = tokens_in(received)
     cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
     reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
-    cost = table.get("cost")
-    dollars: float | None = None
+    # Prices of the settings hold against what an endpoint claims.
+    dollars = _dollars(table.get("cost"))
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
-    elif isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _MOST_USD:
-        dollars = float(cost)
     return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion), dollars, estimated)
+
+
+def _dollars(cost: object) -> float | None:
+    """Return a cost that an endpoint claims; None for one that can't be that of a request."""
+    if isinstance(cost, bool) or not isinstance(cost, int | float):
+        return None
+    return float(cost) if 0 <= cost < _MOST_USD else None
 
 
 def _details(usage: Mapping[str, object], side: str) -> Mapping[str, object]:
@@ -142,31 +170,51 @@ def _details(usage: Mapping[str, object], side: str) -> Mapping[str, object]:
     return details if isinstance(details, dict) else {}
 
 
+_MEANINGS = {
+    401: ChatProblem.NOT_AUTHORISED,
+    403: ChatProblem.NOT_AUTHORISED,
+    404: ChatProblem.UNKNOWN_MODEL,
+    408: ChatProblem.TIMED_OUT,
+    409: ChatProblem.SERVER_ERROR,
+    429: ChatProblem.RATE_LIMITED,
+    504: ChatProblem.TIMED_OUT,
+}
+
+
 def problem_of(status: int, body: object = None) -> ChatProblem:
     """Return the meaning of an HTTP status other than success, and of the error in its body."""
-    inner = body.get("error", body) if isinstance(body, dict) else body
+    inner = _inner(body)
     table = inner if isinstance(inner, dict) else {"message": inner}
     words = " ".join(str(table.get(name) or "") for name in ("code", "type", "message")).lower()
+    # Words of a message count only with the statuses of a request that is too long; codes always do.
     signs = (*_CONTEXT_CODES, *_CONTEXT_WORDS) if status in (400, 413) else _CONTEXT_CODES
-    if any(sign in words for sign in signs):
+    if _has_one(words, signs):
         return ChatProblem.CONTEXT_FULL
-    if status == 404 or (status == 400 and any(sign in words for sign in _MODEL_WORDS)):
+    if status == 400 and _has_one(words, _MODEL_WORDS):
         return ChatProblem.UNKNOWN_MODEL
-    if status == 429:
-        return ChatProblem.RATE_LIMITED
-    if status in (408, 504):
-        return ChatProblem.TIMED_OUT
-    if status >= 500 or status == 409:
+    if status in _MEANINGS:
+        return _MEANINGS[status]
+    if status >= 500:
         return ChatProblem.SERVER_ERROR
-    if status in (401, 403):
-        return ChatProblem.NOT_AUTHORISED
     return ChatProblem.REJECTED
+
+
+def _has_one(words: str, signs: Sequence[str]) -> bool:
+    return any(sign in words for sign in signs)
+
+
+def _inner(body: object) -> object:
+    """Return what an error's body says: its member `error`, or the body itself."""
+    if isinstance(body, dict):
+        return body.get("error", body)
+    return body
 
 
 def error_text(body: object) -> str:
     """Return the message in an error's body, as one bounded line."""
-    inner = body.get("error", body) if isinstance(body, dict) else body
-    words = inner.get("message", inner.get("detail", "")) if isinstance(inner, dict) else inner
+    words = _inner(body)
+    if isinstance(words, dict):
+        words = words.get("message", words.get("detail", ""))
     return " ".join(str(words or "without a word").split())[:300]
 
 
@@ -195,34 +243,45 @@ def _malformed(what: str, usage: Usage | None = None) -> ChatFailure:
 
 def _content(value: object) -> str:
     """Return a message's text; some endpoints send it in parts."""
-    if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return _text(value)
+    if not isinstance(value, list):
+        return _text(value)
+    parts = [part for part in value if isinstance(part, dict)]
+    return "".join(_text(part.get("text")) for part in parts)
 
 
 def _calls(value: object) -> tuple[ToolRequest, ...]:
     """Return a message's calls; llama.cpp documents them with the function's members in the call itself."""
     calls = []
-    for item in value if isinstance(value, list) else ():
+    items = value if isinstance(value, list) else []
+    for item in items:
         if not isinstance(item, dict):
             continue
         function = item.get("function", item if "name" in item else None)
-        if not isinstance(function, dict):
-            continue
-        arguments = function.get("arguments")
-        text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
-        calls.append(ToolRequest(_text(item.get("id")), _text(function.get("name")), text))
+        if isinstance(function, dict):
+            text = _arguments(function.get("arguments"))
+            calls.append(ToolRequest(_text(item.get("id")), _text(function.get("name")), text))
     return tuple(calls)
 
 
+def _arguments(value: object) -> str:
+    """Return a call's arguments as JSON text; some endpoints send the object itself, or nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)
+
+
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
-        return value
-    return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < _MOST_TOKENS else None
 
 
 MOST_BYTES = 32 << 20

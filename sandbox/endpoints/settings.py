@@ -115,14 +115,15 @@ class EndpointSettings:
         """
         given = self.sampling
         most = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
-        fields = {
+        fields: dict[str, object] = {
             "temperature": given.temperature,
             "top_p": given.top_p,
             "seed": given.seed,
             most: given.max_output_tokens,
             "reasoning_effort": given.reasoning_effort,
-            "reasoning": None if given.thinking_tokens is None else {"max_tokens": given.thinking_tokens},
         }
+        if given.thinking_tokens is not None:
+            fields["reasoning"] = {"max_tokens": given.thinking_tokens}
         return {name: value for name, value in fields.items() if value is not None}
 
     @property
@@ -147,7 +148,9 @@ class EndpointSettings:
         """The endpoint's host, for messages; paths, users and queries may contain secrets."""
         parts = urlsplit(self.base_url)
         host = parts.hostname or "the endpoint"
-        return f"{host}:{parts.port}" if parts.port else host
+        if parts.port:
+            return f"{host}:{parts.port}"
+        return host
 
     @property
     def has_path(self) -> bool:
@@ -167,7 +170,7 @@ def endpoint_settings(config: Path, environment: Mapping[str, str], model: str |
         raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
     url = environment.get(URL_NAME, "").strip() or given.base_url or OPENAI
     key = (environment.get(KEY_NAME, "") or given.api_key).strip()
-    if not (key.isascii() and key.isprintable()):
+    if not key.isascii() or not key.isprintable():
         raise EndpointError("The key of the endpoint holds characters that no key has.", hint=f"Look at {KEY_NAME}.")
     _check_url(url)
     if not key and url == OPENAI:
@@ -175,29 +178,36 @@ def endpoint_settings(config: Path, environment: Mapping[str, str], model: str |
             "No key is set for the endpoint.",
             hint=f"Set {KEY_NAME}, or {URL_NAME} to an endpoint that needs none.",
         )
+    most_tokens = given.max_tokens
     return EndpointSettings(
         model=name,
         base_url=url,
         key=ApiKey(key),
         timeout_s=given.timeout_s or 300.0,
         prices=_prices(given),
-        max_tokens=None if given.max_tokens is None else int(given.max_tokens),
+        max_tokens=int(most_tokens) if most_tokens is not None else None,
         max_cost_usd=given.max_cost_usd,
         echo_reasoning=bool(given.echo_reasoning),
     )
 
 
 def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        sound = False
-    if not sound:
+    if not _is_web_address(url):
         raise EndpointError(
             "The address of the endpoint is not one of http or https.",
             hint=f"Set {URL_NAME} to something like http://localhost:8000/v1.",
         )
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    if port is not None and port <= 0:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _prices(given: EndpointTable) -> Prices | None:
