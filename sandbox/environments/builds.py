@@ -154,8 +154,10 @@ class Builds:
         inner = replace(self, within=(*self.within, canonicalize_name(what.partition(" ")[0])))
         order = {"backend": system.backend, "path": system.path, "want": want}
         if self.on_line is not None:
-            self.on_line(f"Building {'the metadata of ' if want == 'metadata' else ''}{what} in {self.backend.name}")
+            of_metadata = "the metadata of " if want == "metadata" else ""
+            self.on_line(f"Building {of_metadata}{what} in {self.backend.name}")
         requirements = system.requirements
+        # Twice at most: the first run may only name what the backend needs, which is then installed (PEP 517).
         for installed in (False, True):
             environment = inner._environment(requirements, what)
             handed = Handed(into)
@@ -163,7 +165,8 @@ class Builds:
             if ended.stop is Stop.CANCELLED:
                 raise CancelledError("Stopped at your request.")
             file = handed.file()
-            if ended.stop is Stop.EXITED and ended.exit_code == 0 and file is not None:
+            finished = ended.stop is Stop.EXITED and ended.exit_code == 0
+            if finished and file is not None:
                 return file
             if not handed.requirements:
                 break
@@ -172,7 +175,8 @@ class Builds:
 
     def _environment(self, requirements: tuple[str, ...], what: str) -> Environment:
         try:
-            return self.environments.of_lock(self.pin(requirements).lines if requirements else (), self)
+            lock = self.pin(requirements).lines if requirements else ()
+            return self.environments.of_lock(lock, self)
         except EnvironmentBuildError as error:
             message = f"{what} has to be built, and what its build needs can't be had. {error.message}"
             raise EnvironmentBuildError(message, hint=error.hint, log=error.log) from error
@@ -263,7 +267,8 @@ class Handed:
 
     def file(self) -> Path | None:
         """Return the file that was received; None if it is incomplete or too large, or has an invalid name."""
-        if not self._whole or self._size > MOST_BYTES or not _FILE.fullmatch(self._name):
+        is_complete = self._whole and self._size <= MOST_BYTES
+        if not is_complete or not _FILE.fullmatch(self._name):
             return None
         return (self._into / "part").rename(self._into / self._name)
 
@@ -286,8 +291,11 @@ def _open_to_all(folder: Path) -> None:
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = Path(place, name)
-            if not path.is_symlink():
-                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+            # A link's mode would be that of its target, which may lie elsewhere.
+            if path.is_symlink():
+                continue
+            is_open = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if is_open else 0o644)
 
 
 def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
@@ -316,19 +324,25 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
 
 
 def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
+    """Return the text of a wheel's metadata; before, look at every path: uv unpacks the wheel on the host."""
     members = archive.infolist()
-    if len(members) > _MOST_FILES or sum(member.file_size for member in members) > _MOST_UNPACKED:
+    unpacked = sum(member.file_size for member in members)
+    if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:
         raise _no_wheel(wheel, f"larger unpacked than {_MOST_UNPACKED >> 20} MiB or {_MOST_FILES:,} files")
     for member in members:
-        path = posixpath.normpath(member.filename)
-        out = path.startswith(("/", "..")) or "\\" in member.filename or "\0" in member.orig_filename
-        if out or stat.S_ISLNK(member.external_attr >> 16):
+        if _leads_out(member) or stat.S_ISLNK(member.external_attr >> 16):
             raise _no_wheel(wheel, f"no archive to unpack: it holds {member.filename[:200]!r}")
-    found = [m for m in members if m.filename.count("/") == 1 and m.filename.endswith(".dist-info/METADATA")]
+    at_top = [member for member in members if member.filename.count("/") == 1]
+    found = [member for member in at_top if member.filename.endswith(".dist-info/METADATA")]
     if len(found) != 1 or found[0].file_size > MOST_METADATA:
         raise _no_wheel(wheel, "without metadata of its own")
     with archive.open(found[0]) as file:
         return file.read(MOST_METADATA).decode("utf-8", "replace")
+
+
+def _leads_out(member: zipfile.ZipInfo) -> bool:
+    is_odd = "\\" in member.filename or "\0" in member.orig_filename
+    return is_odd or posixpath.normpath(member.filename).startswith(("/", ".."))
 
 
 def _describes(metadata: Metadata, wanted: tuple[str, Version]) -> bool:

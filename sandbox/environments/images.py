@@ -123,9 +123,10 @@ def _project(folder: Path, found: ImageReport) -> Project:
     project = read_project(folder)
     own = [one for one in found.distributions if one.own]
     wanted = canonicalize_name(project.name)
-    installed = next((one for one in own if canonicalize_name(one.name) == wanted), next(iter(own), None))
-    roots = tuple(root for root in found.roots if (folder / root).is_dir())
+    of_name = [one for one in own if canonicalize_name(one.name) == wanted]
+    roots = [root for root in found.roots if (folder / root).is_dir()]
     project = replace(project, import_roots=tuple(dict.fromkeys((*roots, *project.import_roots))))
+    installed = next(iter([*of_name, *own]), None)
     if installed is None:
         return project
     points = installed.entry_points or project.entry_points

@@ -64,18 +64,16 @@ def from_source(names: Sequence[str]) -> list[str]:
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
     """Ask uv, and so the user's own index, for the sdist of `pinned` (`name==version`). Raises `SourceError`."""
     arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
-    arguments += [*from_source([name]), *(("--python-version", python) if python else ())]
+    arguments += from_source([name])
+    if python:
+        arguments += ["--python-version", python]
     known = [KnownMetadata(name)]
     result = call_uv(arguments, standard_input=pinned + "\n", known=known, cancel=cancel, timeout_s=300)
     if not result.ok:
-        lines = [line.strip().removeprefix("cause: ") for line in result.log.splitlines()]
-        proof = next((line for line in lines if "Because" in line), result.log.strip())
-        reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
-        instead = "Give its git repository at a commit instead."
-        hint = instead if "no source distribution" in proof else "Is the version right, the index reachable?"
-        raise SourceError(f"{pinned} can't be found: {reason[:300]}.", hint=hint)
+        raise _not_found(pinned, result.log)
     packages = tomllib.loads(result.output).get("packages", [])
-    for package in packages if isinstance(packages, list) else ():
+    described = packages if isinstance(packages, list) else []
+    for package in described:
         if canonicalize_name(text_of(package, "name")) == canonicalize_name(name):
             return _described(package)
     raise SourceError(f"{pinned} can't be found: the index does not describe it.")
@@ -86,6 +84,17 @@ def _described(package: Table) -> Sdist:
     address = text_of(sdist, "url") or text_of(sdist, "path")
     hashes = table(sdist, "hashes")
     return Sdist(text_of(package, "name"), text_of(package, "version"), address, text_of(hashes, "sha256"))
+
+
+def _not_found(pinned: str, log: str) -> SourceError:
+    """Return the error for a version that uv did not find, with the conclusion of its log."""
+    lines = [line.strip().removeprefix("cause: ") for line in log.splitlines()]
+    proof = next((line for line in lines if "Because" in line), log.strip())
+    reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
+    hint = "Is the version right, the index reachable?"
+    if "no source distribution" in proof:
+        hint = "Give its git repository at a commit instead."
+    return SourceError(f"{pinned} can't be found: {reason[:300]}.", hint=hint)
 
 
 def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Path, str]:
@@ -100,6 +109,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
         with urllib.request.urlopen(_request(url), timeout=_TIMEOUT_S) as answer, target.open("wb") as file:
             while block := answer.read(_BLOCK):
                 cancel.check()
+                # Counted as it arrives: a length that a server announces need not be true.
                 size += len(block)
                 if size > _MAX_SDIST:
                     raise SourceError(f"{target.name} is larger than {_MAX_SDIST >> 20} MiB.")
@@ -117,9 +127,11 @@ def _request(url: str) -> urllib.request.Request:
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
-    login = _login(parts) or next((_login(index) for index in _indexes() if _same_host(index, parts)), None)
-    login = login or _netrc_login(parts.hostname or "")
-    if login and parts.scheme in ("http", "https"):
+    if parts.scheme not in ("http", "https"):
+        return request
+    of_indexes = (_login(index) for index in _indexes() if _same_host(index, parts))
+    login = _login(parts) or next(of_indexes, None) or _netrc_login(parts.hostname or "")
+    if login:
         code = base64.b64encode(":".join(login).encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {code}")
     return request
@@ -129,15 +141,7 @@ def _indexes() -> Iterator[urllib.parse.SplitResult]:
     """Yield the addresses of indexes in the environment, with the logins that are set for them by name."""
     for variable in _INDEXES:
         for word in os.environ.get(variable, "").split():
-            name, _, address = word.rpartition("=") if re.match(r"[A-Za-z0-9_.-]+=", word) else ("", "", word)
-            parts = urllib.parse.urlsplit(address)
-            key = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
-            user = os.environ.get(f"{key}_USERNAME", "")
-            password = os.environ.get(f"{key}_PASSWORD", "")
-            if name and (user or password):
-                login = f"{urllib.parse.quote(user, '')}:{urllib.parse.quote(password, '')}@"
-                parts = parts._replace(netloc=login + parts.netloc.rpartition("@")[2])
-            yield parts
+            yield _index(word)
 
 
 def _same_host(one: urllib.parse.SplitResult, other: urllib.parse.SplitResult) -> bool:
@@ -150,12 +154,29 @@ def _login(parts: urllib.parse.SplitResult) -> tuple[str, str] | None:
     return urllib.parse.unquote(parts.username or ""), urllib.parse.unquote(parts.password or "")
 
 
+def _index(word: str) -> urllib.parse.SplitResult:
+    """Return the address of an index as uv's variables have it: `NAME=ADDRESS`, or the address alone."""
+    if not re.match(r"[A-Za-z0-9_.-]+=", word):
+        return urllib.parse.urlsplit(word)
+    name, _, address = word.rpartition("=")
+    parts = urllib.parse.urlsplit(address)
+    key = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
+    user = os.environ.get(f"{key}_USERNAME", "")
+    password = os.environ.get(f"{key}_PASSWORD", "")
+    if not user and not password:
+        return parts
+    login = f"{urllib.parse.quote(user, '')}:{urllib.parse.quote(password, '')}@"
+    return parts._replace(netloc=login + parts.netloc.rpartition("@")[2])
+
+
 def _netrc_login(host: str) -> tuple[str, str] | None:
     try:
         found = netrc.netrc(os.environ.get("NETRC") or None).authenticators(host)
     except (OSError, netrc.NetrcParseError):
         return None
-    return (found[0], found[2] or "") if found else None
+    if found is None:
+        return None
+    return found[0], found[2] or ""
 
 
 _MOST_BYTES = 1 << 30
@@ -187,12 +208,13 @@ def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_fil
 
 
 def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
-    links: list[tuple[str, str]] = []
     archive = room.archive
+    # Once over all members before the first is written: an archive that is refused leaves nothing behind.
     with opened_tar(file, room.bounds) as opened:
         for member in opened:
             _inside(archive, member.name)
             room.take(member.size)
+    links: list[tuple[str, str]] = []
     files = _Files(into)
     file.seek(0)
     with opened_tar(file, room.bounds) as opened:
@@ -208,17 +230,8 @@ def _unpack_tar(file: BinaryIO, into: Path, room: _Room) -> None:
                 with opened.content(member) as source, files.create(path) as made:
                     shutil.copyfileobj(source, made)
                 (into / path).chmod(0o755 if member.mode & 0o100 else 0o644)
-    for path, target in links:  # last, so that no file is written through one
-        aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        place = into / path
-        if target.startswith("/") or aimed.startswith("..") or place.exists() or place.is_symlink():
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(target)
-    for path, _ in links:
-        place = into / path
-        if place.is_symlink() and not place.resolve().is_relative_to(into.resolve()):
-            place.unlink()
+    # Links last, so that no file is written through one.
+    _make_links(into, links)
 
 
 def _unpack_zip(file: BinaryIO, into: Path, room: _Room) -> None:
@@ -287,8 +300,27 @@ class _Files:
             shutil.copy(there, self._into / path)
 
 
+def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
+    """Make the links of an archive, without those that lead out of `into`."""
+    for path, target in links:
+        place = into / path
+        aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        leads_out = target.startswith("/") or aimed.startswith("..")
+        if leads_out or place.exists() or place.is_symlink():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(target)
+    # Looked at again once all are there: several links, each harmless by its text, may lead out together.
+    for path, _ in links:
+        place = into / path
+        if place.is_symlink() and not place.resolve().is_relative_to(into.resolve()):
+            place.unlink()
+
+
 def _inside(archive: Path, name: str) -> str:
+    """Return a member's path in one form. Raises `SourceError` for one that leads out, on any system."""
     normal = posixpath.normpath(name)
-    if not name or normal.startswith(("/", "..")) or "\0" in name or "\\" in name:
+    is_odd = not name or "\0" in name or "\\" in name
+    if is_odd or normal.startswith(("/", "..")):
         raise SourceError(f"{archive.name} holds the path {name[:200]!r}, which leads out of it.")
     return normal

@@ -83,12 +83,17 @@ class Fetcher:
         checkout = into / "checkout"
         where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
         self._on_line(f"Cloning {place}")
+        # No hook and no filter of the repository runs, nothing asks for a password, and files are as git stores them.
+        settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
         try:
-            settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
             repository = git.Repo.clone_from(
-                where, checkout, no_checkout=True, multi_options=[f"--config={setting}" for setting in settings],
-                allow_unsafe_options=True, env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
-            )  # fmt: skip
+                where,
+                checkout,
+                no_checkout=True,
+                multi_options=[f"--config={setting}" for setting in settings],
+                allow_unsafe_options=True,
+                env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
+            )
             try:
                 revision = str(repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}"))
                 repository.git.checkout("--detach", "--force", revision)
@@ -105,7 +110,8 @@ class Fetcher:
 def require_form(specification: str) -> None:
     """Raise `SourceError` for what is no source by its form, or a folder that is not there; nothing is fetched."""
     place, _, commit = specification.removeprefix("git+").rpartition("@")
-    if not (_is_folder(specification) or _is_version(specification) or (place and _REVISION.fullmatch(commit))):
+    is_commit = place != "" and _REVISION.fullmatch(commit) is not None
+    if not is_commit and not _is_folder(specification) and not _is_version(specification):
         raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
 
 
@@ -125,7 +131,9 @@ def _is_folder(specification: str) -> bool:
 
 
 def _is_version(specification: str) -> bool:
-    return "==" in specification and "://" not in specification and "@" not in specification
+    if "://" in specification or "@" in specification:
+        return False
+    return "==" in specification
 
 
 def _why_not(specification: str) -> str:
@@ -148,8 +156,10 @@ def _cause(error: Exception) -> str:
     if stderr is None:
         return str(error) or "git said nothing."
     text = str(stderr).strip().removeprefix("stderr: '").removesuffix("'")
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Cloning into ")]
-    last = next((n for n, line in enumerate(lines) if line.startswith("fatal: ")), len(lines) - 1)
+    stripped = [line.strip() for line in text.splitlines()]
+    lines = [line for line in stripped if line and not line.startswith("Cloning into ")]
+    fatal = [n for n, line in enumerate(lines) if line.startswith("fatal: ")]
+    last = fatal[0] if fatal else len(lines) - 1
     return "; ".join(lines[max(last - 1, 0) : last + 1])[:300] or "git said nothing."
 
 
@@ -233,4 +243,6 @@ def key_of(spec: SourceSpec, scratch: Path) -> str:
 def _unchanging(specification: str) -> bool:
     if path_of(specification).is_dir():
         return False
-    return bool(_COMMIT.fullmatch(specification)) or ("==" in specification and "://" not in specification)
+    if _COMMIT.fullmatch(specification):
+        return True
+    return "==" in specification and "://" not in specification

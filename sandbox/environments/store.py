@@ -115,8 +115,10 @@ def host_environment(cache: Path) -> Environment:
 
 
 def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
+    """Yield the files of a distribution that lie in its folder of packages; bytecode is made anew there."""
     for file in distribution.files or ():
-        if ".." in file.parts or file.is_absolute() or "__pycache__" in file.parts:
+        leads_out = file.is_absolute() or ".." in file.parts
+        if leads_out or "__pycache__" in file.parts:
             continue
         source = Path(str(distribution.locate_file(file)))
         if source.is_file():
@@ -136,6 +138,9 @@ def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend)
 
 
 _LAYOUT = "1"
+
+# Copies, not links: code that can write to an environment must not reach uv's cache.
+_SYNC = ("--require-hashes", "--link-mode", "copy", "--no-compile-bytecode", "--no-allow-empty-requirements")
 
 
 class EnvironmentStore:
@@ -210,15 +215,13 @@ class EnvironmentStore:
             with tempfile.TemporaryDirectory(prefix="gistpoint-wheels-") as shelf:
                 for wheel in built.values():
                     shutil.copy(wheel.path, shelf)
-                # Copies, not links: code that can write to an environment must not reach uv's cache.
                 synced = call_uv(
-                    ["pip", "sync", "--python", str(folder / "bin" / "python"), "--require-hashes", "--link-mode",
-                     "copy", "--no-compile-bytecode", "--no-allow-empty-requirements", *WHEELS_ALONE, "-"],
+                    ["pip", "sync", "--python", str(folder / "bin" / "python"), *_SYNC, *WHEELS_ALONE, "-"],
                     standard_input="".join(f"{_with_built(line, built)}\n" for line in lock),
                     shelf=shelf,
                     on_line=builds.on_line,
                     cancel=builds.cancel,
-                )  # fmt: skip
+                )
             if synced.ok:
                 return
             missing = [line for line in _lines_of(lock, wheelless(synced)) if canonicalize_name(line.name) not in built]

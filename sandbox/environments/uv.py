@@ -28,10 +28,30 @@ WHEELS_ALONE = ("--only-binary", ":all:")
 _TICK_S = 0.1
 _MAX_LOG = 1 << 20
 _PASSED = (
-    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS",
-    "XDG_DATA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSL_CLIENT_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-    "NETRC", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-)  # fmt: skip
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "SSL_CLIENT_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NETRC",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+)
 _PASSED_OF_UV = re.compile(
     r"UV_(INDEX\w*|DEFAULT_INDEX|EXTRA_INDEX_URL|FIND_LINKS|NO_INDEX|OFFLINE|CACHE_DIR|NO_CACHE|KEYRING_PROVIDER"
     r"|CREDENTIALS_DIR|INSECURE_HOST|NATIVE_TLS|SYSTEM_CERTS|HTTP_\w+|REQUEST_TIMEOUT|CONCURRENT_(DOWNLOADS|INSTALLS)"
@@ -39,12 +59,29 @@ _PASSED_OF_UV = re.compile(
 )
 _KEPT_SETTINGS = frozenset(
     {
-        "allow-insecure-host", "cache-dir", "concurrent-downloads", "concurrent-installs", "exclude-newer",
-        "extra-index-url", "find-links", "http-proxy", "https-proxy", "index", "index-strategy", "index-url",
-        "keyring-provider", "native-tls", "no-cache", "no-index", "no-proxy", "offline", "prerelease",
-        "python-preference", "system-certs",
+        "allow-insecure-host",
+        "cache-dir",
+        "concurrent-downloads",
+        "concurrent-installs",
+        "exclude-newer",
+        "extra-index-url",
+        "find-links",
+        "http-proxy",
+        "https-proxy",
+        "index",
+        "index-strategy",
+        "index-url",
+        "keyring-provider",
+        "native-tls",
+        "no-cache",
+        "no-index",
+        "no-proxy",
+        "offline",
+        "prerelease",
+        "python-preference",
+        "system-certs",
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +229,39 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        elif key in _KEPT_SETTINGS:
-            stronger = settings.setdefault(key, value)
-            if stronger is not value and isinstance(stronger, list) and isinstance(value, list):
-                settings[key] = [*stronger, *value]
+        # Only keys from a list: `no-binary` of the user's would overrule ours, and uv would build (decision 0038).
+        elif key not in _KEPT_SETTINGS:
+            continue
+        elif key not in settings:
+            settings[key] = value
+        elif isinstance(settings[key], list) and isinstance(value, list):
+            settings[key] = [*settings[key], *value]
+
+
+class _Log:
+    """The lines that a process prints, up to a bound, and the last one that is not complete yet."""
+
+    def __init__(self, on_line: Callable[[str], None] | None) -> None:
+        self.lines = list[str]()
+        self._on_line = on_line
+        self._rest = b""
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take what was read, and report each line that is now complete."""
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        for raw in whole:
+            line = raw.decode("utf-8", "replace").rstrip()
+            self._size += len(line)
+            if self._size < _MAX_LOG:
+                self.lines.append(line)
+            if self._on_line is not None and line:
+                self._on_line(line)
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join([*self.lines, self._rest.decode("utf-8", "replace")]).strip()
 
 
 def _follow(
@@ -204,11 +270,10 @@ def _follow(
     cancel: CancelToken,
     deadline: float,
 ) -> str:
+    """Return what a process prints until its end or the deadline. Raises `CancelledError`."""
     assert process.stderr is not None
     descriptor = process.stderr.fileno()
-    rest = b""
-    lines = list[str]()
-    size = 0
+    log = _Log(on_line)
     os.set_blocking(descriptor, False)
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
@@ -216,7 +281,7 @@ def _follow(
             if cancel.cancelled:
                 raise CancelledError("Stopped at your request.")
             if time.monotonic() > deadline:
-                lines.append("It was stopped at its time limit.")
+                log.lines.append("It was stopped at its time limit.")
                 break
             if not selector.select(_TICK_S):
                 continue
@@ -224,11 +289,5 @@ def _follow(
             if not chunk:
                 process.wait()
                 break
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in (raw.decode("utf-8", "replace").rstrip() for raw in whole):
-                size += len(line)
-                if size < _MAX_LOG:
-                    lines.append(line)
-                if on_line is not None and line:
-                    on_line(line)
-    return "\n".join([*lines, rest.decode("utf-8", "replace")]).strip()
+            log.feed(chunk)
+    return log.text

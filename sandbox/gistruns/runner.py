@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,9 @@ _PYTEST = (
 
 def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
     """Write the control folder for a run, with what a program reads from its standard input."""
-    texts = {EMPTY_SETTINGS: "[pytest]\n", **({STDIN: stdin} if stdin else {})}
+    texts = {EMPTY_SETTINGS: "[pytest]\n"}
+    if stdin:
+        texts[STDIN] = stdin
     fill_control(folder, pins, {name: name for name in (*LAUNCHED, RESULTS_PLUGIN)}, texts)
 
 
@@ -93,13 +95,16 @@ class _Run:
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
         else:
+            # A program runs below a process of ours, whose descriptors it can't open: decision 0023.
             outer = {"folder": places.workspace, "files": order.get("files", ())}
-            outer |= {"stdin": f"{control}/{STDIN}"} if self.stdin else {}
+            if self.stdin:
+                outer["stdin"] = f"{control}/{STDIN}"
             parent = [places.python, "-I", f"{control}/program_runner.py", json.dumps(outer)]
             arguments = [*parent, *arguments, json.dumps(order)]
         if self.build:
             arguments = building(places, pins, arguments)
         roots = _roots(places, pins) if self.importable else []
+        # Ours last: a task's variables can't take the place of those that the reporter needs.
         variables = {**dict(self.variables), **reporting_environment(places, self.hash_seed, roots)}
         return Invocation(tuple(arguments), variables)
 
@@ -159,6 +164,7 @@ class GistRunner:
             called = entrypoint
             files = dict[str, bytes]()
             if elsewhere:
+                # Only what a gist could contain goes along, or a task could never be faithful: decision 0026.
                 files, called = moved_files(tree, entrypoint)
                 files |= _started(entrypoint, environment)
                 _write(base / "files", files)
@@ -170,7 +176,9 @@ class GistRunner:
 
             def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
-                root = codebase[0] if codebase and called.is_test and not files else places.workspace
+                # Tests that have no file of their own to move, such as doctests, are collected where they are.
+                stay = called.is_test and not files
+                root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
                     "argv": _words(places, environment, called, alone=False, settings=not elsewhere, root=root),
                     "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
@@ -178,7 +186,9 @@ class GistRunner:
                     "own": [places.workspace, *codebase],
                     "name": called.called_as,
                 }
-                return settings | ({"trace_root": places.workspace} if trace else {})
+                if trace:
+                    settings["trace_root"] = places.workspace
+                return settings
 
             run = _Run(
                 base / "files",
@@ -191,10 +201,13 @@ class GistRunner:
                 variables=called.variables,
             )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
+        masks = _words_for(places)
+        if elsewhere:
+            masks |= _moved_names(called)
         return OriginalRun(
             run=seen.run,
             seconds=ended.seconds,
-            places={**_words_for(places), **(_moved_names(called) if elsewhere else {})},
+            places=masks,
             trace=seen.trace,
             network=seen.run.isolation.network,
             reason=seen.reason,
@@ -474,44 +487,70 @@ def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, by
     One file is renamed as that of a single test is. Folders, and the files of several, keep their names.
     """
     paths = list(dict.fromkeys(word.partition("::")[0] for word in entrypoint.selected))
-    inside = [path if path.endswith(".py") else f"{path}/module.py" for path in paths]
-    if entrypoint.doctests or not all(is_test_path(path) for path in inside):
+    if entrypoint.doctests or not all(map(_is_of_tests, paths)):
         return {}, entrypoint
     if len(paths) == 1 and paths[0].endswith(".py"):
-        files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=paths[0]))
-        selected = frozenset(entrypoint.selected)
-        words = [moved.target + word[len(paths[0]) :] if word in selected else word for word in entrypoint.arguments]
-        return files, replace(entrypoint, target=moved.target, arguments=tuple(words))
+        return _moved_file(tree, entrypoint, paths[0])
     folders = tuple(f"{path}/" for path in paths)
-    taken = {path for path in tree.files(".py") if path.startswith(folders) or path in paths}
-    above = {str(parent) for path in taken for parent in PurePosixPath(path).parents}
-    for folder in ("" if name == "." else name for name in above):
+    taken = {path for path in tree.files(".py") if path in paths or path.startswith(folders)}
+    for folder in _folders_above(taken):
         taken |= {posixpath.join(folder, name) for name in _taken_along(tree, folder)}
     return {path: tree.read(path) for path in sorted(taken)}, entrypoint
+
+
+def _folders_above(paths: Iterable[str]) -> set[str]:
+    """Return every folder that holds one of the paths; the root is the empty text."""
+    found = set[str]()
+    for path in paths:
+        found.update(str(parent) for parent in PurePosixPath(path).parents)
+    return (found - {"."}) | {""} if found else found
+
+
+def _is_of_tests(path: str) -> bool:
+    """Whether a file, or all that lies in a folder, belongs to the tests."""
+    return is_test_path(path if path.endswith(".py") else f"{path}/module.py")
+
+
+def _moved_file(tree: SourceTree, entrypoint: Entrypoint, path: str) -> tuple[dict[str, bytes], Entrypoint]:
+    """Return the files of tests that are all in one file; it is renamed, in the selection too."""
+    files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=path))
+    selected = frozenset(entrypoint.selected)
+    words = [moved.target + word.removeprefix(path) if word in selected else word for word in entrypoint.arguments]
+    return files, replace(entrypoint, target=moved.target, arguments=tuple(words))
 
 
 def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
     """Remove what only a checkout has: files of the tests that are no code, which no gist can read."""
     for path in tree.files():
-        if not path.endswith(".py") and is_test_path(posixpath.join(posixpath.dirname(path), "module.py")):
+        if path.endswith(".py"):
+            continue
+        if is_test_path(posixpath.join(posixpath.dirname(path), "module.py")):
             (folder / path).unlink(missing_ok=True)
 
 
 def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
     """Yield, relative to `folder`, its `conftest.py`; in a folder of tests also modules for its tests."""
     of_tests = bool(folder) and is_test_path(f"{folder}/module.py")
-    for name, kind in tree.entries(folder):
-        if kind == "file" and (name == "conftest.py" or (of_tests and _may_be_imported(name))):
-            yield name
-    for path in tree.files(".py") if of_tests else ():
+    files = [name for name, kind in tree.entries(folder) if kind == "file"]
+    if "conftest.py" in files:
+        yield "conftest.py"
+    if not of_tests:
+        return
+    yield from filter(_may_be_imported, files)
+    # Modules of inner packages too: a gist can contain those (decision 0026).
+    for path in tree.files(".py"):
         below = path.removeprefix(f"{folder}/")
-        if below != path and "/" in below and _may_be_imported(posixpath.basename(path)):
+        is_deeper = below != path and "/" in below
+        if is_deeper and _may_be_imported(posixpath.basename(path)):
             yield below
 
 
 def _may_be_imported(name: str) -> bool:
+    """Whether a file is a module that is neither a test nor a `conftest.py`."""
     stem, dot, suffix = name.rpartition(".")
-    return dot + suffix == ".py" and stem != "conftest" and not (stem.startswith("test_") or stem.endswith("_test"))
+    if dot + suffix != ".py" or stem == "conftest":
+        return False
+    return not stem.startswith("test_") and not stem.endswith("_test")
 
 
 def _moved_names(called: Entrypoint) -> dict[str, str]:

@@ -13,11 +13,48 @@ import shlex
 from gistpoint.sandbox.backends.base import Invocation
 from gistpoint.sandbox.layout import MountPaths, plain_environment
 
-READING = frozenset({
-    "basename", "cat", "cd", "cmp", "comm", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "false", "fgrep",
-    "find", "fold", "grep", "head", "ls", "md5sum", "nl", "od", "paste", "pwd", "readlink", "realpath", "rev", "sed",
-    "sha256sum", "sort", "stat", "tac", "tail", "tr", "tree", "true", "uniq", "wc",
-})  # fmt: skip
+READING = frozenset(
+    {
+        "basename",
+        "cat",
+        "cd",
+        "cmp",
+        "comm",
+        "cut",
+        "date",
+        "diff",
+        "dirname",
+        "du",
+        "echo",
+        "egrep",
+        "false",
+        "fgrep",
+        "find",
+        "fold",
+        "grep",
+        "head",
+        "ls",
+        "md5sum",
+        "nl",
+        "od",
+        "paste",
+        "pwd",
+        "readlink",
+        "realpath",
+        "rev",
+        "sed",
+        "sha256sum",
+        "sort",
+        "stat",
+        "tac",
+        "tail",
+        "tr",
+        "tree",
+        "true",
+        "uniq",
+        "wc",
+    }
+)
 PRELUDE = 'sed() { command sed --sandbox "$@"; }\n'
 """Run before an allowed command: sed then refuses its own commands that would start a program."""
 _FORBIDDEN_WORDS = {
@@ -54,24 +91,27 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
+    """Return in a sentence which word may not run; this explains, and is no barrier (decision 0040)."""
     program = ""
     skip = False
     for word in words:
+        opens_group = word == "(" and program != ""
         if skip:
             skip = False
         elif word in _REDIRECTIONS:
+            # What follows is the name of a file.
             skip = True
-        elif word in _SEPARATORS and not (word == "(" and program):
+        elif word in _SEPARATORS and not opens_group:
             program = ""
         elif set(word) <= set(_PUNCTUATION):
             return f"{word} is not understood here: only commands that read, in pipes and in lists."
-        elif not program and word not in READING:
-            known = ", ".join(sorted(READING))
-            return f"{word} does not run here, where nothing may be executed. These do: {known}."
-        elif program and word.startswith(_FORBIDDEN_WORDS.get(program, ("\0",))):
+        elif not program:
+            if word not in READING:
+                known = ", ".join(sorted(READING))
+                return f"{word} does not run here, where nothing may be executed. These do: {known}."
+            program = word
+        elif word.startswith(_FORBIDDEN_WORDS.get(program, ("\0",))):
             return f"{program} {word} does not run here: it would execute something."
-        else:
-            program = program or word
     return ""
 
 
@@ -82,19 +122,30 @@ def _scanned(command: str) -> tuple[str, str]:
     place = 0
     while place < len(command):
         character = command[place]
+        # In single quotes a backslash and a sign of expansion are plain text.
         if quote != "'":
-            if command.startswith("\\", place):
+            if character == "\\":
                 result.append(command[place : place + 2].replace("\\\n", ""))
                 place += 2
                 continue
-            for sign, name in _EXPANSIONS.items():
-                if command.startswith(sign, place) and (not quote or sign in _EVEN_QUOTED):
-                    return "", name
+            expansion = _expansion_at(command, place, quoted=quote != "")
+            if expansion:
+                return "", expansion
         if character in ("'", '"') and quote in ("", character):
             quote = "" if quote else character
-        result.append(" ; " if character == "\n" and not quote else character)
+        ends_line = character == "\n" and not quote
+        result.append(" ; " if ends_line else character)
         place += 1
     return "".join(result), ""
+
+
+def _expansion_at(command: str, place: int, *, quoted: bool) -> str:
+    """Return the name of the expansion that begins at a place; in double quotes only some are one."""
+    for sign, name in _EXPANSIONS.items():
+        is_one = sign in _EVEN_QUOTED or not quoted
+        if is_one and command.startswith(sign, place):
+            return name
+    return ""
 
 
 _PYTHON_IN_SHELL = 'python() { %s "$@"; }\npytest() { python -m pytest "$@"; }\n'
