@@ -175,6 +175,7 @@ def run_on(
     """Run `command` on `backend`; what the system refuses to the isolation itself is reported as `NOT_STARTED`."""
     try:
         return backend.run(command, on_line=on_line, cancel=cancel)
+    # Not the submission's doing: nothing of it has begun (decision 0121).
     except OSError as error:
         reason = f"The isolation ({backend.name}) could not be started: {error}."
         return Ended(Stop.NOT_STARTED, None, "", 0.0, reason=reason)

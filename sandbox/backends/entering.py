@@ -94,49 +94,10 @@ def run_supervised(
     With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes another
     user, who can enter only the folders that the run needs.
     """
+    # Found in the environment of what the command starts, even if the supervisor is gone.
     mark = os.urandom(12).hex()
-    user = os.getuid() if confinement is None else confinement.user
     with result_pipe() as pipe:
-        folders = {name: path.resolve() for name, path in command.folders.items()}
-        places = MountPaths(
-            workspace=str(work / "repo"),
-            python=str(command.environment.folder / "bin" / "python"),
-            home=str(work / "home"),
-            temporary=str(work / "tmp"),
-            folders={name: str(path) for name, path in folders.items()},
-            results_fd=pipe.writing,
-        )
-        invocation = command.invocation(places)
-        arguments = EnterOrder(
-            limits={
-                **command.limits.of_a_process(),
-                "RLIMIT_NPROC": command.limits.processes + _threads_of(user),
-            },
-            folder=places.workspace,
-            arguments=invocation.arguments,
-            environment={**invocation.environment, _MARK: mark},
-            results_fd=pipe.writing,
-            supervise=True,
-            parent=os.getpid(),
-            confine=None if confinement is None else confinement.rules,
-        ).command_line(sys.executable if confinement is None else command.environment.interpreter, PAYLOAD)
-        if confinement is not None and os.geteuid() == 0:
-            environment = command.environment
-            shown = (
-                environment.folder.resolve(),
-                *folders.values(),
-                *command.shows,
-                environment.prefix,
-                PAYLOAD,
-                work,
-            )
-            arguments = PrivateMounts(
-                sources=[str(path) for path in shown],
-                place="",
-                user=user,
-                arguments=arguments,
-                parent=os.getpid(),
-            ).command_line()
+        arguments = _supervisor(command, work, pipe.writing, mark, confinement)
         process = subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL if command.requests is None else command.requests,
@@ -147,6 +108,7 @@ def run_supervised(
             start_new_session=True,
         )
         pipe.close_writing()
+        watch = None if confinement is None else DiskWatch(work, process.pid, command.limits.disk)
         with process:
             try:
                 return follow(
@@ -157,7 +119,7 @@ def run_supervised(
                     on_line=on_line,
                     cancel=cancel,
                     kill=lambda: _stop(process),
-                    watch=None if confinement is None else DiskWatch(work, process.pid, command.limits.disk),
+                    watch=watch,
                 )
             finally:
                 _kill_marked(mark)
@@ -197,6 +159,54 @@ def _marked(wanted: bytes) -> Iterator[int]:
                     yield int(entry.name)
 
 
+def _supervisor(command: Command, work: Path, results_fd: int, mark: str, confinement: Confinement | None) -> list[str]:
+    """Return what to execute: the supervisor, below private mounts if root starts a confined run."""
+    environment = command.environment
+    folders = {name: path.resolve() for name, path in command.folders.items()}
+    places = MountPaths(
+        workspace=str(work / "repo"),
+        python=str(environment.folder / "bin" / "python"),
+        home=str(work / "home"),
+        temporary=str(work / "tmp"),
+        folders={name: str(path) for name, path in folders.items()},
+        results_fd=results_fd,
+    )
+    user = os.getuid() if confinement is None else confinement.user
+    invocation = command.invocation(places)
+    arguments = EnterOrder(
+        # The kernel counts all processes of a user, so those that run already are added (decision 0009).
+        limits={
+            **command.limits.of_a_process(),
+            "RLIMIT_NPROC": command.limits.processes + _threads_of(user),
+        },
+        folder=places.workspace,
+        arguments=invocation.arguments,
+        environment={**invocation.environment, _MARK: mark},
+        results_fd=results_fd,
+        supervise=True,
+        parent=os.getpid(),
+        confine=None if confinement is None else confinement.rules,
+    ).command_line(sys.executable if confinement is None else environment.interpreter, PAYLOAD)
+    if confinement is None or os.geteuid() != 0:
+        return arguments
+    # Another user can't enter folders that are root's alone: those above the run's files are covered (decision 0009).
+    shown = (
+        environment.folder.resolve(),
+        *folders.values(),
+        *command.shows,
+        environment.prefix,
+        PAYLOAD,
+        work,
+    )
+    return PrivateMounts(
+        sources=[str(path) for path in shown],
+        place="",
+        user=user,
+        arguments=arguments,
+        parent=os.getpid(),
+    ).command_line()
+
+
 def _threads_of(user: int) -> int:
     """Count the threads of all processes of a user: the system's limit counts those too."""
     count = 0
@@ -205,4 +215,7 @@ def _threads_of(user: int) -> int:
             with contextlib.suppress(OSError):
                 if entry.name.isdigit() and entry.stat().st_uid == user:
                     count += sum(1 for _ in (entry / "task").iterdir())
-    return count or (0 if user != os.getuid() else 4096)
+    if count:
+        return count
+    # Not to be seen without /proc. Of our own user, which runs at least us, many are assumed.
+    return 4096 if user == os.getuid() else 0

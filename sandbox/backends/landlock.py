@@ -80,10 +80,12 @@ class LandlockBackend:
                 folder.chmod(0o755)
             user = os.getuid()
             if os.geteuid() == 0:
+                # A user of its own for each run, so that runs can't count, signal or change each other (decision 0009).
                 user = _unused_user()
                 _share(parts)
                 give_away(_own(work, parts), user)
-            # Landlock has no exceptions within a folder, and lets users change modes and times of their own files.
+            # Landlock has no exceptions within a folder, and lets users change modes and times of their own files, so
+            # changes are found afterwards (decision 0041).
             states = TreeStates.of(parts)
             confinement = Confinement(self._rules(command, work, parts), user)
             ended = run_supervised(command, work, on_line=on_line, cancel=cancel, confinement=confinement)
@@ -97,6 +99,7 @@ class LandlockBackend:
         program = filter_program(namespaces=False, signals=self._interface >= _SCOPES_SIGNALS)
         assert program is not None, "the probe refuses machines without a table of system calls"
         if command.programs:
+            # Read-only commands: no interpreter, no environment, and nothing to write to (decision 0040).
             runtime = self._cache.of_programs(command.programs)
             shown = []
             look = [work / "repo"]
@@ -106,11 +109,12 @@ class LandlockBackend:
             shown = [
                 command.environment.folder.resolve(),
                 *(path.resolve() for path in command.folders.values()),
+                work / "repo",
             ]
-            shown.append(work / "repo")
             look = []
             write = [*_own(work, parts), *_folders(parts)]
-        read = [*(Path(part.path) for part in runtime.parts if not part.link), *map(Path, _ETC), *shown]
+        read = [Path(part.path) for part in runtime.parts if not part.link]
+        read += [*map(Path, _ETC), *shown]
         # Python finds modules by listing folders, including the top of its standard library.
         listed = {Path(part.path).parent for part in runtime.interpreter if part.path.endswith(".py")}
         allowed = {"read": read, "look": look, "list": listed, "write": [*write, *map(Path, _DEVICES)]}
@@ -164,6 +168,7 @@ def _unused_user() -> int:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 busy.add(entry.stat().st_uid)
+    # At random, so that two programs that look at the same moment seldom take the same one.
     return random.SystemRandom().choice([user for user in _USERS if user not in busy])
 
 

@@ -39,9 +39,11 @@ def bounded_client(most_bytes: int, timeout_s: float, abandoned: Event) -> httpx
     """
 
     def bound(response: httpx2.Response) -> None:
+        # A compressed body may be any length when it is unpacked, so it is not unpacked.
         response.headers.pop("content-encoding", None)
         response.stream = _Body(response.stream, most_bytes, abandoned)
 
+    # No redirects: whoever follows one sends the conversation to a host that no record names.
     return DefaultHttpxClient(
         follow_redirects=False,
         timeout=timeout_s,
@@ -335,6 +337,7 @@ class OpenAICompatibleModel:
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
             timeout=self.settings.timeout_s,
+            # Retries are ours: waits must be cancellable, bounded together and recorded (decision 0034).
             max_retries=0,
             http_client=bounded_client(MOST_BYTES, self.settings.timeout_s, abandoned),
         )
@@ -346,6 +349,7 @@ class OpenAICompatibleModel:
             except BaseException as error:
                 answers.put(error)
 
+        # In a thread that is abandoned on a cancel: the package has no other way to stop a request (decision 0034).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         try:
@@ -381,6 +385,7 @@ class OpenAICompatibleModel:
                 extra_body=others,
             ) as response:
                 received = response.read()
+            # As raw JSON: the package's own models would accept anything (decision 0034).
             return self._without_key(reply_of(self._loaded(received), self.settings.prices, sent))
         except EndlessReplyError:
             return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
@@ -408,6 +413,7 @@ class OpenAICompatibleModel:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
     def _loaded(self, body: bytes) -> object:
+        # Counted before it is parsed, because parsed values take many times the memory of their text.
         if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
             raise ValueError
         return self._withheld.taken_out_of(json.loads(body))

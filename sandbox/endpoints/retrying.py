@@ -27,6 +27,7 @@ class Backoff:
         if asked is not None:
             return asked if asked <= self.patience_s else None
         doubled: float = self.first_s * 2 ** (failures - 1)
+        # Not all at one moment: others wait for the same endpoint.
         return min(self.longest_s, doubled) * random.uniform(0.75, 1.0)
 
 
@@ -63,13 +64,18 @@ class RetryingModel:
         while True:
             answer = self.model.complete(messages, tools, cancel=cancel)
             spent = lost + answer.usage
-            if isinstance(answer, ChatFailure) and answer.problem.passing and len(retried) + 1 < self.backoff.requests:
-                seconds = self.backoff.seconds(len(retried) + 1, answer.retry_after_s)
-                if seconds is not None:
-                    lost = spent
-                    retried.append(answer.problem)
-                    self.sleep(seconds, cancel)
-                    continue
             if isinstance(answer, ChatReply):
                 return replace(answer, lost=lost, retried=tuple(retried))
-            return replace(answer, usage=spent, retried=tuple(retried))
+            seconds = self._wait_after(answer, len(retried) + 1)
+            if seconds is None:
+                return replace(answer, usage=spent, retried=tuple(retried))
+            # What failed attempts cost is kept, though no reply came of it.
+            lost = spent
+            retried.append(answer.problem)
+            self.sleep(seconds, cancel)
+
+    def _wait_after(self, failure: ChatFailure, failures: int) -> float | None:
+        """Return how long to wait before the next request; None if there is to be none."""
+        if not failure.problem.passing or failures >= self.backoff.requests:
+            return None
+        return self.backoff.seconds(failures, failure.retry_after_s)

@@ -28,6 +28,7 @@ class ApiKey:
     def __init__(self, value: str, *others: str) -> None:
         """`others` are secrets that are taken out of texts as well."""
         self._value = value
+        # A placeholder such as "none" is a word of many texts.
         self._secrets = tuple(secret for secret in (value, *others) if len(secret) >= _LEAST_CHARACTERS)
 
     def reveal(self) -> str:
@@ -165,6 +166,7 @@ def endpoint_settings(config: Path, environment: Mapping[str, str], model: str |
     user's.
     """
     given = read_user_settings(config).llm
+    # An argument before the environment, and the environment before the file.
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
         raise EndpointError("No model is named.", hint=f"Give --model NAME, or set {MODEL_NAME}.")

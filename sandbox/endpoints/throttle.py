@@ -79,6 +79,7 @@ class ThrottledModel:
                 return ChatFailure(
                     ChatProblem.RATE_LIMITED, f"The endpoint asked to wait for {seconds:.0f} s more.", seconds
                 )
+            # Asked again after the wait, in which another request may have closed the gate for longer.
             self.sleep(seconds * random.uniform(1.0, 1.0 + _SPREAD), cancel)
         answer = self.model.complete(messages, tools, cancel=cancel)
         if isinstance(answer, ChatReply):

@@ -109,6 +109,7 @@ class Builds:
 
         With `hashes`, the sha256 of its sdist must be among them.
         """
+        # Kept by the hash of the sdist, not by the versions of what built it (decision 0038).
         for digest in hashes:
             if self._place(digest).is_dir():
                 return _kept(self._place(digest), name, version, digest)
@@ -122,6 +123,7 @@ class Builds:
     def _wheel(self, name: str, version: str, hashes: tuple[str, ...], scratch: Path) -> BuiltWheel:
         sdist = locate(f"{name}=={version}", name, python=self.python, cancel=self.cancel)
         archive, digest = download(sdist, scratch, self.cancel)
+        # The lock has the hash of the sdist, so tasks are the same everywhere (decision 0038).
         if hashes and digest not in hashes:
             raise EnvironmentBuildError(
                 f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock: {digest}."
@@ -129,6 +131,7 @@ class Builds:
 
         def build(folder: Path) -> None:
             wheel = self._build(unpack(archive, scratch / "source"), "wheel", f"{name} {version}", scratch)
+            # Before it is kept: a hostile build chooses name, paths and requirements of what it hands out.
             check_wheel(wheel, name, sdist.version)
             folder.mkdir()
             shutil.move(wheel, folder)
@@ -206,6 +209,7 @@ class Builds:
                 timeout_s=_TIMEOUT_S,
                 folders={"control": base / "control"},
                 limits=_LIMITS,
+                # No compiler is among what every run sees (decision 0039).
                 shows=toolchain(environment),
             )
             with handed:
@@ -254,6 +258,7 @@ class Handed:
         """Take a line."""
         try:
             answer = msgspec.json.decode(line, type=_Answer)
+            # The driver shares its sandbox with the build, which can write the same lines.
             part = base64.b64decode(answer.part, validate=True)
         except (ValueError, RecursionError):
             return
@@ -318,6 +323,7 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
         raise _no_wheel(wheel, f"damaged (it {error})") from error
     if not _describes(metadata, wanted):
         raise _no_wheel(wheel, f"not what its metadata says: {metadata.get('Name')} {metadata.get('Version')}")
+    # Names of an index alone: an address would be fetched by uv.
     for line in metadata["Requires-Dist"]:
         named_requirement(line)
     return metadata

@@ -73,11 +73,13 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             with taskimages.opened(engine, image) as inside:
                 with (scratch / "workdir.tar").open("wb") as tar:
                     inside.copy(spec.workdir, tar, wanted=_wanted)
+                # Looked for in a container that is never started: nothing of the image has run by now.
                 python = spec.python or taskimages.find_python(inside, image)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
                 raise SourceError(f"No task can be made of the image: {fault}", hint="Name another with `--python`.")
             run.step(f"preparing {pins.reference}")
+            # It lists what was installed from the workdir, and is gone from the prepared image (decision 0078).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.mend) from error
@@ -114,6 +116,7 @@ def _fetched(spec: ImageSpec, pins: ImagePins, found: ImageReport, folder: Path,
         "distributions": [f"{one.name}=={one.version}" for one in found.distributions],
         "removed": list(found.removed),
     }
+    # The digest is the revision, as it is in the task's id (decision 0078).
     source = Source("image", project.name, pins.digest)
     return FetchedImage(Repository(source, tree, environment, found.importable), record)
 

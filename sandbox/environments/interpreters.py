@@ -33,6 +33,7 @@ def find_interpreter(version: str) -> Interpreter:
     for candidate in _candidates(version):
         asked = subprocess.run([candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
         answer = asked.stdout.splitlines()
+        # By what it says of itself: a file may have the name of another version.
         if asked.returncode == 0 and answer[1:] == [version, "cpython"]:
             return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
         complaint += asked.stderr

@@ -148,7 +148,8 @@ def _reason_in(log: str) -> str:
 def culprit_of(log: str, lock: tuple[str, ...]) -> str:
     """Return the requirement that uv's log blames, or an empty string."""
     names = {line.partition("==")[0].strip().lower(): line.split(" ")[0] for line in lock}
-    for text in _NAMED.findall(log):
+    for match in _NAMED.finditer(log):
+        text = match.group(1)
         name = text.partition("==")[0].lower()
         if "==" in text or name in names:
             return names.get(name, text)

@@ -73,6 +73,7 @@ class UvResolver:
         lines, parents = self._pin(folder, project, extra_requirements, exclude_newer)
         refuse_runner_part(project.name, parents, {"pytest"})
         own = canonicalize_name(project.name)
+        # The project is imported from the workspace: a second copy of it would hold the answer.
         lock = tuple(line for line in lines if _name_of(line) != own)
         pins = EnvironmentPins(
             python=self._python,
@@ -82,6 +83,7 @@ class UvResolver:
             pytest_args=pytest_args,
             metadata=project.metadata(),
         )
+        # Built once to see which plugins its packages bring: metadata says it only of what is installed.
         environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
         installed = installed_in(environment.folder).values()
         plugins = usable_plugins(project.name, installed, self._python, parents)

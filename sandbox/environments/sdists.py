@@ -117,6 +117,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
                 file.write(block)
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise SourceError(f"{target.name} can't be fetched: {error}.", hint="Is the index reachable?") from error
+    # Not every index has a hash; where there is one it must be right.
     if sdist.sha256 and digest.hexdigest() != sdist.sha256:
         raise SourceError(f"{target.name} is not what its index describes: its sha256 is {digest.hexdigest()}.")
     return target, digest.hexdigest()
@@ -133,6 +134,7 @@ def _request(url: str) -> urllib.request.Request:
     login = _login(parts) or next(of_indexes, None) or _netrc_login(parts.hostname or "")
     if login:
         code = base64.b64encode(":".join(login).encode()).decode()
+        # Unredirected, so that a server can't send the login on to another host.
         request.add_unredirected_header("Authorization", f"Basic {code}")
     return request
 
@@ -284,12 +286,14 @@ class _Files:
         """Create an empty file, replacing anything that an earlier member has put there."""
         self.folder(posixpath.dirname(path))
         place = self._into / path
+        # Not written through: an earlier member may have put a link there.
         place.unlink(missing_ok=True)
         return place.open("xb")
 
     def copy(self, source: str, path: str, room: _Room) -> None:
         """Create a hard link as a copy of an existing file, since either may be changed later."""
         there = self._into / source
+        # A hard link to a link would copy what that leads to, perhaps from outside.
         if there.is_symlink() or not there.is_file():
             raise SourceError(
                 f"{room.archive.name} holds a hard link to {source[:200]!r}, which is not a file before it."

@@ -101,6 +101,7 @@ class Fetcher:
                 repository.close()
         except (git.GitError, ValueError, OSError) as error:
             raise SourceError(f"{given} can't be had: {_cause(error)}", hint=_CLONED) from error
+        # A copy without git's own folder, whose history holds the answer to what is corrupted later.
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
@@ -204,6 +205,7 @@ def fetch_repository(
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")
     source, folder = Fetcher(cancel=cancel).fetch(spec.source, scratch / "source")
+    # Before anything is pinned, which takes long: a set may not want this source.
     if on_tree is not None:
         write_tree(folder, scratch / "look.tar")
         on_tree(SourceTree.open(scratch / "look.tar"))
@@ -228,6 +230,7 @@ def key_of(spec: SourceSpec, scratch: Path) -> str:
     """
     revision = ""
     if not _unchanging(spec.source):
+        # The content of a folder, and what a branch is at, can change under the same name.
         revision = Fetcher().fetch(spec.source, scratch / "look")[0].revision
     settled = [
         spec.source,

@@ -167,6 +167,7 @@ class EnvironmentStore:
             raise EnvironmentBuildError(f"The environment can't be built: {fault}")
         if pins.image is not None:
             return image_environment(pins, pins.image, backend)
+        # No requirements: pytest alone, as in gistpoint's own environment.
         if not pins.lock:
             return host_environment(self.cache)
         from gistpoint.sandbox.environments.builds import Builds
@@ -194,6 +195,7 @@ class EnvironmentStore:
     def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
         """Make an environment without starting its own interpreter, which would run code from wheels (`*.pth`)."""
         made = call_uv(
+            # Relocatable: it is built under another name and moved into place when it is whole.
             ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
             on_line=builds.on_line,
             cancel=builds.cancel,
@@ -202,6 +204,7 @@ class EnvironmentStore:
             raise self._failure(made, builds.python, lock)
         if lock:
             self._install(folder, lock, builds)
+            # By the interpreter outside, as the environment's own would run lines of *.pth files (decision 0038).
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:

@@ -151,6 +151,7 @@ def call_uv(
         _merge(settings, {"find-links": [shelf]})
     with tempfile.TemporaryDirectory(prefix="gistpoint-uv-") as neutral:
         file = Path(neutral, "settings.toml")
+        # Written for each call: a project's or the user's own file could make uv build (decision 0038).
         file.write_text(tomli_w.dumps(settings), "utf-8")
         return run_program(
             [uv_binary(), *arguments, "--config-file", str(file)],
@@ -191,6 +192,7 @@ def run_program(
                 log = _follow(process, on_line, cancel, time.monotonic() + timeout_s)
             finally:
                 with contextlib.suppress(ProcessLookupError):
+                    # The whole group, so that nothing stays of what uv has started.
                     os.killpg(process.pid, signal.SIGKILL)
         output.seek(0)
         return UvResult(process.returncode == 0, output.read().decode("utf-8", "replace"), log)

@@ -241,6 +241,7 @@ class GistRunner:
                 return {
                     "argv": _words(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
+                    # What a gist may not import, and places that it may not read.
                     "owned": sorted(owned),
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],
@@ -349,6 +350,7 @@ class GistRunner:
             return run.invocation(places, pins)
 
         environment = self._environment(pins, cancel)
+        # Over standard input, which is read to its end before pytest is imported (decision 0042).
         with handed_over(transcript.order) as order:
             command = Command(
                 tree=run.files,
@@ -370,6 +372,7 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
     if entrypoint.kind is EntrypointKind.TESTS:
         switch = (DOCTEST_MODULES,) if entrypoint.doctests else ()
         return replace(entrypoint, target=entrypoint.gist_file, arguments=(*switch, entrypoint.gist_file))
+    # A gist is one file, so a module or a console script is run as a script here.
     kind = EntrypointKind.TEST if entrypoint.is_test else EntrypointKind.SCRIPT
     return replace(entrypoint, kind=kind, target=entrypoint.gist_file, own=())
 

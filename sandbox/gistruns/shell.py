@@ -164,5 +164,6 @@ def shell_invocation(command: str, places: MountPaths, importable: list[str], *,
     if execution:
         environment |= {"PYTHONPATH": os.pathsep.join(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         return Invocation(("/bin/bash", "-c", _PYTHON_IN_SHELL % shlex.quote(places.python) + command), environment)
+    # No path of the environment: such a command finds no interpreter (decision 0040).
     environment["PATH"] = _READING_PATH
     return Invocation(("/bin/bash", "+B", "-c", PRELUDE + command), environment)

@@ -142,6 +142,7 @@ class ProgramTranscript:
 
     def _take(self, record: dict[str, Any]) -> None:
         self._number += 1
+        # Numbered without a gap, and none after the last: a record that was added or left out shows.
         if record["n"] != self._number or self.status is not None:
             raise ValueError
         match record["e"]:
@@ -263,6 +264,7 @@ def trace_of(notes: Notes) -> Mapping[str, Any] | None:
 
 
 def _whole(notes: Notes, kind: str) -> Any:
+    # A long note comes in parts.
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None

@@ -121,6 +121,7 @@ def gist_error(
 
 
 def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
+    # Whether a text that does not parse has the test can't be determined, so it is an error of syntax (decision 0015).
     fault = fault_in(gist)
     if fault:
         return ErrorKind.SYNTAX, str(fault)
@@ -151,6 +152,7 @@ def _command_kind(run: CommandRun, fidelity: Fidelity | None) -> tuple[ErrorKind
 
 
 def _test_kind(run: TestsRun, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
+    # Asked first: then no test failed otherwise than on the original, and what raised there says nothing.
     if fidelity is not None and fidelity.only_output_differs:
         first = fidelity.differences[0]
         return ErrorKind.WRONG_OUTPUT, f"{first.what} of {first.test} differs."

@@ -265,8 +265,10 @@ def _bound_anew(text: str, used: Collection[str], existence: ExistenceReport) ->
     """Yield lines in functions that rebind the name of a module and are not in the codebase."""
     for name in used:
         for line, in_function in _bindings(text, name):
-            if in_function:
-                yield from (f"{name} is bound anew: {one.line.text}" for one in existence.at(line) if _is_foreign(one))
+            if not in_function:
+                continue
+            for one in filter(_is_foreign, existence.at(line)):
+                yield f"{name} is bound anew: {one.line.text}"
 
 
 def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:

@@ -32,6 +32,7 @@ def invented_operand(text: str, operands: Sequence[Operand] | None, existence: E
 
 
 def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
+    # An object of the environment that equals many things, such as `approx`: honest if a line names it (0123).
     if operand.wild:
         return _is_named(operand, existence)
     if operand.replaced:

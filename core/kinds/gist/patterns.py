@@ -48,6 +48,7 @@ class Gap:
         tokens = list(chain.from_iterable(slices))
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
+        # Sets come in another order in each run: then the same tokens are required, in any order (decision 0046).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
             numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),
@@ -196,6 +197,7 @@ def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
 
 def _shared_word(variants: Sequence[list[str]]) -> str | None:
     """Return the first word that each variant has once; None if there is none, or if a variant is too long."""
+    # Counting each word in each variant takes the square of their length.
     if max(map(len, variants)) > _MOST_TOKENS:
         return None
     for token in variants[0]:
@@ -244,6 +246,7 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     ends = [len(lines) for lines in outputs]
     for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
+        # As many lines in every run: they are compared one by one, others as a whole (decision 0046).
         lengths = {len(lines) for lines in between}
         if len(lengths) == 1:
             yield from map(VariableLine.of, zip(*between, strict=True))

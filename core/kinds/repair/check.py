@@ -73,6 +73,7 @@ def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> Chec
         return CheckFinding(
             "sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden"
         )
+    # Without isolation the answer can be read by design; every other finding counts there too.
     only_answer = wrong == [out_of_reach]
     if only_answer and not backend.isolated:
         return CheckFinding(

@@ -165,6 +165,7 @@ class RepairJudge:
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
+        # A task from before has no record: its original is run once more, on the first scored run (decision 0041).
         if known is not None:
             return known
         task = self.task

@@ -75,6 +75,7 @@ def is_gone(owner: str) -> bool:
     parts = owner.split("/")
     if len(parts) != _PARTS or parts[:2] != ["v1", _place()] or not parts[3].isdigit():
         return False
+    # Numbers of processes begin anew after a start of the machine.
     if parts[2] != _boot():
         return True
     return _began(int(parts[3])) != parts[4]
@@ -204,8 +205,10 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
         places[f"{SHOWN}/{name}"] = f"{_COMMON},exec,size={_FOLDER},mode=0755"
     options: dict[str, Any] = {
         "network_mode": "none",
+        # What can be written is memory, and counts towards the limit.
         "read_only": True,
         "cap_drop": ["ALL"],
+        # For the first process alone, which becomes another user to start the command (decision 0007).
         "cap_add": ["SETUID", "SETGID", "CHOWN"],
         "security_opt": ["no-new-privileges:true"],
         "ipc_mode": "private",
@@ -256,6 +259,7 @@ def remove_leftovers(engine: Engine) -> int:
     """Remove the containers of this user's programs that no longer run, and return how many there were."""
     removed = 0
     for found in engine.client.api.containers(all=True, filters={"label": [f"{KIND}=run"]}):
+        # Of this user on this machine only: an engine may serve others (decision 0008).
         if is_gone(str((found.get("Labels") or {}).get(OWNER, ""))):
             remove(engine, str(found["Id"]))
             removed += 1
@@ -309,11 +313,14 @@ class WaitingContainer:
     def _replace(self, used: DockerContainer, settings: ContainerSettings, next_one: bool) -> None:
         used.discard()
         with self._lock:
-            if not next_one or self._ready is not None or self._preparing or self._closed:
+            is_wanted = next_one and not self._closed
+            is_coming = self._preparing or self._ready is not None
+            if is_coming or not is_wanted:
                 return
             self._preparing = True
         made: DockerContainer | None = None
         try:
+            # Outside of the lock: an engine may take its time, and a run that asks meanwhile starts one of its own.
             with engine_errors(used.engine.address):
                 made = start(used.engine, settings)
         except EngineError:
@@ -321,7 +328,8 @@ class WaitingContainer:
         finally:
             with self._lock:
                 self._preparing = False
-                if made is not None and self._ready is None and not self._closed:
+                is_wanted = self._ready is None and not self._closed
+                if made is not None and is_wanted:
                     self._ready = (settings, made)
                     made = None
             if made is not None:

@@ -171,18 +171,17 @@ def follow(conversation: Conversation, course: Course, *, deadline: float, cance
         frame = conversation.next(_FRAME_S)
         if cancel.cancelled:
             course.stop = Stop.CANCELLED
-        elif course.lines.too_many:
-            course.stop = Stop.TOO_MANY_RESULTS
-        elif frame is not None and frame.kind in takers:
-            course.heard = True
-            takers[frame.kind](frame.payload)
-            if course.lines.too_many:
-                course.stop = Stop.TOO_MANY_RESULTS
-            elif time.monotonic() > deadline:
-                course.stop = Stop.TIMED_OUT
-        elif frame is not None:
+            return
+        if frame is not None and frame.kind not in takers:
             if _over(frame, course):
                 return
+            continue
+        if frame is not None:
+            course.heard = True
+            takers[frame.kind](frame.payload)
+        # Looked at after every frame: a run that never stops writing must not outlast its limits.
+        if course.lines.too_many:
+            course.stop = Stop.TOO_MANY_RESULTS
         elif time.monotonic() > deadline:
             course.stop = Stop.TIMED_OUT
 

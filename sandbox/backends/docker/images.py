@@ -54,6 +54,7 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
                 raise EngineError(
                     _FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels."
                 )
+    # By content and by the base's id, so that equal environments are sent once (decision 0006).
     tag = digest_of([Entry("base", data=base.encode()), *entries])[:32]
     found = known_image(engine, f"{ENVIRONMENT}:{tag}")
     if found is not None:
@@ -151,6 +152,7 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
     name = f"python:{version}-slim"
     official = known_image(engine, name)
     if official is None:
+        # Nothing is pulled unless that was asked for (decision 0006).
         if not may_pull:
             raise EngineError(
                 f"a base image can't be made from this machine's Python, and {name} is not on the engine",
@@ -201,9 +203,15 @@ def _build(
         context.seek(0)
         try:
             image, _ = engine.client.images.build(
-                fileobj=context, custom_context=True, tag=tag, buildargs=dict(arguments or {}),
-                pull=False, rm=True, forcerm=True, network_mode="none",
-            )  # fmt: skip
+                fileobj=context,
+                custom_context=True,
+                tag=tag,
+                buildargs=dict(arguments or {}),
+                pull=False,
+                rm=True,
+                forcerm=True,
+                network_mode="none",
+            )
         except docker.errors.BuildError as error:
             raise EngineError(f"the engine at {engine.address} could not build an image: {error.msg}") from error
     return str(image.id)

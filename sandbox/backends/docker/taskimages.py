@@ -99,19 +99,22 @@ def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunCo
 
 def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image:
     """Pull an image, and report how much of it is here."""
-    name = f"{repository}{'@' if tag.startswith('sha256:') else ':'}{tag}"
+    separator = "@" if tag.startswith("sha256:") else ":"
+    name = f"{repository}{separator}{tag}"
     run = run.step(f"pulling {visible_line(name)} (MiB)")
     here: dict[str, int] = {}
     whole: dict[str, int] = {}
     for event in engine.client.api.pull(repository, tag=tag, stream=True, decode=True):
         run.check()
-        if told := event.get("error"):
-            raise EngineError(f"{quoted(name)} can't be pulled: {visible_line(str(told))}")
+        problem = event.get("error")
+        if problem:
+            raise EngineError(f"{quoted(name)} can't be pulled: {visible_line(str(problem))}")
         layer = event.get("id", "")
         status = event.get("status")
         detail = event.get("progressDetail") or {}
         if status == "Downloading" and detail.get("total"):
-            here[layer], whole[layer] = detail.get("current", 0), detail["total"]
+            here[layer] = detail.get("current", 0)
+            whole[layer] = detail["total"]
         elif status in ("Download complete", "Pull complete"):
             here[layer] = whole.get(layer, 0)
         run.progress(RunProgress(done=sum(here.values()) >> 20, total=sum(whole.values()) >> 20))
@@ -138,6 +141,7 @@ def platform_of(engine: Engine, image: Image) -> str:
             f"the image is for {platform}, and the engine at {engine.address} is of another architecture",
             "Name an engine of that architecture with DOCKER_HOST.",
         )
+    # What lies in a volume is neither read-only nor part of the digest (decision 0078).
     volumes = (image.attrs.get("Config") or {}).get("Volumes")
     if volumes:
         raise EngineError(
@@ -263,14 +267,16 @@ def find_python(inside: Opened, image: Image) -> str:
 
     Raises `EngineError` if there is neither.
     """
-    folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
-    folders = [folder for folder in dict.fromkeys(folders) if folder.startswith("/")]
-    named = [posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")]
-    candidates = [f"{prefix}/envs/{_NAME}/bin/python" for prefix in dict.fromkeys([*named, *_PREFIXES])]
-    candidates += [f"{folder}/{name}" for name in ("python", "python3") for folder in folders]
-    for path in candidates:
-        if inside.has(posixpath.normpath(path)):
-            return posixpath.normpath(path)
+    path_folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
+    folders = [folder for folder in dict.fromkeys(path_folders) if folder.startswith("/")]
+    # Benchmarks install what they test into a conda environment of this name, which need not be on the PATH.
+    prefixes = [posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")]
+    candidates = [f"{prefix}/envs/{_NAME}/bin/python" for prefix in dict.fromkeys([*prefixes, *_PREFIXES])]
+    for name in ("python", "python3"):
+        candidates += [f"{folder}/{name}" for folder in folders]
+    for path in map(posixpath.normpath, candidates):
+        if inside.has(path):
+            return path
     raise EngineError(
         f"the image has no conda environment {_NAME}, and no python on its PATH",
         "Name the interpreter with `--python PATH`.",
@@ -342,6 +348,7 @@ def _prepare(engine: Engine, image: str, pins: ImagePins, entries: list[Entry], 
         layer = io.BytesIO()
         write_layer(entries, layer)
         api.put_archive(identity, "/", layer.getvalue())
+        # The image's own interpreter runs it, without a network and without a mount (decision 0078).
         with _startable(engine, pins):
             api.start(identity)
         try:
