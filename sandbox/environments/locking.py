@@ -149,7 +149,7 @@ def culprit_of(log: str, lock: tuple[str, ...]) -> str:
     """Return the requirement that uv's log blames, or an empty string."""
     names = {line.partition("==")[0].strip().lower(): line.split(" ")[0] for line in lock}
     for match in _NAMED.finditer(log):
-        text = match.group(1)
+        text: str = match.group(1)
         name = text.partition("==")[0].lower()
         if "==" in text or name in names:
             return names.get(name, text)

@@ -47,7 +47,7 @@ def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
         "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files, no history and no bytecode"
     )
     probes = _Probes(judge, run)
-    # From gists that must fail to those that must hold: a judge that accepts all would pass the last ones.
+    # Gists that must fail first, then those that must hold.
     yield probes.empty()
     yield probes.importing()
     if judge.task.environment.image is not None:
