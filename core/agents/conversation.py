@@ -1,4 +1,6 @@
-"""The conversation with a model: folded from the journal of its attempt, stored nowhere (docs/decisions/0074)."""
+"""The conversation with a model: folded from the journal of its attempt,
+stored nowhere (docs/decisions/0074).
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def kind_of_reply(turn: ModelTurn) -> ReplyKind:
 
 
 def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
-    """Return the calls of the last reply that are still to be made; none after another driver has had the attempt."""
+    """Return the calls of the last reply that are still to be made;
+    none after another driver has had the attempt.
+    """
     if not state.turns:
         return ()
     turn = state.turns[-1]
@@ -66,7 +70,9 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
 
 
 def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
-    """Return the kinds of the last replies in a row that called no tool, since a person last had the attempt."""
+    """Return the kinds of the last replies in a row that called no tool,
+    since a person last had the attempt.
+    """
     since = state.handovers[-1].turns if state.handovers else 0
     kinds: list[ReplyKind] = []
     for turn in reversed(state.turns[since:]):

@@ -1,7 +1,7 @@
 """A model at work: it is asked, its reply is journalled, its calls are carried out, until the attempt ends.
 
-What it is asked is folded from the journal (`conversation`), so a process that resumes an attempt asks what the one
-before would have asked. An endpoint's failure is never a solver's: the attempt is left as it is.
+What it is asked is folded from the journal (`conversation`), so a process that resumes an attempt asks what
+the one before would have asked. An endpoint's failure is never a solver's: the attempt is left as it is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ MOST_CALLS = 1_000
 """Of one reply; more than any budget has."""
 _ID_CHARACTERS = 200
 _CHARACTERS_A_TOKEN = 16
-"""More than any text has on average: an endpoint that counts fewer tokens does not make the context longer."""
+"""More than any text has on average:
+an endpoint that counts fewer tokens does not make the context longer."""
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
 """Replies in a row without a call, and refusals in a row, after which a model has given up."""
 _TICK_S = 0.05
@@ -113,17 +114,19 @@ def work(
 ) -> Left:
     """Let a model work on an attempt until it ends, halts or is let go; calls that are begun are finished.
 
-    `may_ask` is asked before each request, with the most that it may cost. `stop` is asked between calls, and often
-    while a reply is awaited, which is then dropped: it must be quick. `on_turn` gets the state after each reply and
-    each call. `run` is the context of the tools; cancelling it also stops the work. The model waits by the token that
-    it is given (`CancelToken.sleep`): that time is journalled as a pause. Raises `UserError` for a task that the
-    setting can't serve.
+    `may_ask` is asked before each request, with the most that it may cost. `stop` is asked between calls, and
+    often while a reply is awaited, which is then dropped: it must be quick. `on_turn` gets the state after
+    each reply and each call. `run` is the context of the tools; cancelling it also stops the work. The model
+    waits by the token that it is given (`CancelToken.sleep`): that time is journalled as a pause. Raises
+    `UserError` for a task that the setting can't serve.
     """
     return _Work(attempt, model, settings, may_ask, stop, on_turn, run).done()
 
 
 class _Patience(CancelToken):
-    """The token of a request: stops when the work is stopped, keeps the attempt alive, and pauses it in waits."""
+    """The token of a request: stops when the work is stopped, keeps the attempt alive,
+    and pauses it in waits.
+    """
 
     def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
         super().__init__()
@@ -230,7 +233,9 @@ class _Work:
         return None
 
     def _not_judged(self) -> str | None:
-        """Return why the last submission of this process could not be judged; None if it could, or there is none."""
+        """Return why the last submission of this process could not be judged;
+        None if it could, or there is none.
+        """
         made = self.attempt.state.submissions[self.submissions :]
         if made and not made[-1].counts:
             return made[-1].reason or "The submission could not be judged."
@@ -276,7 +281,9 @@ class _Work:
         return conversation(self.attempt.state, self.settings)
 
     def _failed(self, failure: ChatFailure) -> Left | None:
-        """End the attempt if the conversation is too long; every other failure is the endpoint's (decision 0074)."""
+        """End the attempt if the conversation is too long;
+        every other failure is the endpoint's (decision 0074).
+        """
         self.lost += self._priced(failure.usage)
         problem = failure.problem
         if problem is not ChatProblem.CONTEXT_FULL:
@@ -290,7 +297,8 @@ class _Work:
         turn = self._turn(reply, tools, seconds)
         cut = _history_cut(attempt.state, turn)
         if cut is not None:
-            # Before the reply is believed: it answers another conversation than the journal's (decision 0074).
+            # Before the reply is believed: it answers another conversation than the journal's (decision
+            # 0074).
             self.lost += self._priced(reply.usage + reply.lost)
             return self._left(Leaving.HALTED, HISTORY_CUT, cut)
         try:
@@ -352,7 +360,8 @@ class _Work:
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
-    """Return why a model has given up whose last replies in a row, of these kinds, called no tool; None if it has not.
+    """Return why a model has given up whose last replies in a row, of these kinds, called no tool;
+    None if it has not.
 
     Replies of different kinds count together, so that no mixture of them goes on for ever.
     """
@@ -367,7 +376,9 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
 
 
 def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> int:
-    """Return an upper estimate of a request's tokens: those of the last exchange as counted, and what is new."""
+    """Return an upper estimate of a request's tokens:
+    those of the last exchange as counted, and what is new.
+    """
     characters = sum(map(_characters, messages))
     if not state.turns:
         schemas = json.dumps([tool.json_schema() for tool in tools]) if tools else ""
@@ -399,8 +410,8 @@ def _offered_before(state: AttemptState) -> tuple[str, ...]:
 def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
     """Return a sentence if an endpoint has counted fewer tokens of a conversation that has become longer.
 
-    Some servers drop the beginning in silence when a conversation does not fit (Ollama). A change of the offered tools
-    makes a request shorter too, and estimates prove nothing.
+    Some servers drop the beginning in silence when a conversation does not fit (Ollama). A change of the
+    offered tools makes a request shorter too, and estimates prove nothing.
     """
     if not state.turns or turn.tools is not UNSET:
         return None

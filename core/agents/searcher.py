@@ -1,11 +1,13 @@
-"""A built-in solver without a model: it looks for the corrupted function and undoes the likeliest single edit.
+"""A built-in solver without a model:
+it looks for the corrupted function and undoes the likeliest single edit.
 
-It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends the same
-budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for the names that
-they use, reads the files that define them, and ranks functions by which tests reach them by name (Ochiai's coefficient,
-as in spectrum-based fault localisation). Its repairs are the edits of the operators that make corruptions: many undo
-one another. A replacement stays for the rest of an attempt, so after a wrong one it goes on in the same definition.
-Its figures are a floor for models, and a measure of how easy tasks are.
+It implements the port of chat models, so it runs in the same loop, sees what every solver sees, and spends
+the same budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for
+the names that they use, reads the files that define them, and ranks functions by which tests reach them by
+name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are the edits of the
+operators that make corruptions: many undo one another. A replacement stays for the rest of an attempt, so
+after a wrong one it goes on in the same definition. Its figures are a floor for models, and a measure of how
+easy tasks are.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """A submission that may repair the task: the code of a whole definition of a file, and how likely it is."""
+    """A submission that may repair the task:
+    the code of a whole definition of a file, and how likely it is.
+    """
 
     path: str
     unit: str
@@ -85,7 +89,10 @@ class Searcher:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply:
-        """Return the next call, or say that there is none. Other tasks than discovery end as `not_supported`."""
+        """Return the next call, or say that there is none.
+
+        Other tasks than discovery end as `not_supported`.
+        """
         offered = {tool["name"] for tool in tools}
         if _SUBMIT not in offered:
             return _reply("Only tasks in which a corrupted function is to be found are supported.", NOT_SUPPORTED)
@@ -160,7 +167,9 @@ class _Search:
             self.indexes[path] = index_source(path, text.encode("utf-8"))
 
     def _learn(self, call: _Made) -> None:
-        """Keep a replacement that helped; after one that did not, only its definition can be put right again."""
+        """Keep a replacement that helped;
+        after one that did not, only its definition can be put right again.
+        """
         path = str(call.arguments.get("file_path"))
         unit = str(call.arguments.get("func_name"))
         code = str(call.arguments.get("func_code"))
@@ -190,7 +199,9 @@ class _Search:
         return uses > submissions
 
     def reading(self) -> tuple[str, dict[str, str]] | None:
-        """Return the next look: at the failing tests, for what they use, at the files that define it; None if none."""
+        """Return the next look: at the failing tests, for what they use,
+        at the files that define it; None if none.
+        """
         asked = {str(call.arguments.get("file_path")) for call in self.made if call.tool == _READ}
         tests = Counter(path for path, _ in _TEST_ID.findall(self.brief))
         files = [path for path, _ in tests.most_common(_MOST_TEST_FILES)]
@@ -215,7 +226,9 @@ class _Search:
         return Counter({path: count for path, count in found.items() if not is_test_path(path)})
 
     def _undefined(self) -> set[str]:
-        """Return the names that the failing tests use, and what they reach, without a definition in the files read."""
+        """Return the names that the failing tests use, and what they reach,
+        without a definition in the files read.
+        """
         used: set[str] = set()
         for path, name, test in self._tests():
             if (path, name) in self.failing:
@@ -271,7 +284,9 @@ class _Search:
         return reached
 
     def _suspicion(self) -> dict[Definition, float]:
-        """Return how suspicious functions are: by the tests that reach them, from how far, and by tracebacks."""
+        """Return how suspicious functions are:
+        by the tests that reach them, from how far, and by tracebacks.
+        """
         failed = Counter[Definition]()
         passed = Counter[Definition]()
         nearest = dict[Definition, int]()

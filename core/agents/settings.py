@@ -1,4 +1,6 @@
-"""The settings under which a model works on a task: everything that its results depend on beside model and task."""
+"""The settings under which a model works on a task:
+everything that its results depend on beside model and task.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,8 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is let work."""
 
     setting: Literal["tools", "static"] = "tools"
-    """`static`: one request with all files that a gist's command touches, no tools, one hand-in (Gistify, 4.3)."""
+    """`static`: one request with all files that a gist's command touches, no tools,
+    one hand-in (Gistify, 4.3)."""
     system: SystemPrompt = "agent-1"
     """The prompt that goes before the brief."""
     context_tokens: int = 128_000

@@ -1,4 +1,6 @@
-"""The static setting of gists: one request with every file that the command touches, and one hand-in (Gistify, 4.3)."""
+"""The static setting of gists: one request with every file that the command touches,
+and one hand-in (Gistify, 4.3).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class StaticRefusedError(UserError):
 
 
 def static_prompt(task: Task) -> str:
-    """Return the request, as the task's kind words it: of a gist the rules, then every file that its trace touched.
+    """Return the request, as the task's kind words it:
+    of a gist the rules, then every file that its trace touched.
 
     Raises `StaticRefusedError` for a task of another kind.
     """
@@ -43,7 +46,10 @@ def static_prompt(task: Task) -> str:
 
 
 def static_tokens(task: Task) -> int:
-    """Return an upper estimate of the request's tokens. Raises `StaticRefusedError` as `static_prompt` does."""
+    """Return an upper estimate of the request's tokens.
+
+    Raises `StaticRefusedError` as `static_prompt` does.
+    """
     return tokens_in(len(static_prompt(task)))
 
 
@@ -65,7 +71,9 @@ def static_messages(attempt: Attempt, settings: AgentSettings) -> list[ChatMessa
 
 
 def file_in(reply: str) -> str:
-    """Return the file in a reply: its last fenced block, else the whole text if it is Python, else nothing."""
+    """Return the file in a reply: its last fenced block,
+    else the whole text if it is Python, else nothing.
+    """
     blocks = _fenced(reply)
     if blocks:
         return blocks[-1] if blocks[-1].strip() else ""
@@ -97,7 +105,9 @@ def _fenced(reply: str) -> list[str]:
 
 
 def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) -> None:
-    """Make the next of the calls that hand in what a model replied; those that were made are not made again."""
+    """Make the next of the calls that hand in what a model replied;
+    those that were made are not made again.
+    """
     calls = kind_of(attempt.task).handed_in(file_in(turn.content))
     made = {call.tool for call in attempt.state.calls if call.automatic == AUTOMATIC}
     tool, arguments = next((call for call in calls if call[0].name not in made), calls[-1])

@@ -63,10 +63,10 @@ def unpack_task(
 ) -> Task:
     """Unpack an archive into a folder named by the task's id, below `into`, and return the task.
 
-    `others` are archives of more files of the same task. A task of the same id below `into` or a folder of `known`
-    stays: `note` is told what differs, and a `TaskConflictError` raised if it has other conditions. With `replaces` it
-    gives way to the archive instead. Raises `TaskError` for an archive that is damaged or holds anything but the plain
-    files of a task.
+    `others` are archives of more files of the same task. A task of the same id below `into` or a folder of
+    `known` stays: `note` is told what differs, and a `TaskConflictError` raised if it has other conditions.
+    With `replaces` it gives way to the archive instead. Raises `TaskError` for an archive that is damaged or
+    holds anything but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))

@@ -1,8 +1,9 @@
 """Tool calls as people type them: `read_function Parser.parse src/parser.py`.
 
 Arguments come in their declared order, or as `name=value`; a function and its file in either order, or as
-`src/parser.py::Parser.parse`. The meaning of a line depends on its own shape and on what the attempt has shown, never
-on the tree. The result is the call that a model would make. A line that can't be understood leads to a question.
+`src/parser.py::Parser.parse`. The meaning of a line depends on its own shape and on what the attempt has
+shown, never on the tree. The result is the call that a model would make. A line that can't be understood
+leads to a question.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def parse(line: str, tools: tuple[Tool, ...], shown: Knowledge | None = None) ->
     """Return the tool and its arguments; raises `QuestionError` for a line that can't be understood.
 
     `shown` is what the attempt has shown; without it, the declared order decides if nothing else does. Words
-    are split as a shell splits them. The only argument of a tool takes the rest of the line literally if it begins
-    without a quote, so a pattern needs no quotes.
+    are split as a shell splits them. The only argument of a tool takes the rest of the line literally if it
+    begins without a quote, so a pattern needs no quotes.
     """
     name, rest = [*line.split(maxsplit=1), "", ""][:2]
     tool = find_tool(tools, name)
@@ -93,7 +94,9 @@ def code_arguments() -> frozenset[str]:
 
 
 def spelled(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return a call as one line that `parse` reads back, arguments in their declared order; code is left out."""
+    """Return a call as one line that `parse` reads back, arguments in their declared order;
+    code is left out.
+    """
     known = declared(tool)
     order = [argument.name for argument in known.arguments] if known else []
     names = [name for name in order if name in arguments]
@@ -308,7 +311,9 @@ def _unknown_tool(name: str, rest: str, tools: tuple[Tool, ...], shown: Knowledg
 
 
 def _names_in_shown_file(name: str, path: str, shown: Knowledge | None) -> bool:
-    """Whether `path` was shown to be a file, and `name` may be a function and was shown to be nothing else."""
+    """Whether `path` was shown to be a file,
+    and `name` may be a function and was shown to be nothing else.
+    """
     if _kind_shown(name, shown) or _kind_shown(path, shown) != "file":
         return False
     return _NAME.fullmatch(name) is not None

@@ -45,7 +45,9 @@ def standing(state: AttemptState) -> Standing | None:
 
 
 def confirmation_words(state: AttemptState) -> str:
-    """Return what came of the confirmation in a few words; empty without a pass, or where none is confirmed."""
+    """Return what came of the confirmation in a few words;
+    empty without a pass, or where none is confirmed.
+    """
     found = standing(state)
     if found in (None, Standing.EXEMPT):
         return ""
@@ -77,8 +79,8 @@ def confirmation_row(state: AttemptState) -> dict[str, Any]:
 def to_be_confirmed(state: AttemptState) -> Submission | None:
     """Return the pass that nobody has asked to confirm, of an attempt that has ended; None without one.
 
-    What was played back or simulated is nobody's pass. A confirmation for which a process did not begin says nothing
-    of the pass: it is asked again.
+    What was played back or simulated is nobody's pass. A confirmation for which a process did not begin says
+    nothing of the pass: it is asked again.
     """
     was_played = state.header.actor in (REPLAY, SIMULATED)
     if was_played or state.ending is None:
@@ -99,7 +101,8 @@ def confirmed_pass(
     confirmer: Confirmer,
     run: RunContext = UNATTENDED,
 ) -> PassConfirmed | None:
-    """Confirm the pass of an attempt that has ended, and return the event that records it; None if there is none.
+    """Confirm the pass of an attempt that has ended, and return the event that records it;
+    None if there is none.
 
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
@@ -117,7 +120,9 @@ def confirmed_pass(
 
 
 def confirmation_lines(confirmation: Confirmation) -> list[str]:
-    """Return what came of a confirmation in lines, with test, call and example: they are part of the answer."""
+    """Return what came of a confirmation in lines, with test, call and example:
+    they are part of the answer.
+    """
     lines = [confirmation.words]
     if confirmation.detail:
         lines.append(confirmation.detail)
@@ -147,7 +152,10 @@ CONTRADICTED_SENTENCE = (
 
 
 def known_controls(task: Task) -> Controls | None:
-    """Return the controls of a task; None for a task that was made before there were any. Raises `TaskError`."""
+    """Return the controls of a task; None for a task that was made before there were any.
+
+    Raises `TaskError`.
+    """
     found = read_controls(task.folder)
     if found is NOT_CONTROLLED:
         return None
@@ -155,7 +163,9 @@ def known_controls(task: Task) -> Controls | None:
 
 
 def confirmable_row(task: Task) -> dict[str, Any]:
-    """Return what rows of tasks say of their passes: `confirmable` is None where it is not known, or never asked."""
+    """Return what rows of tasks say of their passes:
+    `confirmable` is None where it is not known, or never asked.
+    """
     controls = known_controls(task)
     if controls is None or not all_modes()[task.mode].confirms:
         return {"confirmable": None, "not_confirmable": ""}

@@ -54,8 +54,8 @@ from gistpoint.core.trees import SourceTree, sha256_of
 def read_task(folder: Path, *, verify: bool = True) -> Task:
     """Read the public part of the task in `folder`.
 
-    With `verify`, check the hash of the tree, and the id if the answer is beside it: an id with a salt can't be checked
-    without it. Raises `TaskError` with one sentence that names the file and the key.
+    With `verify`, check the hash of the tree, and the id if the answer is beside it: an id with a salt can't
+    be checked without it. Raises `TaskError` with one sentence that names the file and the key.
     """
     fields = read_document(folder / TASK_FILE)
     task = _task(fields, folder)
@@ -100,7 +100,8 @@ _SEAL = "seal"
 
 
 def content_sha256(task: Task) -> str:
-    """Return the hash by which tasks of the same content are found, whatever their ids; empty if it can't be known.
+    """Return the hash by which tasks of the same content are found, whatever their ids;
+    empty if it can't be known.
 
     It is the id of a task without a salt. Of one with a salt it stands in the answer.
     """
@@ -178,7 +179,10 @@ def verify_identity(task: Task, answer: Answer) -> None:
 
 
 def _seal_of(task: Task, answer: Answer) -> Seal:
-    """Return what the id was made of. Raises `TaskError` if it is missing, or not what the public part promises."""
+    """Return what the id was made of.
+
+    Raises `TaskError` if it is missing, or not what the public part promises.
+    """
     hint = "The task was changed or copied incompletely: get it again."
     if answer.seal is None:
         raise TaskError(f"{ANSWER_FILE}: the key 'seal' is missing, so the id can't be checked.", hint=hint)
@@ -188,7 +192,9 @@ def _seal_of(task: Task, answer: Answer) -> Seal:
 
 
 def write_task(task: Task, answer: Answer) -> None:
-    """Write `task.toml` and `answer/` into the task's folder, whose `workspace/tree.tar` must already exist."""
+    """Write `task.toml` and `answer/` into the task's folder,
+    whose `workspace/tree.tar` must already exist.
+    """
     import tomli_w
 
     (task.folder / "answer" / "baselines").mkdir(parents=True, exist_ok=True)
@@ -209,7 +215,8 @@ def write_task(task: Task, answer: Answer) -> None:
 
 
 def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
-    """Add entries to the provenance in a task's answer, which is no part of its id; those that are there stay.
+    """Add entries to the provenance in a task's answer, which is no part of its id;
+    those that are there stay.
 
     Raises `TaskError` if the answer is absent or broken.
     """
@@ -337,7 +344,9 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
 
 
 def _files_of_module(task: Task, name: str) -> Iterator[str]:
-    """Yield the files in which a module may be, below the root and below each folder that is imported from."""
+    """Yield the files in which a module may be,
+    below the root and below each folder that is imported from.
+    """
     path = name.replace(".", "/")
     for root in (".", *task.environment.import_roots):
         yield posixpath.normpath(f"{root}/{path}.py")

@@ -23,7 +23,8 @@ NOTHING = Writable()
 def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Protection | SuiteReport:
     """Return the strictest protection under which the tests `passed` still pass on the original.
 
-    Takes one run of most suites, two or three of others. If the harness fails, return the report that says so.
+    Takes one run of most suites, two or three of others.
+    If the harness fails, return the report that says so.
     """
     report = run(replace(request, writable=NOTHING), "suite of the original, its tree read-only")
     if is_lost(report):
@@ -42,7 +43,9 @@ def find_protection(request: RunRequest, passed: frozenset[str], run: Run) -> Pr
 def hold_to_writes(
     request: RunRequest, passed: frozenset[str], watched: SuiteReport, run: Run
 ) -> Protection | SuiteReport:
-    """Return the protection, or report, from allowing the suite only the changes it made in the run `watched`."""
+    """Return the protection, or report,
+    from allowing the suite only the changes it made in the run `watched`.
+    """
     if watched.writes is None:
         return Protection(None, "what its suite changes there could not be seen")
     writable = _of_the_tree(watched.writes, request.tree)

@@ -1,4 +1,6 @@
-"""All kinds of task, with their tools: those that come with gistpoint and those that other packages declare."""
+"""All kinds of task, with their tools:
+those that come with gistpoint and those that other packages declare.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ BUILT_IN: tuple[TaskKind[Any], ...] = (Repair(), Gist())
 
 
 def fault_of_kind(loaded: Any) -> str:
-    """Return in a few words why an object can't be a further kind of task; it replaces no mode and no tool."""
+    """Return in a few words why an object can't be a further kind of task;
+    it replaces no mode and no tool.
+    """
     fault = instance_of(TaskKind)(loaded)
     if fault:
         return fault
@@ -41,7 +45,9 @@ def fault_of_kind(loaded: Any) -> str:
 
 @cache
 def all_kinds() -> tuple[TaskKind[Any], ...]:
-    """Return the built-in kinds, then those of installed packages that can be loaded, by the names of their entries."""
+    """Return the built-in kinds, then those of installed packages that can be loaded,
+    by the names of their entries.
+    """
     return (*BUILT_IN, *load_all(GROUP, fault_of_kind)[0])
 
 

@@ -1,7 +1,9 @@
-"""How a kind of task is simulated: what solvers can look at, what is right and wrong, and runs that are decided.
+"""How a kind of task is simulated:
+what solvers can look at, what is right and wrong, and runs that are decided.
 
-Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are submitted to
-the kind's own judge. The defaults serve a kind whose answer says what is `expected` and whose suite judges.
+Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are
+submitted to the kind's own judge. The defaults serve a kind whose answer says what is `expected` and whose
+suite judges.
 """
 
 from __future__ import annotations
@@ -154,7 +156,9 @@ class Scene:
 
     @cached_property
     def right(self) -> tuple[tuple[str, str], ...]:
-        """The names and texts that solve the task; empty if the answer holds none, so that it can't be simulated."""
+        """The names and texts that solve the task;
+        empty if the answer holds none, so that it can't be simulated.
+        """
         return tuple((part.name, part.right) for part in self.kind.expected(self.task, self.answer))
 
     @cached_property
@@ -204,7 +208,9 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return the name and the arguments of a call that looks, the `number`th of `looks` in the attempt."""
+        """Return the name and the arguments of a call that looks,
+        the `number`th of `looks` in the attempt.
+        """
         if number == 0:
             return _LIST, {"path": ""}
         targets = [tuple(name.partition("::")[::2]) for name, _ in self.right if "::" in name]
@@ -219,7 +225,9 @@ class Scene:
     def _look_elsewhere(
         self, number: int, targets: Sequence[tuple[str, ...]], *about: object
     ) -> tuple[str, dict[str, str]]:
-        """Return a call that looks at a function drawn from all; without the `targets` if they have to be found."""
+        """Return a call that looks at a function drawn from all;
+        without the `targets` if they have to be found.
+        """
         others = [known for known in self.functions if known not in targets or not self.searched]
         if not others:
             return _LIST, {"path": ""}
@@ -244,7 +252,9 @@ _LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
 
 @lru_cache(maxsize=4096)
 def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the names that mean one function of a file each; most files are the same in all tasks of a library."""
+    """Return the names that mean one function of a file each;
+    most files are the same in all tasks of a library.
+    """
     try:
         index = index_source(path, source)
     except CodeError:

@@ -1,7 +1,8 @@
-"""Acts what a simulation has decided: simulated people and models work on real tasks, through the real engine.
+"""Acts what a simulation has decided:
+simulated people and models work on real tasks, through the real engine.
 
-Calls that look are answered from the task's own tree, and texts are typed and submitted. Two things alone are made up:
-the clock, and the runs of tests and commands, whose results are as decided.
+Calls that look are answered from the task's own tree, and texts are typed and submitted. Two things alone are
+made up: the clock, and the runs of tests and commands, whose results are as decided.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Which tasks a person attempts, in which condition and order: a pure function of the declaration and the log.
+"""Which tasks a person attempts, in which condition and order:
+a pure function of the declaration and the log.
 
-Minimisation after Pocock & Simon (1975), with ties broken by hashes: no random generator and no floating point, so that
-each plan can be derived again from the log that its planner had read. What is returned, or left by who withdraws, is
-free for the next person.
+Minimisation after Pocock & Simon (1975), with ties broken by hashes: no random generator and no floating
+point, so that each plan can be derived again from the log that its planner had read. What is returned, or
+left by who withdraws, is free for the next person.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def assignment_id(study: str, code: str, task: str, condition: str, position: in
 def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
     """Yield the assignments that count in the balance.
 
-    Not those that were returned, those of a person whose data are erased, and those that a person who has withdrawn
-    had not begun.
+    Not those that were returned, those of a person whose data are erased,
+    and those that a person who has withdrawn had not begun.
     """
     for person in ledger.people.values():
         for assignment in person.assignments:
@@ -60,7 +61,9 @@ def _is_left(person: Person, assignment: Assignment) -> bool:
 
 
 def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[str]:
-    """Return the tasks of a study that a person has seen: begun here, whatever their end, or exposed elsewhere."""
+    """Return the tasks of a study that a person has seen:
+    begun here, whatever their end, or exposed elsewhere.
+    """
     sources = {fact.source for fact in person.exposures} - {""}
     seen = {task_named(fact.task, tasks) for fact in person.exposures if fact.task}
     seen |= {assignment.task for assignment in person.assignments if assignment.id in person.begun}
@@ -69,14 +72,18 @@ def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[s
 
 
 def plan_tasks(study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str) -> tuple[Assignment, ...]:
-    """Return what a person is to attempt, by position; fewer than asked for if fewer are eligible, empty if none is."""
+    """Return what a person is to attempt, by position;
+    fewer than asked for if fewer are eligible, empty if none is.
+    """
     return _Planning(study, tasks, ledger, ledger.person(code)).plan()
 
 
 def planned_data(
     assignments: Iterable[Assignment], *, basis: Mapping[str, int], protocol: str, slot: int = 1
 ) -> Planned:
-    """Return the data of the operation `planned`; `basis` is how many lines of each log file the planner had read."""
+    """Return the data of the operation `planned`;
+    `basis` is how many lines of each log file the planner had read.
+    """
     return Planned(
         slot=slot,
         basis=dict(basis),
@@ -118,10 +125,12 @@ class _Planning:
     # Which tasks
 
     def _chosen(self) -> list[str]:
-        """Return the tasks: each time the eligible one with the fewest live attempts, in all and in the stratum.
+        """Return the tasks: each time the eligible one with the fewest live attempts,
+        in all and in the stratum.
 
-        Of several, one of the library in which most tasks are behind, of which `per_source` alone can be given at once.
-        One after which the quotas could not be kept is passed over, as long as there is another.
+        Of several, one of the library in which most tasks are behind, of which `per_source` alone can be
+        given at once. One after which the quotas could not be kept is passed over, as long as there is
+        another.
         """
         attempts = Counter(given.task for given in self._live)
         in_stratum = Counter(given.task for given in self._in_stratum)
@@ -212,7 +221,9 @@ class _Planning:
         return min(conditions, key=lambda name: (used[name], self._key("between", name), name))
 
     def _shares(self, mode: str, number: int, conditions: Sequence[str], used: Mapping[str, int]) -> list[str]:
-        """Return the conditions of the tasks of a mode: as many of each, the left-over ones to those least used."""
+        """Return the conditions of the tasks of a mode:
+        as many of each, the left-over ones to those least used.
+        """
         live = Counter((self._mode(given.task), given.condition) for given in self._live)
         in_all = Counter(given.condition for given in self._live)
 
@@ -330,7 +341,9 @@ class _Supply:
     """By library, under which names it gives tasks."""
 
     def give(self, name: str, tried: set[str]) -> bool:
-        """Give one more task under a name, letting libraries change what they give (Ford & Fulkerson 1956)."""
+        """Give one more task under a name,
+        letting libraries change what they give (Ford & Fulkerson 1956).
+        """
         untried = {source for of, source in self.tasks if of == name} - tried
         for source in sorted(untried):
             given = self.given.setdefault(source, [])

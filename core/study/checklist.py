@@ -1,7 +1,8 @@
-"""The reporting checklist for human baselines of Wei and others (2025): what the data answer, and what a person must.
+"""The reporting checklist for human baselines of Wei and others (2025):
+what the data answer, and what a person must.
 
-An answer by program names its evidence and is never better than that: where nothing recorded shows a thing, the item
-is open and reads Unknown/Unreported, until somebody answers it in `study.toml`.
+An answer by program names its evidence and is never better than that: where nothing recorded shows a thing,
+the item is open and reads Unknown/Unreported, until somebody answers it in `study.toml`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a study's log, journals and declaration answer of the checklist, each answer with its evidence.
 
-A rule returns None where nothing shows the answer. "Yes" needs an operation, a hash or a count that shows it; where the
-program can only show a part, the answer is "Partial".
+A rule returns None where nothing shows the answer. "Yes" needs an operation, a hash or a count that shows it;
+where the program can only show a part, the answer is "Partial".
 """
 
 from __future__ import annotations

@@ -30,7 +30,10 @@ def settings_under(condition: Condition) -> dict[str, Any]:
 
 
 def under(condition: Condition, task: Task, answer: Answer) -> Task:
-    """Return a task with a condition's settings, if its kind takes any. Raises `UserError` for contradictions."""
+    """Return a task with a condition's settings, if its kind takes any.
+
+    Raises `UserError` for contradictions.
+    """
     kind = kind_of(task)
     given = settings_under(condition)
     if given and kind.takes_settings:

@@ -1,4 +1,6 @@
-"""The declaration of a study, as `study.toml` spells it; `reading` makes it from a file and says what is wrong."""
+"""The declaration of a study, as `study.toml` spells it;
+`reading` makes it from a file and says what is wrong.
+"""
 
 from __future__ import annotations
 

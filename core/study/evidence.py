@@ -1,4 +1,6 @@
-"""What is known of one attempt, from which its row and its flags are made: its journal, its task, and the log."""
+"""What is known of one attempt, from which its row and its flags are made:
+its journal, its task, and the log.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ class AttemptEvidence:
 
     @cached_property
     def is_first_exposure(self) -> bool:
-        """Whether it is the first attempt of its assignment, and the person had not begun the task under another."""
+        """Whether it is the first attempt of its assignment,
+        and the person had not begun the task under another.
+        """
         if self.by_model or self.assignment is None:
             return True
         of_task = [one.id for one in self.person.assignments if one.task == self.task.id]

@@ -1,4 +1,6 @@
-"""The facts of a study beside its estimates, and the texts made of them: its methods, its pre-registration."""
+"""The facts of a study beside its estimates, and the texts made of them:
+its methods, its pre-registration.
+"""
 
 from __future__ import annotations
 
@@ -260,7 +262,8 @@ def methods_text(facts: Facts) -> tuple[Passage, ...]:
     return written(methods_template(), facts)
 
 
-# The sections of a pre-registration, as the OSF's form has them (Bowman et al. 2016), from a study's declaration
+# The sections of a pre-registration, as the OSF's form has them (Bowman et al. 2016), from a study's
+# declaration
 
 
 _PREREGISTRATION = "prereg-1.md"

@@ -1,4 +1,5 @@
-"""Flags of attempts: facts that somebody must know before an attempt counts, each with the events that show it.
+"""Flags of attempts: facts that somebody must know before an attempt counts,
+each with the events that show it.
 
 A flag changes no number. Those that the study declares in `exclude_on` exclude; the others are for reviewers.
 """
@@ -277,7 +278,9 @@ FLAGS: Mapping[str, Finder] = {
 
 
 def task_answers(evidence: AttemptEvidence) -> dict[str, object]:
-    """Return the answers to the questionnaires of this task by column, as `after.ease`; None for what was declined."""
+    """Return the answers to the questionnaires of this task by column, as `after.ease`;
+    None for what was declined.
+    """
     found: dict[str, object] = {}
     for event in evidence.recorded.events:
         if event.type != "questionnaire":

@@ -1,7 +1,7 @@
 """The fold of a study's log: who takes part, who does what, which attempts are corrected or left out.
 
-The result depends on the set of operations alone, never on their order: of two that can't both hold, the one with the
-smaller (or, where the last counts, the greater) time and uuid holds.
+The result depends on the set of operations alone, never on their order: of two that can't both hold, the one
+with the smaller (or, where the last counts, the greater) time and uuid holds.
 """
 
 from __future__ import annotations
@@ -313,7 +313,9 @@ class Ledger:
         return AttemptNotes(facts.all(TimesCorrected), out, back, facts.last(RepairCompared), facts.all(Remark))
 
     def readings(self) -> Mapping[str, Mapping[str, ReadBlind]]:
-        """Return the last reading of each repair by each reader: by the repair's key, then by the reader's name."""
+        """Return the last reading of each repair by each reader:
+        by the repair's key, then by the reader's name.
+        """
         found: dict[str, dict[str, ReadBlind]] = {}
         for subject, facts in self._by_subject.items():
             kind, _, key = subject.partition(":")

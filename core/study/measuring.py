@@ -1,7 +1,7 @@
 """From a journal and the log to a row: every number of an attempt, and whether it counts. Pure.
 
-Times are the fold's: seconds of the solver's own time when something happened. Corrections re-label spans of the
-timeline; the raw times stay beside the corrected ones.
+Times are the fold's: seconds of the solver's own time when something happened. Corrections re-label spans of
+the timeline; the raw times stay beside the corrected ones.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ def _spent(state: AttemptState) -> dict[str, Any]:
 
 
 def is_solved(evidence: AttemptEvidence) -> bool:
-    """Whether an attempt counts as solved: a suspicious pass once reviewers accepted it, and if its kind accepts it."""
+    """Whether an attempt counts as solved:
+    a suspicious pass once reviewers accepted it, and if its kind accepts it.
+    """
     if attempt_result(evidence.state, evidence.recorded.accepted) is not AttemptResult.SOLVED:
         return False
     best = evidence.state.best
@@ -129,8 +131,8 @@ def is_solved(evidence: AttemptEvidence) -> bool:
 def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
     """Return why an attempt does not count, empty if it does.
 
-    An organiser's `included` holds against flags, reviewers and an earlier exclusion, never against what the design
-    demands.
+    An organiser's `included` holds against flags, reviewers and an earlier exclusion,
+    never against what the design demands.
     """
     reason = _by_design(evidence)
     if reason:
@@ -152,7 +154,9 @@ def excluded_by_design(exclusion: str) -> bool:
 
 
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
-    """Whether reviewers exclude an attempt; where they disagree and the organiser decides, it counts until then."""
+    """Whether reviewers exclude an attempt;
+    where they disagree and the organiser decides, it counts until then.
+    """
     said = Counter(given.decision for given in decisions)
     excluding = said[ReviewDecision.EXCLUDE]
     accepting = said[ReviewDecision.ACCEPT]
@@ -215,8 +219,8 @@ def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
 def condition_key(evidence: AttemptEvidence) -> str:
     """Return what attempts must have equal to be pooled, in words.
 
-    Tool uses, submissions, steps, limit, names of the tools, template of the brief, help; and, after ` | `, a model's
-    settings. The rendered brief is not part of it, because its hash differs between tasks.
+    Tool uses, submissions, steps, limit, names of the tools, template of the brief, help; and, after ` | `, a
+    model's settings. The rendered brief is not part of it, because its hash differs between tasks.
     """
     header = evidence.header
     budgets = evidence.state.budgets

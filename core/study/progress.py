@@ -30,7 +30,9 @@ class PeopleProgress:
 
 @dataclass(frozen=True, slots=True)
 class PersonAtWork:
-    """Somebody who was given tasks, and is neither done nor withdrawn; and the task that was begun, if there is one."""
+    """Somebody who was given tasks, and is neither done nor withdrawn;
+    and the task that was begun, if there is one.
+    """
 
     code: str
     ended: int

@@ -1,9 +1,9 @@
 """Texts written from one template and the facts of a study: methods, and the sections of a pre-registration.
 
-A template is Markdown with a passage in each line: a heading, an item or a paragraph. `{people/enrolled}` is the fact
-with that key. `? key: text` is printed if the fact is there and neither 0 nor empty, `! key: text` if not.
-`* conditions: text` is printed once for each name below `conditions/`, with `{.}` for the name, `{=}` for the fact of
-the name itself and `{.tool_uses}` for one below it.
+A template is Markdown with a passage in each line: a heading, an item or a paragraph. `{people/enrolled}` is
+the fact with that key. `? key: text` is printed if the fact is there and neither 0 nor empty, `! key: text`
+if not. `* conditions: text` is printed once for each name below `conditions/`, with `{.}` for the name, `{=}`
+for the fact of the name itself and `{.tool_uses}` for one below it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def places(template: str) -> tuple[str, ...]:
 
 
 def bare(template: str) -> str:
-    """Return a template without what is filled in and without the keys of its conditions: the words typed into it."""
+    """Return a template without what is filled in and without the keys of its conditions:
+    the words typed into it.
+    """
     texts = list[str]()
     for line in template.splitlines():
         match = _LINE.fullmatch(line.strip())

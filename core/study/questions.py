@@ -1,4 +1,6 @@
-"""A questionnaire as one person is asked it: its questions for the libraries at hand, and which answers fit them."""
+"""A questionnaire as one person is asked it:
+its questions for the libraries at hand, and which answers fit them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 
 
 def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ...]:
-    """Return the questions of a form; one that is asked for each library becomes one for each library of `tasks`.
+    """Return the questions of a form; one that is asked for each library becomes one
+    for each library of `tasks`.
 
     The id of such a question is its own, a point, and the library's name: `source.NAME`.
     """
@@ -52,8 +55,8 @@ def _about(question: Question, source: str) -> Question:
 def fault_of(question: Question, value: object) -> str:
     """Return what is wrong with an answer, in a sentence; empty if it fits.
 
-    None is "rather not say". A choice is the text of its option, several are a list of them, a point of a Likert scale
-    is its number from 1, a number is a number, words are a string.
+    None is "rather not say". A choice is the text of its option, several are a list of them, a point of a
+    Likert scale is its number from 1, a number is a number, words are a string.
     """
     if value is None:
         return "This one needs an answer." if question.required else ""
@@ -116,7 +119,9 @@ def limits(question: Question) -> tuple[float | None, float | None]:
 
 
 def scale_of(question: Question) -> str:
-    """Return what the ends of a question's numbers mean, as "from 0 (very low) to 100 (very high)"; else empty."""
+    """Return what the ends of a question's numbers mean,
+    as "from 0 (very low) to 100 (very high)"; else empty.
+    """
     low, high = limits(question)
     if low is None or high is None or len(question.labels) != 2:
         return ""
@@ -132,7 +137,9 @@ def _span(low: float | None, high: float | None) -> str:
 
 
 def screened_out(form: Questionnaire, values: Mapping[str, Any]) -> str:
-    """Return the column of the first answer that ends the session, as `before.editor`; empty if there is none."""
+    """Return the column of the first answer that ends the session, as `before.editor`;
+    empty if there is none.
+    """
     for question in form.item:
         given = values.get(question.id)
         answers = given if isinstance(given, list | tuple) else [given]

@@ -1,4 +1,6 @@
-"""Reads a study's declaration, `study.toml` and the texts that it names; every error names the file and the key."""
+"""Reads a study's declaration, `study.toml` and the texts that it names;
+every error names the file and the key.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ FROM_FILE = "file:"
 LARGEST_FILE = 1_000_000
 """Most bytes of the declaration, and of a text."""
 RULES_FORM = "rules"
-"""The id of the form that asks after each task whether the rules were kept, if no form of the study asks it."""
+"""The id of the form that asks after each task whether the rules were kept,
+if no form of the study asks it."""
 _PLACE = re.compile(r"at line \d+, column \d+")
 _MEND = "Correct it in study.toml."
 _NOT_TEXTS = frozenset({"solver", "tasks", "format", "id"})
@@ -61,10 +64,11 @@ def parse_study(declaration: str, text_of: Callable[[str], str]) -> Study:
 
 
 def protocol_sha256(study: Study, tasks: Mapping[str, Any]) -> str:
-    """Return the hash of all that decides how a study is carried out: declaration, texts, questions, ids of its tasks.
+    """Return the hash of all that decides how a study is carried out:
+    declaration, texts, questions, ids of its tasks.
 
-    Members that have their defaults are left out, so that a later version, with more members, computes the same.
-    `checklist` is left out, which only answers what a report is asked.
+    Members that have their defaults are left out, so that a later version, with more members, computes the
+    same. `checklist` is left out, which only answers what a report is asked.
     """
     spelled = _spelled(study)
     spelled.pop("checklist", None)
@@ -86,7 +90,9 @@ def _spelled(value: Any) -> Any:
 
 @cache
 def _fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """Return the fields of a record: finding them takes longer than all else, and every step asks for the hash."""
+    """Return the fields of a record: finding them takes longer than all else,
+    and every step asks for the hash.
+    """
     return msgspec.structs.fields(kind)
 
 

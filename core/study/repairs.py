@@ -1,4 +1,6 @@
-"""The repair that an attempt came to: which functions it replaced by which code, and what a blind reader is shown."""
+"""The repair that an attempt came to:
+which functions it replaced by which code, and what a blind reader is shown.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ class AttemptRepair:
 
     @property
     def key(self) -> str:
-        """What repairs of a task with the same code have in common: 32 digits that tell nothing of who made them.
+        """What repairs of a task with the same code have in common:
+        32 digits that tell nothing of who made them.
 
         Blanks at the ends of lines don't count, and of a function that was replaced twice the last code does.
         """

@@ -1,4 +1,6 @@
-"""Answers of simulated people to questionnaires: those of the bank follow what happened, all others are drawn."""
+"""Answers of simulated people to questionnaires:
+those of the bank follow what happened, all others are drawn.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT, Que
 
 @dataclass(frozen=True)
 class AnswersOf:
-    """What one person answers; `course` is the attempt that is asked about, `experience` a standard normal number."""
+    """What one person answers; `course` is the attempt that is asked about,
+    `experience` a standard normal number.
+    """
 
     key: tuple[object, ...]
     experience: float = 0.0

@@ -1,13 +1,15 @@
 """A model of how people and models do in a study: with it a design, a report and every estimate can be tried.
 
-One latent scale carries everything. On it a person has an ability and a task a difficulty, in logits. The working time
-that a person needs is log-normal, with median `median_minutes` where ability and difficulty are equal:
+One latent scale carries everything. On it a person has an ability and a task a difficulty, in logits. The
+working time that a person needs is log-normal, with median `median_minutes` where ability and difficulty are
+equal:
 
     ln T = ln median + (sigma / 1.702) * (difficulty - ability) + ln(assist_ratio) * assisted + sigma * e
 
-A task is solved if T is within the time limit and within the person's patience. As the normal distribution function of
-x is the logistic one of 1.702 x to within 0.01 (Haley 1952), the chance to solve within the limit is logistic in
-ability minus difficulty with slope 1. So the parameters are the truth of estimates on either scale.
+A task is solved if T is within the time limit and within the person's patience. As the normal distribution
+function of x is the logistic one of 1.702 x to within 0.01 (Haley 1952), the chance to solve within the limit
+is logistic in ability minus difficulty with slope 1. So the parameters are the truth of estimates on either
+scale.
 
 Nothing is random: every draw is a function of sha256 over the seed and the names of what it is for.
 """
@@ -39,7 +41,8 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     task: float = 1.2
     """Standard deviation of tasks of one mode."""
     slopes: dict[str, float] = msgspec.field(default_factory=lambda: {"code_lines": 0.6, "harmonic_out": 0.4})
-    """Logits by which a task is harder for one standard deviation of a metric; the rest of `task` is the task's own."""
+    """Logits by which a task is harder for one standard deviation of a metric;
+    the rest of `task` is the task's own."""
     discovery: float = 1.0
     """Logits by which finding a corrupted function is harder than writing a removed one."""
     gist: float = 0.5
@@ -49,7 +52,8 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     assist_ratio: float = 0.7
     """Time with assistance as a ratio to time alone."""
     give_up: float = 0.1
-    """The share of attempts with a patience that ends before the limit, at a time that does not depend on T."""
+    """The share of attempts with a patience that ends before the limit,
+    at a time that does not depend on T."""
     limit_minutes: float = 60.0
     """Where the condition and the task set no limit, patience ends here."""
     optimism: float = 0.8
@@ -107,7 +111,8 @@ class ModelBehaviour(msgspec.Struct, frozen=True, kw_only=True):
 def difficulties(tasks: Sequence[StudyTask], behaviour: Behaviour, seed: int) -> dict[str, float]:
     """Return the difficulty of each task by its id.
 
-    What metrics explain of the standard deviation of tasks is scaled down where it would be more than all of it.
+    What metrics explain of the standard deviation of tasks is scaled down where it
+    would be more than all of it.
     """
     scores = {name: _standardised(tasks, name) for name in behaviour.slopes}
     explained = {

@@ -1,4 +1,6 @@
-"""What a declaration must fulfil beyond its types: names that exist, ids that differ, scales that can be used."""
+"""What a declaration must fulfil beyond its types:
+names that exist, ids that differ, scales that can be used.
+"""
 
 from __future__ import annotations
 
@@ -213,7 +215,9 @@ def _can_be_answered(question: Question, answer: object) -> bool:
 
 
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
-    """Return what is wrong with a declaration for the tasks at hand, a sentence each, with the file and the key."""
+    """Return what is wrong with a declaration for the tasks at hand, a sentence each,
+    with the file and the key.
+    """
     training = {task_named(name, tasks) for name in study.training.tasks}
     counted = [task for task in tasks.values() if task.id not in training]
     faults = [*_unsound_codes(study), *_unknown_tasks(study, tasks), *_short_quotas(study, tasks, counted)]
@@ -274,7 +278,9 @@ def _short_quotas(study: Study, tasks: Mapping[str, StudyTask], counted: Sequenc
 
 
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
-    """Return the id of the task that a declaration names by it, or by its beginning; None for none, or several."""
+    """Return the id of the task that a declaration names by it, or by its beginning;
+    None for none, or several.
+    """
     if name in tasks:
         return name
     if not name:

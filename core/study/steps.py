@@ -140,7 +140,8 @@ class ReadyStep:
     of: int
     training: bool = False
     may_skip: bool = False
-    """Whether the training task may be passed over: recorded as `finished` with end `skipped` and no attempt."""
+    """Whether the training task may be passed over:
+    recorded as `finished` with end `skipped` and no attempt."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +232,8 @@ Step: TypeAlias = (
 def next_step(study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, code: str, situation: Situation) -> Step:
     """Return what a participant does next.
 
-    The same log, in whatever order it was read, the same machine and time give the same step: a session that was
-    killed goes on where it was.
+    The same log, in whatever order it was read, the same machine and time give the same step: a session that
+    was killed goes on where it was.
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
     return next(session.steps())
@@ -332,7 +333,9 @@ class _Session:
             yield ConsentStep(again=True)
 
     def _is_outdated(self, consent: Consented) -> bool:
-        """Whether the protocol has changed since; an old consent names none, so that only its time can say it."""
+        """Whether the protocol has changed since;
+        an old consent names none, so that only its time can say it.
+        """
         if consent.protocol:
             return consent.protocol != self.ledger.protocol
         return consent.utc_ms < (self.ledger.amended_ms or 0)

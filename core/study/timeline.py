@@ -1,8 +1,9 @@
-"""An attempt's events folded step by step: as what each span of its time counts, and when things happened first.
+"""An attempt's events folded step by step:
+as what each span of its time counts, and when things happened first.
 
-The position on a timeline is in milliseconds of the monotonic clock since the attempt began; time between two processes
-is not on it. The labels of the spans are those of the fold's clock, with its later second thoughts about idle time:
-added up by activity they are that clock.
+The position on a timeline is in milliseconds of the monotonic clock since the attempt began; time between two
+processes is not on it. The labels of the spans are those of the fold's clock, with its later second thoughts
+about idle time: added up by activity they are that clock.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from gistpoint.core.tools.declaration import Revealed
 
 @dataclass(frozen=True, slots=True)
 class TimelineSpan:
-    """A span of the timeline and what it counts as; `at_pane` is what work in the pane with the focus counts as."""
+    """A span of the timeline and what it counts as;
+    `at_pane` is what work in the pane with the focus counts as.
+    """
 
     from_ms: int
     to_ms: int
@@ -66,7 +69,9 @@ class FirstTime(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineMoment:
-    """When something happened: the number of the event, the position, and active milliseconds by the fold's clock."""
+    """When something happened: the number of the event, the position,
+    and active milliseconds by the fold's clock.
+    """
 
     seq: int
     at_ms: int

@@ -1,8 +1,8 @@
 """bubblewrap: namespaces without a daemon, the default on Linux.
 
-The command sees the parts of the machine that `runtime.py` lists, its environment and the named folders, read-only, and
-write to size-limited file systems in memory. It has no network, no other process, no capability, no new user namespace
-and a filter on system calls.
+The command sees the parts of the machine that `runtime.py` lists, its environment and the named folders,
+read-only, and write to size-limited file systems in memory. It has no network, no other process, no
+capability, no new user namespace and a filter on system calls.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ class BubblewrapCall:
 
 
 def plan_mounts(plan: BubblewrapCall, command: Command, copy: Path | None, cache: RuntimeCache) -> None:
-    """Add `command`'s mounts and the filter on its system calls; `copy` is a tree on the host that it may write."""
+    """Add `command`'s mounts and the filter on its system calls;
+    `copy` is a tree on the host that it may write.
+    """
     plan.arguments += _SETTINGS
     if command.programs:
         _plan_programs(plan, command, cache)
@@ -192,8 +194,8 @@ def _memory(plan: BubblewrapCall, target: str, size: int, mode: str = "0755") ->
 def _show_tree(plan: BubblewrapCall, parts: TreeParts, size: int) -> None:
     """Show the tree read-only except for its writable parts.
 
-    A writable folder is in memory, and its content is mounted there piece by piece: a mount point can be neither
-    replaced nor moved. A link in it is shown as its destination, because a link could be replaced.
+    A writable folder is in memory, and its content is mounted there piece by piece: a mount point can be
+    neither replaced nor moved. A link in it is shown as its destination, because a link could be replaced.
     """
     source = plan.source(parts.tree)
     # Read-only, because the tests are read while the tested code runs already (decision 0041).
@@ -268,8 +270,8 @@ _MOST = 4096
 def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
     """On leaving, wait until no process is left in the namespace that `plan` makes, or for ten seconds.
 
-    Bubblewrap is started and ends within the `with` block; `plan` holds the descriptor on which it reports the number
-    of the first process.
+    Bubblewrap is started and ends within the `with` block; `plan` holds the descriptor on which it reports
+    the number of the first process.
     """
     reading, writing = os.pipe()
     plan.descriptors.append(writing)
@@ -292,7 +294,9 @@ def _first_process(reading: int) -> int | None:
 
 
 def _wait_for(pid: int) -> None:
-    """Wait for the end of a process that is not our own child; a first process ends after the rest of its namespace."""
+    """Wait for the end of a process that is not our own child;
+    a first process ends after the rest of its namespace.
+    """
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -343,7 +347,9 @@ class BubblewrapBackend:
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return what enforces each limit: memory is watched unless a control group was delegated to the user."""
+        """Return what enforces each limit:
+        memory is watched unless a control group was delegated to the user.
+        """
         memory = KERNEL if self._delegation() else WATCHED
         return held(memory=memory, processes=KERNEL, disk=KERNEL, files=NOT, network=KERNEL)
 
@@ -388,12 +394,13 @@ class BubblewrapBackend:
                         kill=lambda: _kill(process),
                         watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk),
                     )
-            # Before the status is looked at: the kernel ends a process by a signal, as somebody outside would.
+            # Before the status is looked at: the kernel ends a process by a signal, as somebody outside
+            # would.
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
             status = ended.exit_code or 0
-            # What ends inside ends as a status of bubblewrap's. A signal to bubblewrap itself comes from outside, which
-            # nothing in the run can send, so the solver is not charged for it (decision 0121).
+            # What ends inside ends as a status of bubblewrap's. A signal to bubblewrap itself comes from
+            # outside, which nothing in the run can send, so the solver is not charged for it (decision 0121).
             if status < 0:
                 reason = f"bubblewrap was ended from outside (signal {-status}); nothing of the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
@@ -421,7 +428,8 @@ class BubblewrapBackend:
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
-            # Started by root, a run is nobody's, who may not enter every folder: what is shown is mounted before.
+            # Started by root, a run is nobody's, who may not enter every folder: what is shown is mounted
+            # before.
             arguments = PrivateMounts(
                 sources=plan.sources,
                 place=plan.staged_at,
@@ -429,7 +437,8 @@ class BubblewrapBackend:
                 arguments=arguments,
                 parent=os.getpid(),
             ).command_line()
-        # Empty but for what the bound needs: bubblewrap's environment can be read inside, as that of process 1.
+        # Empty but for what the bound needs: bubblewrap's environment can be read inside, as that of process
+        # 1.
         environment = dict(bound.environment or {})
         return subprocess.Popen(
             [*bound.prefix, *arguments],
@@ -499,7 +508,9 @@ def _enter(plan: BubblewrapCall, command: Command, copy: Path | None, places: Mo
 
 
 def _enter_by_shell(plan: BubblewrapCall, limits: RunLimits, places: MountPaths, invocation: Invocation) -> list[str]:
-    """Return how to start a command without an interpreter: bash sets the limits and then executes the command."""
+    """Return how to start a command without an interpreter:
+    bash sets the limits and then executes the command.
+    """
     # There is no Python in such a view, so that read-only commands can't start one: decision 0040.
     for name, value in invocation.environment.items():
         plan.arguments += ["--setenv", name, value]

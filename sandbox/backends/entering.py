@@ -1,7 +1,8 @@
 """Starting a command by `payload/enter.py`, which sets its limits and then becomes it or supervises it.
 
-Without a process namespace the supervisor ends all processes of the command: it adopts those that the command leaves,
-including those in new sessions. A mark in the environment finds the rest if the supervisor itself is gone.
+Without a process namespace the supervisor ends all processes of the command: it adopts those that the command
+leaves, including those in new sessions. A mark in the environment finds the rest if the supervisor itself is
+gone.
 """
 
 from __future__ import annotations
@@ -91,8 +92,8 @@ def run_supervised(
 ) -> Ended:
     """Run `command` in the tree `work`/repo below a supervisor, and end all of its processes.
 
-    With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes another
-    user, who can enter only the folders that the run needs.
+    With `confinement`, `command.limits.disk` bounds the size of `work`; if root starts the run, it becomes
+    another user, who can enter only the folders that the run needs.
     """
     # Found in the environment of what the command starts, even if the supervisor is gone.
     mark = os.urandom(12).hex()
@@ -137,7 +138,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """End processes that still carry the run's mark, and wait for them; the tested code may kill the supervisor."""
+    """End processes that still carry the run's mark, and wait for them;
+    the tested code may kill the supervisor.
+    """
     wanted = f"{_MARK}={mark}".encode()
     until = time.monotonic() + _ENDING_S
     while left := list(_marked(wanted)):
@@ -189,7 +192,8 @@ def _supervisor(command: Command, work: Path, results_fd: int, mark: str, confin
     ).command_line(sys.executable if confinement is None else environment.interpreter, PAYLOAD)
     if confinement is None or os.geteuid() != 0:
         return arguments
-    # Another user can't enter folders that are root's alone: those above the run's files are covered (decision 0009).
+    # Another user can't enter folders that are root's alone: those above the run's files are covered
+    # (decision 0009).
     shown = (
         environment.folder.resolve(),
         *folders.values(),

@@ -1,9 +1,10 @@
 """Landlock and seccomp: isolation by system calls alone, for machines where user namespaces are closed.
 
-The command reads the parts of the machine that `runtime.py` lists, its environment and the named folders, and writes
-to one temporary folder. It has no socket of any kind, sends no signal out, and runs under the filter on system calls.
-Its promises are weaker than bubblewrap's: `REDUCED` lists how. If root starts it, each run gets a different unused
-user, so that its processes can be counted; folders that only root may enter are covered.
+The command reads the parts of the machine that `runtime.py` lists, its environment and the named folders, and
+writes to one temporary folder. It has no socket of any kind, sends no signal out, and runs under the filter
+on system calls. Its promises are weaker than bubblewrap's: `REDUCED` lists how. If root starts it, each run
+gets a different unused user, so that its processes can be counted; folders that only root may enter are
+covered.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class LandlockBackend:
 
     name = "landlock"
     expects: ClassVar[Mapping[str, str]] = {"mode": "either"}
-    """The owner of a file can change its mode, and only a start by root makes the run another user than the owner."""
+    """The owner of a file can change its mode,
+    and only a start by root makes the run another user than the owner."""
 
     def __init__(self, version: int | None = None, cache: RuntimeCache | None = None) -> None:
         self._cache = cache or RuntimeCache()
@@ -80,12 +82,13 @@ class LandlockBackend:
                 folder.chmod(0o755)
             user = os.getuid()
             if os.geteuid() == 0:
-                # A user of its own for each run, so that runs can't count, signal or change each other (decision 0009).
+                # A user of its own for each run, so that runs can't count, signal or change each other
+                # (decision 0009).
                 user = _unused_user()
                 _share(parts)
                 give_away(_own(work, parts), user)
-            # Landlock has no exceptions within a folder, and lets users change modes and times of their own files, so
-            # changes are found afterwards (decision 0041).
+            # Landlock has no exceptions within a folder, and lets users change modes and times of their own
+            # files, so changes are found afterwards (decision 0041).
             states = TreeStates.of(parts)
             confinement = Confinement(self._rules(command, work, parts), user)
             ended = run_supervised(command, work, on_line=on_line, cancel=cancel, confinement=confinement)

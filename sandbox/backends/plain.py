@@ -1,7 +1,8 @@
-"""No isolation: a subprocess with resource limits, a scrubbed environment and a fresh home. Only with consent.
+"""No isolation: a subprocess with resource limits, a scrubbed environment and a fresh home.
+Only with consent.
 
-The code under test may read, write and reach the same as the user. Its processes are ended with the run. Its changes
-to its tree are detected afterwards, unless the code hides them.
+The code under test may read, write and reach the same as the user. Its processes are ended with the run. Its
+changes to its tree are detected afterwards, unless the code hides them.
 """
 
 from __future__ import annotations

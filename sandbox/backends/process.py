@@ -57,7 +57,10 @@ class Tail:
 
 @dataclass
 class ResultLines:
-    """Splits the result pipe into lines, passes them on, and counts them. The first one only reports the start."""
+    """Splits the result pipe into lines, passes them on, and counts them.
+
+    The first one only reports the start.
+    """
 
     limits: RunLimits
     on_line: Callable[[bytes], None]
@@ -121,9 +124,11 @@ def follow(
     kill: Callable[[], None],
     watch: DiskWatch | None = None,
 ) -> Ended:
-    """Read until `process` ends by itself or has to be stopped with `kill`, which must also end all its children.
+    """Read until `process` ends by itself or has to be stopped with `kill`,
+    which must also end all its children.
 
-    `watch` checks while it runs and once more at its end, so that what a run leaves counts however fast it came.
+    `watch` checks while it runs and once more at its end,
+    so that what a run leaves counts however fast it came.
     """
     began = time.monotonic()
     lines = ResultLines(limits, on_line)
@@ -137,7 +142,8 @@ def follow(
             kill()
     process.wait()
     if stop is Stop.EXITED:
-        # Without the first line the command never began, so its status is that of the isolation (decision 0121).
+        # Without the first line the command never began, so its status is that of the isolation (decision
+        # 0121).
         if not lines.ready:
             stop = Stop.NOT_STARTED
             return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)

@@ -1,4 +1,6 @@
-"""Memory and disk use of a run, watched through /proc, or bounded by cgroup v2 if part of its tree is ours."""
+"""Memory and disk use of a run, watched through /proc,
+or bounded by cgroup v2 if part of its tree is ours.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,11 @@ def descendants(pid: int) -> list[int]:
 
 
 def memory_of_tree(pid: int, enough: int) -> int:
-    """Return the bytes that `pid` and its descendants hold: proportional set sizes, so that shared pages count once.
+    """Return the bytes that `pid` and its descendants hold:
+    proportional set sizes, so that shared pages count once.
 
-    If the resident sets, which are cheaper to read and never smaller, sum to at most `enough`, their sum is returned
-    instead; also for a process whose details may not be read.
+    If the resident sets, which are cheaper to read and never smaller, sum to at most `enough`, their sum is
+    returned instead; also for a process whose details may not be read.
     """
     resident = {process: _resident(process) for process in descendants(pid)}
     total = sum(resident.values())
@@ -77,12 +80,15 @@ _BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
 _LEAST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 1.0
 _SHARE = 10
-"""Scanning may take a tenth of a processor, unless that would put off the next look by more than the longest pause."""
+"""Scanning may take a tenth of a processor,
+unless that would put off the next look by more than the longest pause."""
 
 
 @dataclass
 class DiskWatch:
-    """Checks whether a folder, with the removed files that the processes below `pid` hold open, is too large."""
+    """Checks whether a folder, with the removed files that the processes below
+    `pid` hold open, is too large.
+    """
 
     folder: Path
     pid: int
@@ -165,7 +171,9 @@ _JOIN = 'echo $$ > "$0" && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class BoundedCommand:
-    """A command line that starts another one under the bound, and functions that tell whether the bound was hit."""
+    """A command line that starts another one under the bound,
+    and functions that tell whether the bound was hit.
+    """
 
     prefix: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
@@ -211,7 +219,8 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
             with contextlib.suppress(OSError):  # the kernel may not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
-            # The command joins the group before it becomes bubblewrap, so that nothing is started outside of it.
+            # The command joins the group before it becomes bubblewrap, so that nothing is started outside of
+            # it.
             prefix = ("/bin/sh", "-c", _JOIN, str(group / "cgroup.procs"))
             yield BoundedCommand(prefix, was_hit=lambda: _killed_in(group))
         finally:

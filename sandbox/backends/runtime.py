@@ -36,7 +36,9 @@ class RuntimeCache:
         return self._folder or Locations.of_user().runtimes
 
     def of(self, environment: Environment, shows: tuple[Path, ...] = ()) -> Runtime:
-        """Return what a run in `environment` is shown, with `shows` besides the usual; listed once, then cached."""
+        """Return what a run in `environment` is shown, with `shows` besides the usual;
+        listed once, then cached.
+        """
         known = self._known.get((environment.folder, shows))
         if known is None:
             known = self._known[environment.folder, shows] = self._of(environment, shows)
@@ -50,10 +52,11 @@ class RuntimeCache:
         return known
 
     def laid_out(self, runtime: Runtime, mounted: Sequence[str], written: Mapping[str, str]) -> Path:
-        """Return a folder with the files and links of `runtime`, for use as a run's root; made once, then cached.
+        """Return a folder with the files and links of `runtime`, for use as a run's root;
+        made once, then cached.
 
-        The system folders that `runtime` shows whole are empty there, to mount the machine's own on, and so are the
-        folders `mounted`. `written` has the texts of further files, by path.
+        The system folders that `runtime` shows whole are empty there, to mount the machine's own on, and so
+        are the folders `mounted`. `written` has the texts of further files, by path.
         """
 
         def build(folder: Path) -> None:
@@ -349,7 +352,8 @@ _PARTLY = {
     "idlelib": (),
     "turtledemo": (),
 }
-"""Packages that are shown only in part: tests, wheels that bundle copies of many packages, programs with windows."""
+"""Packages that are shown only in part:
+tests, wheels that bundle copies of many packages, programs with windows."""
 _SCRIPTS = (
     b"#!/bin/sh",
     b"#! /bin/sh",
@@ -396,7 +400,8 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
     programs = [*_programs(PROGRAMS), *(path for path in further if path.is_file())]
     files = [environment.interpreter, *(path.resolve() for path in programs)]
     files += [Path(part.path) for part in interpreter if part.path.endswith(".so")]
-    # Wheels are read apart from the system's own files: what they name outside of their environment is not believed.
+    # Wheels are read apart from the system's own files: what they name outside of their environment is not
+    # believed.
     libraries = libraries_of(files) | libraries_of(modules_in(environment), of=environment.folder)
     libraries |= libraries_named(_EXPECTED, beside=libraries)
     folders = [*map(Path, _DATA), *(environment.prefix / path for path in _DATA_OF_PREFIX)]
@@ -406,7 +411,9 @@ def runtime_of(environment: Environment, shows: Iterable[Path] = ()) -> Runtime:
 
 
 def toolchain(environment: Environment) -> tuple[Path, ...]:
-    """Return what compiles C for an interpreter, to be added to the usual: programs, headers, start-up files."""
+    """Return what compiles C for an interpreter, to be added to the usual:
+    programs, headers, start-up files.
+    """
     found = list(_programs(_COMPILERS))
     c_library = [path for path in libraries_named(("c",), ()) if path.name.startswith("libc.so")]
     for folder in sorted({path.parent for path in c_library}):
@@ -420,7 +427,9 @@ def toolchain(environment: Environment) -> tuple[Path, ...]:
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
-    """Return what a run is shown that finds the programs `names` with their libraries, and nothing that runs Python."""
+    """Return what a run is shown that finds the programs `names` with their libraries,
+    and nothing that runs Python.
+    """
     programs = list(_programs(names))
     libraries = libraries_of(path.resolve() for path in programs)
     return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))

@@ -1,7 +1,8 @@
 """The system-call filter of the daemonless backends, assembled as classic BPF; x86-64 and aarch64.
 
-Calls that a test suite does not need are refused with EPERM: other namespaces, mounts, kernel modules, keys, other
-processes' memory, io_uring, bpf, the clock. Everything else is allowed. Numbers are from the kernel's call tables.
+Calls that a test suite does not need are refused with EPERM: other namespaces, mounts, kernel modules, keys,
+other processes' memory, io_uring, bpf, the clock. Everything else is allowed. Numbers are from the kernel's
+call tables.
 """
 
 from __future__ import annotations
@@ -145,8 +146,8 @@ _AARCH64 = {
     **_SINCE_5,
 }
 
-# Refused if no namespace keeps the host's own out of reach: shared memory, semaphores and queues of System V and POSIX,
-# and other processes' priorities and limits. They outlive the run, or reach beyond it.
+# Refused if no namespace keeps the host's own out of reach: shared memory, semaphores and queues of System V
+# and POSIX, and other processes' priorities and limits. They outlive the run, or reach beyond it.
 _SHARED_X86_64 = {
     "shmget": 29,
     "shmat": 30,
@@ -233,10 +234,11 @@ ARCHITECTURES = {
 
 
 def filter_program(machine: str | None = None, *, namespaces: bool = True, signals: bool = True) -> bytes | None:
-    """Return the filter for `machine` (this one by default), None for an architecture without a table in this module.
+    """Return the filter for `machine` (this one by default),
+    None for an architecture without a table in this module.
 
-    Without `namespaces` around the process it also refuses every socket and everything that all processes of a user
-    share; without `signals` it refuses to send any.
+    Without `namespaces` around the process it also refuses every socket and everything that all processes of
+    a user share; without `signals` it refuses to send any.
     """
     architecture = ARCHITECTURES.get(machine or platform.machine())
     if architecture is None:
@@ -258,7 +260,8 @@ def filter_program(machine: str | None = None, *, namespaces: bool = True, signa
     ]
     for number in sorted(refused):
         program += [_instruction(_EQUAL, 0, 1, number), _refuse(_EPERM)]
-    # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, so the C library falls back.
+    # clone3 takes its flags by pointer, which a filter can't read: refused as unknown, so the C library falls
+    # back.
     program += [_instruction(_EQUAL, 0, 1, architecture.clone3), _refuse(_ENOSYS)]
     program += _on_argument(architecture.clone, _AT_FIRST, [_instruction(_ANY_BIT, 0, 1, _CLONE_NEW_ANY)], _EPERM)
     injections = [
@@ -278,7 +281,9 @@ def filter_program(machine: str | None = None, *, namespaces: bool = True, signa
 
 
 def _on_argument(number: int, offset: int, tests: list[bytes], error: int) -> list[bytes]:
-    """For call `number`: load an argument, let `tests` fall through to the refusal or jump one past it, reload."""
+    """For call `number`: load an argument,
+    let `tests` fall through to the refusal or jump one past it, reload.
+    """
     body = [_instruction(_LOAD, 0, 0, offset), *tests, _refuse(error), _instruction(_LOAD, 0, 0, _AT_NUMBER)]
     return [_instruction(_EQUAL, 0, len(body), number), *body]
 

@@ -47,10 +47,11 @@ class Binary:
 
 
 def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
-    """Return the paths, as the loader opens them, of all libraries that `files` load, directly or through others.
+    """Return the paths, as the loader opens them, of all libraries that `files` load,
+    directly or through others.
 
-    Files that are not ELF load nothing, and missing libraries are left out. Files of somebody else's folder `of` can't
-    name a path outside of it: what they load from elsewhere is what the system offers to all.
+    Files that are not ELF load nothing, and missing libraries are left out. Files of somebody else's folder
+    `of` can't name a path outside of it: what they load from elsewhere is what the system offers to all.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, tuple[str, ...]]] = [(path.resolve(), ()) for path in files]
@@ -77,7 +78,9 @@ def libraries_of(files: Iterable[Path], *, of: Path | None = None) -> set[Path]:
 
 
 def libraries_named(stems: Iterable[str], beside: Iterable[Path]) -> set[Path]:
-    """Return the libraries `libSTEM.so.N` that the loader knows, or that are next to one of the files `beside`."""
+    """Return the libraries `libSTEM.so.N` that the loader knows,
+    or that are next to one of the files `beside`.
+    """
     wanted = tuple(f"lib{stem}.so." for stem in stems)
     found = set[Path]()
     for name, paths in _known().items():
@@ -143,7 +146,9 @@ class _Segment:
 
 
 def _segments(data: mmap.mmap, order: str, *, wide: bool) -> list[_Segment]:
-    """Return the segments of the program header; its fields differ between 32 and 64 bits in size and order."""
+    """Return the segments of the program header;
+    its fields differ between 32 and 64 bits in size and order.
+    """
     if wide:
         (table,) = struct.unpack_from(f"{order}Q", data, 32)
         size, count = struct.unpack_from(f"{order}HH", data, 54)
@@ -161,7 +166,9 @@ def _segments(data: mmap.mmap, order: str, *, wide: bool) -> list[_Segment]:
 
 
 def _tags(data: mmap.mmap, dynamic: _Segment, entry: struct.Struct) -> list[tuple[int, int]]:
-    """Return the tags of the dynamic section with their values, up to its end or to more than any file needs."""
+    """Return the tags of the dynamic section with their values,
+    up to its end or to more than any file needs.
+    """
     tags: list[tuple[int, int]] = []
     for place in range(dynamic.offset, dynamic.offset + dynamic.length, entry.size):
         tag, value = entry.unpack_from(data, place)
@@ -185,7 +192,9 @@ def _text(data: mmap.mmap, place: int) -> str:
 
 
 def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
-    """Yield where the loader finds a library: in the first of its folders, else all variants that the system offers."""
+    """Yield where the loader finds a library:
+    in the first of its folders, else all variants that the system offers.
+    """
     if "/" in name:
         if _fits(Path(name), binary):
             yield Path(name)

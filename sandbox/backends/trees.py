@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 
 RESERVED = ("conftest.py", "__pycache__")
-"""Names that pytest and Python look for beside a file that they read: a writable folder without them gets empty
-folders of these names, which the run can't replace and which contain nothing to read."""
+"""Names that pytest and Python look for beside a file that they read: a writable folder without them gets
+empty folders of these names, which the run can't replace and which contain nothing to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeParts:
-    """The writable parts of a tree that was laid out as files: existing paths, none of them through a link."""
+    """The writable parts of a tree that was laid out as files:
+    existing paths, none of them through a link.
+    """
 
     tree: Path
     folders: tuple[str, ...]
@@ -54,7 +56,8 @@ class TreeParts:
 
 
 def laid_out(command: Command, work: Path) -> TreeParts:
-    """Copy the command's tree to `work`/repo, beside a home and a temporary folder, and return its writable parts.
+    """Copy the command's tree to `work`/repo, beside a home and a temporary folder,
+    and return its writable parts.
 
     Folders that keep `RESERVED` names from the run are made in its writable folders.
     """
@@ -62,7 +65,8 @@ def laid_out(command: Command, work: Path) -> TreeParts:
     for folder in ("home", "tmp"):
         (work / folder).mkdir()
     parts = TreeParts.of(work / "repo", command.writable or Writable(paths=(".",)))
-    # Names that pytest or Python would load from a writable folder are taken, by empty folders (decision 0041).
+    # Names that pytest or Python would load from a writable folder are taken, by empty folders (decision
+    # 0041).
     for folder in parts.folders:
         for name in RESERVED:
             with contextlib.suppress(FileExistsError):
@@ -119,7 +123,9 @@ class TreeStates:
         return replace(ended, altered=altered, writes=writes)
 
     def _altered(self, now: States) -> tuple[str, ...]:
-        """Return the changed paths that are not writable, then folders whose entries were added or removed."""
+        """Return the changed paths that are not writable,
+        then folders whose entries were added or removed.
+        """
         folders = [path for path in changed_folders(self.before, now) if path not in self.parts.folders]
         changed = dict.fromkeys((*changed_entries(self.before, now), *folders))
         return tuple(path for path in changed if not self.parts.is_own(path))

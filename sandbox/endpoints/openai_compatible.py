@@ -123,7 +123,9 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
 
 
 def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
-    """Return the failure that a body with a status of success reports; a body that also has choices is a reply."""
+    """Return the failure that a body with a status of success reports;
+    a body that also has choices is a reply.
+    """
     error = data.get("error")
     is_error = isinstance(error, dict | str) and bool(error)
     if not is_error or "choices" in data:
@@ -142,7 +144,9 @@ def _length(message: ChatMessage) -> int:
 
 
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
-    """Return the usage of a request; estimated from the length of its texts in characters if the endpoint omits it."""
+    """Return the usage of a request; estimated from the length of its texts in characters
+    if the endpoint omits it.
+    """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = _count(table.get("prompt_tokens"))
     completion = _count(table.get("completion_tokens"))
@@ -289,7 +293,8 @@ def _count(value: object) -> int | None:
 MOST_BYTES = 32 << 20
 """The limit for one reply."""
 MOST_VALUES = 1_000_000
-"""JSON values in one reply: empty ones take fifty times their bytes in memory. Signs within strings count as well."""
+"""JSON values in one reply: empty ones take fifty times their bytes in memory.
+Signs within strings count as well."""
 _TICK_S = 0.05
 _NO_KEY = "none"
 """Sent to endpoints that need no key, because the header is required."""
@@ -298,7 +303,10 @@ Answer = ChatReply | ChatFailure
 
 
 class OpenAICompatibleModel:
-    """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`. One request is sent per call."""
+    """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`.
+
+    One request is sent per call.
+    """
 
     def __init__(self, settings: EndpointSettings) -> None:
         """Raises `EndpointError` if the package `openai` is not installed."""
@@ -349,7 +357,8 @@ class OpenAICompatibleModel:
             except BaseException as error:
                 answers.put(error)
 
-        # In a thread that is abandoned on a cancel: the package has no other way to stop a request (decision 0034).
+        # In a thread that is abandoned on a cancel: the package has no other way to stop a request (decision
+        # 0034).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
         deadline = time.monotonic() + self.settings.timeout_s
         try:
@@ -368,7 +377,9 @@ class OpenAICompatibleModel:
         return answer
 
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the request as it is sent; `tools` is left out if there are none, which endpoints refuse to see."""
+        """Return the request as it is sent;
+        `tools` is left out if there are none, which endpoints refuse to see.
+        """
         rows = [_message(message, echo_reasoning=self.settings.echo_reasoning) for message in messages]
         offered = {"tools": [openai_tool(tool) for tool in tools]} if tools else {}
         return {"messages": rows, **offered, **self.settings.sampling_fields}

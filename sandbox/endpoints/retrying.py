@@ -1,4 +1,6 @@
-"""A chat model that repeats a request after transient failures, a bounded number of times and ever more slowly."""
+"""A chat model that repeats a request after transient failures,
+a bounded number of times and ever more slowly.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and how long to wait: each wait is about twice the one before, or as long as the endpoint asks for."""
+    """How often and how long to wait: each wait is about twice the one before,
+    or as long as the endpoint asks for.
+    """
 
     requests: int = 5
     first_s: float = 1.0
@@ -58,7 +62,10 @@ class RetryingModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
-        """Return the first reply, or the last failure. Raises `CancelledError` if stopped, even during a wait."""
+        """Return the first reply, or the last failure.
+
+        Raises `CancelledError` if stopped, even during a wait.
+        """
         lost = Usage()
         retried = list[ChatProblem]()
         while True:

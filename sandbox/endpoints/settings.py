@@ -45,7 +45,9 @@ class ApiKey:
         raise TypeError("A key is never stored or sent to another process.")
 
     def taken_out_of(self, value: object) -> object:
-        """Return a JSON value with the key removed from all its strings, and half surrogate pairs replaced."""
+        """Return a JSON value with the key removed from all its strings,
+        and half surrogate pairs replaced.
+        """
         if isinstance(value, str):
             return self.taken_out_of_text(value)
         if isinstance(value, list):
@@ -111,8 +113,8 @@ class EndpointSettings:
     def sampling_fields(self) -> dict[str, object]:
         """The members of a request that say how to sample, those that are set alone.
 
-        OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of reasoning is sent
-        as OpenRouter has it.
+        OpenAI's own models refuse `max_tokens`, and some local servers know nothing else. A limit of
+        reasoning is sent as OpenRouter has it.
         """
         given = self.sampling
         most = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
@@ -162,8 +164,8 @@ class EndpointSettings:
 def endpoint_settings(config: Path, environment: Mapping[str, str], model: str | None = None) -> EndpointSettings:
     """Return the settings; an argument overrides the environment, and the environment the file.
 
-    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong; no message contains a value of the
-    user's.
+    Raises `EndpointError` and `SettingsError` if a setting is missing or wrong;
+    no message contains a value of the user's.
     """
     given = read_user_settings(config).llm
     # An argument before the environment, and the environment before the file.

@@ -1,4 +1,6 @@
-"""One gate for each host, shared by all conversations of a process: a rate limit that one of them meets holds all."""
+"""One gate for each host, shared by all conversations of a process:
+a rate limit that one of them meets holds all.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,10 @@ class ThrottledModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
-        """Wait for the gate, then ask once. A wait beyond the gate's patience is a failure, and nothing is sent."""
+        """Wait for the gate, then ask once.
+
+        A wait beyond the gate's patience is a failure, and nothing is sent.
+        """
         while (seconds := self.gate.wait_s()) > 0:
             if seconds > self.gate.backoff.patience_s:
                 return ChatFailure(

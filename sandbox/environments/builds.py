@@ -1,7 +1,7 @@
 """Build backends of sdists and of repositories, run in isolation and offline: their code is not trusted.
 
-The requirements of a build are fetched before, as wheels. Its results come back only over the result pipe, bounded,
-and are checked before use. Wheels are cached by the content of their sdist and by interpreter.
+The requirements of a build are fetched before, as wheels. Its results come back only over the result pipe,
+bounded, and are checked before use. Wheels are cached by the content of their sdist and by interpreter.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class BuildEnvironments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """Runs builds on one backend for one Python; every method raises `EnvironmentBuildError` and `CancelledError`."""
+    """Runs builds on one backend for one Python;
+    every method raises `EnvironmentBuildError` and `CancelledError`.
+    """
 
     environments: BuildEnvironments
     backend: Backend
@@ -160,7 +162,8 @@ class Builds:
             of_metadata = "the metadata of " if want == "metadata" else ""
             self.on_line(f"Building {of_metadata}{what} in {self.backend.name}")
         requirements = system.requirements
-        # Twice at most: the first run may only name what the backend needs, which is then installed (PEP 517).
+        # Twice at most: the first run may only name what the backend needs, which is then installed (PEP
+        # 517).
         for installed in (False, True):
             environment = inner._environment(requirements, what)
             handed = Handed(into)
@@ -271,7 +274,9 @@ class Handed:
                 self._file.write(part)
 
     def file(self) -> Path | None:
-        """Return the file that was received; None if it is incomplete or too large, or has an invalid name."""
+        """Return the file that was received;
+        None if it is incomplete or too large, or has an invalid name.
+        """
         is_complete = self._whole and self._size <= MOST_BYTES
         if not is_complete or not _FILE.fullmatch(self._name):
             return None
@@ -306,8 +311,8 @@ def _open_to_all(folder: Path) -> None:
 def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     """Return the metadata of a wheel of `name` in `version`.
 
-    Raises `EnvironmentBuildError` for a file that is not a wheel of exactly that name and version, for paths that lead
-    out, for links, if it exceeds 1 GiB or 100,000 files unpacked, and for requirements by address.
+    Raises `EnvironmentBuildError` for a file that is not a wheel of exactly that name and version, for paths
+    that lead out, for links, if it exceeds 1 GiB or 100,000 files unpacked, and for requirements by address.
     """
     wanted = (canonicalize_name(name), Version(version))
     try:

@@ -1,4 +1,6 @@
-"""A Docker image taken as a repository with its environment: the tree from a folder, the interpreter as it is there."""
+"""A Docker image taken as a repository with its environment:
+the tree from a folder, the interpreter as it is there.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,8 @@ class FetchedImage:
 def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED) -> FetchedImage:
     """Take the repository out of an image, and prepare the image for runs.
 
-    Raises `SourceError` for an image that is not there or has no such folder, and `EnvironmentBuildError` for one in
-    which the suite can't run. Raises `CancelledError`.
+    Raises `SourceError` for an image that is not there or has no such folder, and `EnvironmentBuildError` for
+    one in which the suite can't run. Raises `CancelledError`.
     """
     from gistpoint.sandbox.backends.docker import taskimages
     from gistpoint.sandbox.backends.docker.engine import EngineError, connect, engine_errors
@@ -79,7 +81,8 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
                 raise SourceError(f"No task can be made of the image: {fault}", hint="Name another with `--python`.")
             run.step(f"preparing {pins.reference}")
-            # It lists what was installed from the workdir, and is gone from the prepared image (decision 0078).
+            # It lists what was installed from the workdir, and is gone from the prepared image (decision
+            # 0078).
             found = taskimages.report_on(engine, pins)
     except EngineError as error:
         raise SourceError(f"{error.message[:1].upper()}{error.message[1:]}.", hint=error.mend) from error
@@ -88,7 +91,9 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
 
 
 def _wanted(path: str) -> bool:
-    """Whether a member of the copied folder is part of a tree; the first part of its path is the folder itself."""
+    """Whether a member of the copied folder is part of a tree;
+    the first part of its path is the folder itself.
+    """
     return not is_left_out(posixpath.relpath(path, path.split("/", 1)[0]))
 
 

@@ -1,7 +1,8 @@
 """Pinning requirements: every package by version and hash, from wheels, which are built if there are none.
 
-uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python are
-taken from their sdists. Only their own metadata has their requirements: each is built in isolation, and uv gets it.
+uv prefers a version with a wheel over a newer one without. Packages that have no wheel at all for this Python
+are taken from their sdists. Only their own metadata has their requirements: each is built in isolation, and
+uv gets it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _COMPILE = (
     "--no-emit-index-url",
     "--no-sources",
 )
-"""The call that makes a lock; each package comes with what requires it, from which `read_lock` takes the parents."""
+"""The call that makes a lock; each package comes with what requires it,
+from which `read_lock` takes the parents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def pin(
     exclude_newer: str | None = None,
     cancel: CancelToken = NEVER,
 ) -> Pinned:
-    """Return the lock of `requirements` for a Python; `wheel_of` builds a wheel from a name and a version without one.
+    """Return the lock of `requirements` for a Python;
+    `wheel_of` builds a wheel from a name and a version without one.
 
     Raises `EnvironmentBuildError`, which names what can't be pinned, and `CancelledError`.
     """
@@ -76,8 +79,8 @@ def pin(
     sourced: list[str] = []
     built: dict[tuple[str, str], BuiltWheel] = {}
     for _ in range(_MOST_ROUNDS):
-        # The entries without a version cover packages that are not built yet: uv never has reason to build one
-        # itself, which would run untrusted code on the host (decision 0038).
+        # The entries without a version cover packages that are not built yet: uv never has reason to build
+        # one itself, which would run untrusted code on the host (decision 0038).
         known = [*map(KnownMetadata, sourced), *(wheel.metadata for wheel in built.values())]
         result = call_uv([*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel)
         if not result.ok:
@@ -101,7 +104,9 @@ def wheelless(result: UvResult) -> list[str]:
 
 
 def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
-    """Return the lines of a compiled lock, each with its hashes, and for every name the packages that require it."""
+    """Return the lines of a compiled lock, each with its hashes,
+    and for every name the packages that require it.
+    """
     lines: list[str] = []
     parents: dict[str, set[str]] = {}
     for raw in text.splitlines():
@@ -122,7 +127,9 @@ def read_lock(text: str) -> tuple[list[str], dict[str, set[str]]]:
 
 
 def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = None) -> EnvironmentBuildError:
-    """Return the error for a failed call of uv: the requirement that it names, its reason, and the log's path."""
+    """Return the error for a failed call of uv:
+    the requirement that it names, its reason, and the log's path.
+    """
     culprit = culprit_of(result.log, lock)
     named = f" because of the requirement {culprit}" if culprit else ""
     hint = "Look at the log"
@@ -136,7 +143,9 @@ def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = N
 
 
 def _reason_in(log: str) -> str:
-    """Return the line of uv's log that says most: its first cause, else its first error, else its last line."""
+    """Return the line of uv's log that says most:
+    its first cause, else its first error, else its last line.
+    """
     stripped = [line.strip(" ×├╰─▶") for line in log.splitlines()]
     lines = list(filter(None, stripped))
     causes = [line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line]

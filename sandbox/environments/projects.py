@@ -62,7 +62,9 @@ _NOT_PACKAGES = {
 
 
 def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
-    """Return the roots, relative to `folder`: those in the build settings, else `src` and similar folders, else `.`."""
+    """Return the roots, relative to `folder`:
+    those in the build settings, else `src` and similar folders, else `.`.
+    """
     named = [root for root in _named(folder, pyproject) if _holds_code(folder / root)]
     if named:
         return tuple(dict.fromkeys(named))
@@ -127,7 +129,8 @@ class Project:
     name: str
     version: str
     described_in: str
-    """The file that a build backend starts from: `pyproject.toml` or `setup.py`; empty if there is neither."""
+    """The file that a build backend starts from: `pyproject.toml` or `setup.py`;
+    empty if there is neither."""
     requirements: tuple[str, ...] | None
     """Its requirements at run time; None if only its build backend can compute them."""
     test_requirements: tuple[str, ...] = ()
@@ -149,7 +152,9 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """The builder of a source tree (PEP 517): `module` or `module:object`, and the folders of the tree with it."""
+    """The builder of a source tree (PEP 517):
+    `module` or `module:object`, and the folders of the tree with it.
+    """
 
     backend: str
     path: tuple[str, ...]
@@ -171,7 +176,8 @@ def _is_code(path: Path) -> bool:
 
 
 def read_project(folder: Path) -> Project:
-    """Read `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`, in this order, each filling what is missing.
+    """Read `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`, in this order,
+    each filling what is missing.
 
     Raises `EnvironmentBuildError` for a `pyproject.toml` that is not valid TOML.
     """
@@ -236,7 +242,9 @@ def _first(texts: Iterable[str]) -> str:
 
 
 def _described_in(folder: Path, project: Table) -> str:
-    """Return the file that a build backend starts from; a `pyproject.toml` may hold only the settings of tools."""
+    """Return the file that a build backend starts from;
+    a `pyproject.toml` may hold only the settings of tools.
+    """
     has_setup = (folder / "setup.py").is_file()
     if not (folder / "pyproject.toml").is_file() or (has_setup and not project):
         return "setup.py" if has_setup else ""

@@ -1,7 +1,8 @@
 """Determining the requirements of a repository's suite, and pinning them: every package by version and hash.
 
-`sandbox.environments.projects` reads the repository's own description without running its code, if it is written
-down. If it is computed, the repository's build backend is run in isolation: `sandbox.environments.builds`.
+`sandbox.environments.projects` reads the repository's own description without running its code, if it is
+written down. If it is computed, the repository's build backend is run in isolation:
+`sandbox.environments.builds`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from gistpoint.sandbox.environments.requirement import (
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
 RUNNER = "pytest>=8.2,<10"
-# Plugins that change how tests are run rather than being needed by them: the task's own arguments name them if wanted.
+# Plugins that change how tests are run rather than being needed by them: the task's own arguments name them
+# if wanted.
 _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random_order", "testmon"}
 
 
@@ -65,8 +67,8 @@ class UvResolver:
     ) -> EnvironmentPins:
         """Pin the requirements of the suite in `folder`, and build the environment once to find its plugins.
 
-        Raises `EnvironmentBuildError` if a package can't be resolved or built, and for a package that pytest or one of
-        its plugins itself needs: replacing a function of it would break the runner.
+        Raises `EnvironmentBuildError` if a package can't be resolved or built, and for a package that pytest
+        or one of its plugins itself needs: replacing a function of it would break the runner.
         """
         project = read_project(folder)
         self._check_python(project)
@@ -149,7 +151,8 @@ def usable_plugins(
 ) -> tuple[str, ...]:
     """Return the pytest plugins of an environment that runs of the project `name` load.
 
-    Raises as `refuse_runner_part` if pytest or one of the plugins needs the project; `parents` are known needs.
+    Raises as `refuse_runner_part` if pytest or one of the plugins needs the project;
+    `parents` are known needs.
     """
     chains = {**(parents or {}), **_parents_among(installed, python)}
     refuse_runner_part(name, chains, {"pytest", *(one.name for one in installed if one.plugins)})
@@ -157,7 +160,9 @@ def usable_plugins(
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements without the project itself; `name[extra]` of itself becomes the content of that extra."""
+    """Return the requirements without the project itself;
+    `name[extra]` of itself becomes the content of that extra.
+    """
     own = canonicalize_name(project.name)
     waiting = list(requirements)
     found = list[str]()
@@ -223,7 +228,9 @@ def installed_in(environment: Path) -> dict[str, Installed]:
 
 
 def entry_points_of(text: str, group: str) -> tuple[str, ...]:
-    """Return the names of the entry points of `group` in the text of an `entry_points.txt`; none if it is broken."""
+    """Return the names of the entry points of `group` in the text of an `entry_points.txt`;
+    none if it is broken.
+    """
     parser = configparser.RawConfigParser(delimiters=("=",), strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case, as documented
     try:

@@ -1,6 +1,8 @@
-"""Source distributions: found through the user's index, fetched with their hash checked, unpacked as untrusted.
+"""Source distributions: found through the user's index, fetched with their hash checked,
+unpacked as untrusted.
 
-None of their code is run. Unpacking lets no path and no link lead out, and makes no device and nothing too large.
+None of their code is run. Unpacking lets no path and no link lead out,
+and makes no device and nothing too large.
 """
 
 from __future__ import annotations
@@ -56,13 +58,17 @@ class Sdist:
 def from_source(names: Sequence[str]) -> list[str]:
     """Return the arguments with which uv takes `names` from their sdists and all other packages from wheels.
 
-    A call with these arguments must give uv the metadata of `names`, in every version: it builds packages without.
+    A call with these arguments must give uv the metadata of `names`, in every version:
+    it builds packages without.
     """
     return [*WHEELS_ALONE, *(f"--no-binary={name}" for name in names)]
 
 
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
-    """Ask uv, and so the user's own index, for the sdist of `pinned` (`name==version`). Raises `SourceError`."""
+    """Ask uv, and so the user's own index, for the sdist of `pinned` (`name==version`).
+
+    Raises `SourceError`.
+    """
     arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
     arguments += from_source([name])
     if python:
@@ -98,7 +104,10 @@ def _not_found(pinned: str, log: str) -> SourceError:
 
 
 def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Path, str]:
-    """Fetch an sdist below `into`; return the archive and its sha256. Raises `SourceError` and `CancelledError`."""
+    """Fetch an sdist below `into`; return the archive and its sha256.
+
+    Raises `SourceError` and `CancelledError`.
+    """
     target = into / sdist.file
     url = sdist.address if "://" in sdist.address else Path(sdist.address).resolve().as_uri()
     if urllib.parse.urlparse(url).scheme not in ("https", "http", "file"):
@@ -124,7 +133,9 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request with the login that the user gave uv for that host; a redirection to another host gets none."""
+    """Return a request with the login that the user gave uv for that host;
+    a redirection to another host gets none.
+    """
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
@@ -188,8 +199,8 @@ _MOST_FILES = 100_000
 def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES) -> Path:
     """Unpack an sdist (tar or zip) below `into`; return the only folder in it, else `into` itself.
 
-    Raises `SourceError` for a damaged archive, for one that exceeds these bounds when unpacked, and for a path that
-    leads out, before anything is written. Links that lead out, and special files, are left out.
+    Raises `SourceError` for a damaged archive, for one that exceeds these bounds when unpacked, and for a
+    path that leads out, before anything is written. Links that lead out, and special files, are left out.
     """
     into.mkdir(parents=True)
     room = _Room(archive, most_bytes, most_files)

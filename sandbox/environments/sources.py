@@ -83,7 +83,8 @@ class Fetcher:
         checkout = into / "checkout"
         where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
         self._on_line(f"Cloning {place}")
-        # No hook and no filter of the repository runs, nothing asks for a password, and files are as git stores them.
+        # No hook and no filter of the repository runs, nothing asks for a password, and files are as git
+        # stores them.
         settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
         try:
             repository = git.Repo.clone_from(
@@ -109,7 +110,9 @@ class Fetcher:
 
 
 def require_form(specification: str) -> None:
-    """Raise `SourceError` for what is no source by its form, or a folder that is not there; nothing is fetched."""
+    """Raise `SourceError` for what is no source by its form, or a folder that is not there;
+    nothing is fetched.
+    """
     place, _, commit = specification.removeprefix("git+").rpartition("@")
     is_commit = place != "" and _REVISION.fullmatch(commit) is not None
     if not is_commit and not _is_folder(specification) and not _is_version(specification):
@@ -117,7 +120,10 @@ def require_form(specification: str) -> None:
 
 
 def newest_version(name: str) -> str:
-    """Return `name==version` of the newest release with an sdist, as the user's index has it. Raises `SourceError`."""
+    """Return `name==version` of the newest release with an sdist, as the user's index has it.
+
+    Raises `SourceError`.
+    """
     sdist = locate(name, name)
     return f"{name}=={sdist.version}"
 
@@ -165,7 +171,9 @@ def _cause(error: Exception) -> str:
 
 
 def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
-    """Copy a folder below `into`, without links that lead out of it; return the hash of its content and the copy."""
+    """Copy a folder below `into`, without links that lead out of it;
+    return the hash of its content and the copy.
+    """
     tar = into / "folder.tar"
     target = into / "source"
     revision = write_tree(folder, tar)
@@ -199,8 +207,8 @@ def fetch_repository(
 ) -> Repository:
     """Fetch a source below `scratch` and pin the requirements of its suite; builds run in `isolation`.
 
-    `on_tree` gets the source before anything is pinned, and may raise to skip the rest. Raises `SourceError` and
-    `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
+    `on_tree` gets the source before anything is pinned, and may raise to skip the rest. Raises `SourceError`
+    and `EnvironmentBuildError`, which name what is unavailable, and `CancelledError`.
     """
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")

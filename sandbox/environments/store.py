@@ -1,7 +1,7 @@
 """Environments of repositories: made once by uv from a lock, named by its content, never changed afterwards.
 
-None of them contains the package under repair: it is imported from the workspace, so that there is one copy of it.
-What builds one is imported when one is built: a screen is about to open when a store is made.
+None of them contains the package under repair: it is imported from the workspace, so that there is one copy
+of it. What builds one is imported when one is built: a screen is about to open when a store is made.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 
 
 def runner_distributions() -> dict[str, metadata.Distribution]:
-    """Return pytest and all its requirements on this Python, by canonical name, from gistpoint's own environment."""
+    """Return pytest and all its requirements on this Python, by canonical name,
+    from gistpoint's own environment.
+    """
     from packaging.utils import canonicalize_name
 
     from gistpoint.sandbox.environments.requirement import requirement_of
@@ -126,7 +128,10 @@ def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath,
 
 
 def image_environment(pins: EnvironmentPins, image: ImagePins, backend: Backend) -> Environment:
-    """Return the environment that an image is. Raises `EnvironmentBuildError` for a backend that can't run images."""
+    """Return the environment that an image is.
+
+    Raises `EnvironmentBuildError` for a backend that can't run images.
+    """
     if backend.name != IMAGES_RUN_ON:
         raise EnvironmentBuildError(
             f"The task runs in the image {image.reference}, which the sandbox {backend.name} can't do.",
@@ -160,8 +165,8 @@ class EnvironmentStore:
     ) -> Environment:
         """Return the environment of `pins`, built if it is missing; an empty lock means pytest alone.
 
-        Packages without a wheel are built on `backend`. Raises `EnvironmentBuildError`, which names the requirement and
-        carries the builder's log, and `CancelledError`.
+        Packages without a wheel are built on `backend`. Raises `EnvironmentBuildError`, which names the
+        requirement and carries the builder's log, and `CancelledError`.
         """
         if fault := fault_in(pins):
             raise EnvironmentBuildError(f"The environment can't be built: {fault}")
@@ -193,7 +198,9 @@ class EnvironmentStore:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
-        """Make an environment without starting its own interpreter, which would run code from wheels (`*.pth`)."""
+        """Make an environment without starting its own interpreter,
+        which would run code from wheels (`*.pth`).
+        """
         made = call_uv(
             # Relocatable: it is built under another name and moved into place when it is whole.
             ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
@@ -204,7 +211,8 @@ class EnvironmentStore:
             raise self._failure(made, builds.python, lock)
         if lock:
             self._install(folder, lock, builds)
-            # By the interpreter outside, as the environment's own would run lines of *.pth files (decision 0038).
+            # By the interpreter outside, as the environment's own would run lines of *.pth files (decision
+            # 0038).
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:

@@ -95,7 +95,9 @@ class UvResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownMetadata:
-    """Metadata of a distribution given to uv, so that it asks no other source; without a version, of each version."""
+    """Metadata of a distribution given to uv, so that it asks no other source;
+    without a version, of each version.
+    """
 
     name: str
     version: str = ""
@@ -139,8 +141,9 @@ def call_uv(
 ) -> UvResult:
     """Run uv to its end. Raises `CancelledError` when cancelled; past `timeout_s` it is stopped and not ok.
 
-    It runs in an empty folder with settings written for this call, so that no project's settings apply. `shelf` is an
-    additional folder of wheels. Raises `EnvironmentBuildError` if the user's settings can't be read.
+    It runs in an empty folder with settings written for this call, so that no project's settings apply.
+    `shelf` is an additional folder of wheels. Raises `EnvironmentBuildError` if the user's settings can't be
+    read.
     """
     import tomli_w
 
@@ -199,7 +202,9 @@ def run_program(
 
 
 def _user_settings() -> dict[str, Any]:
-    """Return the settings for locating and fetching packages in the user's own `uv.toml` and in the machine's."""
+    """Return the settings for locating and fetching packages in the user's own
+    `uv.toml` and in the machine's.
+    """
     merged: dict[str, Any] = {}
     for path in _settings_files():
         try:
@@ -216,7 +221,9 @@ def _user_settings() -> dict[str, Any]:
 
 
 def _settings_files() -> Iterator[Path]:
-    """Yield the files that uv itself would read outside of a project, the one with the highest precedence first."""
+    """Yield the files that uv itself would read outside of a project,
+    the one with the highest precedence first.
+    """
     if named := os.environ.get("UV_CONFIG_FILE"):
         yield Path(named)
     elif os.environ.get("UV_NO_CONFIG", "").lower() in ("", "0", "false"):
@@ -231,7 +238,8 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)
-        # Only keys from a list: `no-binary` of the user's would overrule ours, and uv would build (decision 0038).
+        # Only keys from a list: `no-binary` of the user's would overrule ours, and uv would build (decision
+        # 0038).
         elif key not in _KEPT_SETTINGS:
             continue
         elif key not in settings:

@@ -1,4 +1,6 @@
-"""Running entrypoints on the original and on gists alone; each run has a sandbox and a control folder of its own."""
+"""Running entrypoints on the original and on gists alone;
+each run has a sandbox and a control folder of its own.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The specifics of one kind of run: its files, the folders that it is shown, and the order to its launcher."""
+    """The specifics of one kind of run:
+    its files, the folders that it is shown, and the order to its launcher.
+    """
 
     files: Path
     folders: Mapping[str, Path]
@@ -176,7 +180,8 @@ class GistRunner:
 
             def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
-                # Tests that have no file of their own to move, such as doctests, are collected where they are.
+                # Tests that have no file of their own to move, such as doctests, are collected where they
+                # are.
                 stay = called.is_test and not files
                 root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
@@ -448,7 +453,9 @@ def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
 
 
 def _words_for(places: MountPaths) -> dict[str, str]:
-    """Return the replacements for the paths of a run in outputs; temporary folders are masked by their form."""
+    """Return the replacements for the paths of a run in outputs;
+    temporary folders are masked by their form.
+    """
     environment = posixpath.dirname(posixpath.dirname(places.python))
     found = {places.workspace: "<folder>", places.home: "<home>"}
     if environment != "/":
@@ -461,8 +468,9 @@ def _words_for(places: MountPaths) -> dict[str, str]:
 def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
     """Return the files to put in the other place, by path, and the entrypoint as it is called there.
 
-    A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are not tests
-    themselves, including those of inner packages. A script comes alone; a module has no file of its own to move.
+    A test comes with the `conftest.py` of each folder above it, and the modules in folders of tests that are
+    not tests themselves, including those of inner packages. A script comes alone; a module has no file of its
+    own to move.
     """
     if entrypoint.kind is EntrypointKind.TESTS:
         return _moved_tests(tree, entrypoint)
@@ -485,7 +493,8 @@ def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, byt
 
 
 def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the Python files of several tests for the other place; none for doctests, whose files stay in packages.
+    """Return the Python files of several tests for the other place;
+    none for doctests, whose files stay in packages.
 
     One file is renamed as that of a single test is. Folders, and the files of several, keep their names.
     """

@@ -1,8 +1,8 @@
 """The shell commands of a solver: how they are run, and which are allowed if no code may be executed.
 
-Allowed are programs that read, alone, in pipes and in lists. A command is refused for what it is, never for what it
-might print: the reason is shown to the solver. The sandbox is what prevents execution: these programs are the only ones
-that such a command finds there.
+Allowed are programs that read, alone, in pipes and in lists. A command is refused for what it is, never for
+what it might print: the reason is shown to the solver. The sandbox is what prevents execution: these programs
+are the only ones that such a command finds there.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ def _refusal_of(words: list[str]) -> str:
 
 
 def _scanned(command: str) -> tuple[str, str]:
-    """Return the command with newlines as separators, and the name of the first expansion that could execute."""
+    """Return the command with newlines as separators,
+    and the name of the first expansion that could execute.
+    """
     result: list[str] = []
     quote = ""
     place = 0
@@ -157,8 +159,8 @@ _READING_PATH = "/usr/bin:/bin"
 def shell_invocation(command: str, places: MountPaths, importable: list[str], *, execution: bool) -> Invocation:
     """Return the call of bash: with the repository's Python available, or for read-only commands.
 
-    Without execution, brace expansion is off too: it could produce words that the rules never checked, and the refusal
-    would then lack its explanation.
+    Without execution, brace expansion is off too: it could produce words that the rules never checked, and
+    the refusal would then lack its explanation.
     """
     environment = plain_environment(places, 0)
     if execution:

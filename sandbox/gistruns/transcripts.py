@@ -74,7 +74,9 @@ class TestsTranscript:
         return Seen(run, conclusion.reason, lines_of(notes), trace_of(notes), defined, self.suite.began)
 
     def _conclusion(self, ended: Ended, outcomes: list[dict[str, object]]) -> Conclusion:
-        """Return what the run proves; what was tampered with proves nothing, however it ended (decision 0023)."""
+        """Return what the run proves; what was tampered with proves nothing,
+        however it ended (decision 0023).
+        """
         tampered = next((str(note.get("what")) for note in self.suite.notes if note.get("kind") == "tampered"), "")
         if tampered:
             return Conclusion(RunStatus.INVALID, f"pytest was tampered with: {tampered}.")

@@ -184,7 +184,10 @@ def score_trial(
 
 
 def original_trial(judge: GistJudge, *, cancel: CancelToken = NEVER) -> ScoreTrial:
-    """Run the command on the original again, and compare it with what was recorded. Raises as `score_trial`."""
+    """Run the command on the original again, and compare it with what was recorded.
+
+    Raises as `score_trial`.
+    """
     tree = SourceTree.open(judge.task.tree_path)
     run = judge.runner.run_original(
         tree, judge.task.environment, judge.entrypoint, timeout_s=judge.answer.timeout_s, cancel=cancel

@@ -23,7 +23,9 @@ _IMPORT = re.compile(r"(?P<prompt>\s*>>> )(?P<code>(?:import|from)\s.*)")
 
 
 def documented(tree: ast.Module, name: str) -> Documented | None:
-    """Return the class or function of a qualified name, the last of several, or the module for an empty name."""
+    """Return the class or function of a qualified name, the last of several,
+    or the module for an empty name.
+    """
     found: Documented = tree
     parts = name.split(".") if name else []
     for part in parts:
@@ -46,13 +48,17 @@ def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.Functio
 
 
 def docstring_sha256(node: Documented | None) -> str:
-    """Return a hash of a docstring as a run compares it: without indentation, which newer interpreters strip."""
+    """Return a hash of a docstring as a run compares it:
+    without indentation, which newer interpreters strip.
+    """
     lines = [line.strip() for line in _docstring_of(node).strip().splitlines()]
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def docstring_lines(tree: ast.Module, name: str) -> list[str]:
-    """Return the lines of a docstring that are not blank, without indentation; none if there is no docstring."""
+    """Return the lines of a docstring that are not blank, without indentation;
+    none if there is no docstring.
+    """
     lines = [line.strip() for line in _docstring_of(documented(tree, name)).splitlines()]
     return list(filter(None, lines))
 
@@ -70,9 +76,9 @@ _Lines = list[tuple[str, int | None]]
 def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[str], bool]) -> _Lines:
     """Return the lines of a gist with the docstring of `name` as the file `original` has it.
 
-    Each line has its number in the gist, None for a line of the docstring. An import in an example becomes `pass` if
-    `dropped` says so of its text. Raises SyntaxError for a gist that does not parse, TaskError if one of the two
-    files has no such definition.
+    Each line has its number in the gist, None for a line of the docstring. An import in an example becomes
+    `pass` if `dropped` says so of its text. Raises SyntaxError for a gist that does not parse, TaskError if
+    one of the two files has no such definition.
     """
     home = documented(parse(gist), name)
     source = documented(parse(original), name)
@@ -109,12 +115,16 @@ def _begins_with_text(body: list[ast.stmt]) -> bool:
 
 
 def _indented(wanted: list[str], margin: str) -> _Lines:
-    """Return the lines of a docstring, the first one indented: the others are its text, which stays as it is."""
+    """Return the lines of a docstring, the first one indented:
+    the others are its text, which stays as it is.
+    """
     return [(f"{margin}{wanted[0]}", None), *((text, None) for text in wanted[1:])]
 
 
 def _replaced(lines: _Lines, old: ast.stmt, wanted: list[str]) -> _Lines:
-    """Return the lines with other text in the place of a docstring; what follows it on its last line stays."""
+    """Return the lines with other text in the place of a docstring;
+    what follows it on its last line stays.
+    """
     first = old.lineno - 1
     last = last_line(old) - 1
     before = lines[first][0].encode()[: old.col_offset].decode()

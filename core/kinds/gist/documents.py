@@ -39,7 +39,10 @@ def settings_table(settings: GistSettings) -> dict[str, Any]:
 
 
 def read_command(fields: Fields, part: GistTask) -> GistTask:
-    """Return the command of a `task.toml` with its table `input`, if it has one. Raises `TaskError` naming the key."""
+    """Return the command of a `task.toml` with its table `input`, if it has one.
+
+    Raises `TaskError` naming the key.
+    """
     if "input" not in fields.values:
         return part
     given = fields.table("input")
@@ -53,7 +56,9 @@ def read_command(fields: Fields, part: GistTask) -> GistTask:
 
 
 def command_document(part: GistTask) -> dict[str, Any]:
-    """Return the command as `task.toml` has it; the lines of standard input are a list, which keeps their ends."""
+    """Return the command as `task.toml` has it;
+    the lines of standard input are a list, which keeps their ends.
+    """
     document: dict[str, Any] = {}
     given: dict[str, Any] = {}
     if part.entrypoint:
@@ -135,7 +140,9 @@ def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class GistFigures:
-    """What lists show of an answer: how hard the task is, and what came of its reference gist, if one was tried."""
+    """What lists show of an answer: how hard the task is, and what came of its reference gist,
+    if one was tried.
+    """
 
     difficulty: Difficulty
     reference: ReferenceGist | None = None
@@ -182,7 +189,9 @@ def _run(fields: Fields) -> TestsRun | CommandRun:
 
 
 def _run_document(run: TestsRun | CommandRun | TestRun) -> dict[str, Any]:
-    """Return a run as it is stored: an exception last, and without what was observed besides (see `Habits`)."""
+    """Return a run as it is stored: an exception last,
+    and without what was observed besides (see `Habits`).
+    """
     document = {key: value for key, value in _known(run).items() if key not in ("isolation", "raised")}
     if isinstance(run, TestsRun):
         document["tests"] = {id: _run_document(test) for id, test in run.tests.items()}

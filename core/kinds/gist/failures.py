@@ -69,8 +69,8 @@ def unreadable(gist: str) -> GistError | None:
 def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
     """Return the normalised imports of `owned` names that run when the file is imported.
 
-    Imports in functions are left to the import blocker, which sees the ones that run; imports under `if TYPE_CHECKING`
-    never run.
+    Imports in functions are left to the import blocker, which sees the ones that run; imports under `if
+    TYPE_CHECKING` never run.
     """
     try:
         statements = parse(gist).body
@@ -121,7 +121,8 @@ def gist_error(
 
 
 def _runtime_kind(gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None) -> tuple[ErrorKind, str]:
-    # Whether a text that does not parse has the test can't be determined, so it is an error of syntax (decision 0015).
+    # Whether a text that does not parse has the test can't be determined, so it is an error of syntax
+    # (decision 0015).
     fault = fault_in(gist)
     if fault:
         return ErrorKind.SYNTAX, str(fault)

@@ -1,4 +1,6 @@
-"""Execution fidelity: whether the gist does what the codebase does, after both outputs are normalised alike."""
+"""Execution fidelity: whether the gist does what the codebase does,
+after both outputs are normalised alike.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ _NO_TEST = "no such test"
 def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
     """Mask times, durations, addresses, process ids, seeds, temporary paths and line numbers of tracebacks.
 
-    `places` maps paths and file names of this run (working folder, gist, interpreter) to the words that replace them;
-    longer ones are replaced first. ANSI sequences and carriage returns are removed.
+    `places` maps paths and file names of this run (working folder, gist, interpreter) to the words that
+    replace them; longer ones are replaced first. ANSI sequences and carriage returns are removed.
     """
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     named = dict(places or {})
@@ -50,8 +52,8 @@ def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
 def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, str]:
     """Return the names of files and modules that are equivalent, with the words that replace them.
 
-    A gist has everything in one module of another name: `pkg.core.Bad` and `test_gist.Bad` are the same. Names of
-    modules count only with a dot after them, so that words of other texts are left alone.
+    A gist has everything in one module of another name: `pkg.core.Bad` and `test_gist.Bad` are the same.
+    Names of modules count only with a dot after them, so that words of other texts are left alone.
     """
     gist = entrypoint.gist_file
     files = {gist, *entrypoint.files, *map(_base_name, entrypoint.files)}
@@ -85,8 +87,8 @@ def normalised(run: TestsRun | CommandRun, places: Mapping[str, str]) -> TestsRu
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file`, `data` or a
-    stream.
+    """One difference between two runs: `what` is `status`, `outcome`, `exception`, `exit`, `file`,
+    `data` or a stream.
     """
 
     test: str
@@ -117,7 +119,9 @@ class Fidelity:
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """The tests in which the runs differ, sorted; for a command that is not a test, the things that differ."""
+        """The tests in which the runs differ, sorted;
+        for a command that is not a test, the things that differ.
+        """
         return tuple(sorted({one.test or one.what for one in self.differences}))
 
     @property
@@ -137,7 +141,9 @@ def compare(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare a run with those runs of the original that are of its kind; the arguments are those of both kinds."""
+    """Compare a run with those runs of the original that are of its kind;
+    the arguments are those of both kinds.
+    """
     if isinstance(gist, TestsRun):
         return compare_tests([run for run in originals if isinstance(run, TestsRun)], gist, places)
     commands = [run for run in originals if isinstance(run, CommandRun)]
@@ -155,8 +161,9 @@ def _dotted(path: str) -> str:
 def compare_tests(originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()) -> Fidelity:
     """Compare a gist's run with the runs of the original, two or more so that variation is known.
 
-    The same instances must pass, fail and be skipped, failing ones must raise like exceptions, and stdout and stderr
-    of each must match after normalising. `places` are the paths of each run, the gist's last (see `normalise_output`).
+    The same instances must pass, fail and be skipped, failing ones must raise like exceptions, and stdout and
+    stderr of each must match after normalising. `places` are the paths of each run, the gist's last (see
+    `normalise_output`).
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     wanted = [_by_instance(original) for original in originals]
@@ -207,7 +214,9 @@ def compare_commands(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare runs of a command that is not a test: exit status, streams, the exception that ended it, files listed."""
+    """Compare runs of a command that is not a test:
+    exit status, streams, the exception that ended it, files listed.
+    """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     expected = originals[0]
     differences: list[Difference] = []

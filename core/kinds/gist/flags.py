@@ -1,8 +1,8 @@
 """Flags: facts that a reader of a gist's score must know, found from its text and its runs.
 
-A fake is code in a gist that replaces the codebase without being its code. The run shows which objects were under the
-names of modules, which code was executed that is in no file, and which functions answered yes to any comparison. The
-text shows which of it is the codebase's own: glue, and lines of the codebase.
+A fake is code in a gist that replaces the codebase without being its code. The run shows which objects were
+under the names of modules, which code was executed that is in no file, and which functions answered yes to
+any comparison. The text shows which of it is the codebase's own: glue, and lines of the codebase.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Habits:
     made_functions: tuple[str, ...] = ()
     """Functions that are executed from strings."""
     made_elsewhere: tuple[str, ...] | None = None
-    """Code that is in no file and that the environment executes, each with the function that was called to do so."""
+    """Code that is in no file and that the environment executes,
+    each with the function that was called to do so."""
     made_here: tuple[str, ...] | None = None
     """Code that is in no file and that the codebase itself executes."""
     loads_own_modules: bool = False
@@ -89,7 +90,8 @@ def habits_of(runs: Sequence[Isolation]) -> Habits:
 def module_names(test: str, owned: Collection[str], modules: Collection[str]) -> tuple[str, ...]:
     """Return the dotted names under which the test file `test` reaches modules of the codebase.
 
-    `modules` are the dotted names of the modules that the command touches. Empty for a file that does not parse.
+    `modules` are the dotted names of the modules that the command touches.
+    Empty for a file that does not parse.
     """
     try:
         tree = parse(test)
@@ -174,8 +176,8 @@ def mocked(
 ) -> str:
     """Return in a few words what a gist uses in place of the codebase; empty if nothing.
 
-    `seen` holds what the runs of `text` showed; `used` holds the names under which the test reaches modules of the
-    codebase.
+    `seen` holds what the runs of `text` showed;
+    `used` holds the names under which the test reaches modules of the codebase.
     """
     found = chain(
         _made_up(seen, habits),
@@ -223,7 +225,9 @@ def _joined(parts: Iterable[Iterable[str]]) -> list[str]:
 
 
 def _is_foreign(line: LineExistence) -> bool:
-    """Whether a line is neither in the codebase nor glue that binds a name to the gist itself (decision 0014)."""
+    """Whether a line is neither in the codebase nor glue that binds a name to the
+    gist itself (decision 0014).
+    """
     return not line.exists and not line.line.text.endswith(ITSELF)
 
 
@@ -236,7 +240,8 @@ def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existen
     may_be_defined = qualname == own_name or name not in used
     if what in ("function", "class") and may_be_defined and _is_defined(qualname, existence):
         return True
-    # All lines that bind the name must be the codebase's own: one that is not may have put something else there.
+    # All lines that bind the name must be the codebase's own: one that is not may have put something else
+    # there.
     bound = [line for line, in_function in _bindings(text, own_name) if not in_function]
     found = chain.from_iterable(map(existence.at, bound))
     return bool(bound) and all(one.exists for one in found)
@@ -276,7 +281,9 @@ def _at(line: int, existence: ExistenceReport) -> list[LineExistence]:
 
 
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the lines that bind a global name, each with whether it does so in a function or class, by `global`."""
+    """Yield the lines that bind a global name,
+    each with whether it does so in a function or class, by `global`.
+    """
     for node, scope in scoped(parse(text)):
         deleted = isinstance(getattr(node, "ctx", None), ast.Del)
         if deleted or name not in bound_names(node):
@@ -292,8 +299,8 @@ def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
 def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
     """Return a thing in the gist that equals whatever it is compared with; empty if there is none.
 
-    Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on lines that
-    are not in the codebase.
+    Functions that decide comparisons were examined in the run; such objects of pytest and mock are found on
+    lines that are not in the codebase.
     """
     names = sorted(set(_joined(run.equal_to_all for run in seen)))
     if names:
@@ -337,10 +344,12 @@ def _guarded(source: str) -> list[LogicalLine]:
 
 
 def vacuity_mutants(gist: str, executed: Collection[int], test: str, *, most: int = 5) -> Iterator[tuple[str, str]]:
-    """Yield up to `most` (function, text) pairs: the gist with one function that ran returning nonsense at once.
+    """Yield up to `most` (function, text) pairs:
+    the gist with one function that ran returning nonsense at once.
 
-    A gist is vacuous if its run is as faithful with every one of these: then the test does not look at the contents of
-    the gist. Longer functions come first; the test itself and generators are left alone. Lines keep their numbers.
+    A gist is vacuous if its run is as faithful with every one of these: then the test does not look at the
+    contents of the gist. Longer functions come first; the test itself and generators are left alone. Lines
+    keep their numbers.
     """
     lines = physical_lines(gist)
     ranked: list[tuple[int, str, ast.FunctionDef]] = []

@@ -25,9 +25,9 @@ class NamesClashError(UserError):
 def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
     """Return the tests of a run that ended, the first one with the others.
 
-    A test that its own file does not define has the text of the function that holds its code: that of a mixin in
-    another file, or the one that makes tests while the file is imported. Raises `UnwrittenTestError` for one whose code
-    is in no file of the codebase, and `NamesClashError`.
+    A test that its own file does not define has the text of the function that holds its code: that of a mixin
+    in another file, or the one that makes tests while the file is imported. Raises `UnwrittenTestError` for
+    one whose code is in no file of the codebase, and `NamesClashError`.
     """
     found: dict[tuple[str, str], GistTest] = {}
     keys: dict[str, str] = {}

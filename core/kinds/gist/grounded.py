@@ -1,8 +1,8 @@
 """The flag `invented_operand`: the test uses an object of a class that is no code of the codebase.
 
-The run says which classes took part in what the test decides, and never asks their objects. The text says which of
-these the codebase has: a class belongs to it if its header, or the line that binds its name, stands there, and so do
-all of its methods that can decide a comparison (decision 0123).
+The run says which classes took part in what the test decides, and never asks their objects. The text says
+which of these the codebase has: a class belongs to it if its header, or the line that binds its name, stands
+there, and so do all of its methods that can decide a comparison (decision 0123).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def invented_operand(text: str, operands: Sequence[Operand] | None, existence: E
 
 
 def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
-    # An object of the environment that equals many things, such as `approx`: honest if a line names it (0123).
+    # An object of the environment that equals many things, such as `approx`: honest if a line names it
+    # (0123).
     if operand.wild:
         return _is_named(operand, existence)
     if operand.replaced:
@@ -54,7 +55,9 @@ def _is_named(operand: Operand, existence: ExistenceReport) -> bool:
 
 
 def _is_replaced_there(text: str, name: str, existence: ExistenceReport) -> bool:
-    """Whether the codebase puts something of its own in the place of a function of a library, or a test does."""
+    """Whether the codebase puts something of its own in the place of a function of a library,
+    or a test does.
+    """
     owner, _, own = name.rpartition(".")
     if not owner:
         return _is_bound_there(text, own, existence)
@@ -71,7 +74,9 @@ def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
 
 
 def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
-    """Return the header of a class that the codebase has; that of one in a function is a line of the function."""
+    """Return the header of a class that the codebase has;
+    that of one in a function is a line of the function.
+    """
     outer, _, last = name.rpartition(_WITHIN)
     block = outer.split(_WITHIN)[0] if outer else name
     wanted = re.compile(rf"class {re.escape(last.rpartition('.')[2])}\b")
@@ -122,7 +127,9 @@ def _may_be_given_methods(header: LineExistence, there: Sequence[LineExistence])
 
 
 def _defines(line: LineExistence, owner: str, name: str) -> bool:
-    """Whether a line is the header of a special method, or one of its class or from outside that assigns it."""
+    """Whether a line is the header of a special method,
+    or one of its class or from outside that assigns it.
+    """
     text = line.line.text
     own = re.escape(f"{owner}.{name}")
     word = re.escape(name)

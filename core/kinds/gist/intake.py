@@ -306,7 +306,9 @@ class Examination:
 
 
 def _test_files(run: TestsRun | CommandRun, files: Iterable[str]) -> set[str]:
-    """Return the files that are tests by their place, and those in which pytest found a test of the command."""
+    """Return the files that are tests by their place,
+    and those in which pytest found a test of the command.
+    """
     found = {path for path in files if is_test_path(path)}
     if isinstance(run, TestsRun):
         written = [id for id in run.tests if not instance_key(id).startswith(DOCTEST)]
@@ -327,8 +329,8 @@ def _reasons_of(run: OriginalRun) -> list[str]:
 def owned_names(tree: SourceTree, import_roots: tuple[str, ...], modules: Mapping[str, str]) -> tuple[str, ...]:
     """Return the top-level names under which the codebase can be imported, those of its tests too.
 
-    They are the packages and modules of the import roots, the packages of tests, and every name that a file of the
-    codebase had as a module while the command ran. Names of the standard library are never among them.
+    They are the packages and modules of the import roots, the packages of tests, and every name that a file
+    of the codebase had as a module while the command ran. Names of the standard library are never among them.
     """
     folders = [name for name, kind in tree.entries("") if kind == "dir"]
     packages = [name for name in folders if tree.is_file(f"{name}/__init__.py")]
@@ -440,7 +442,8 @@ def write_gist_task(
     demo: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Write the task below `into`, in a folder named by its id, and return it; a task that already exists is kept.
+    """Write the task below `into`, in a folder named by its id, and return it;
+    a task that already exists is kept.
 
     Raises `ContradictionError` for settings that contradict each other.
     """

@@ -1,6 +1,7 @@
 """A gist at work: written in steps, handed in once, and judged; every figure has evidence.
 
-To judge it, the original test is put in, the task's command runs on it alone, and the run is compared with the record.
+To judge it, the original test is put in, the task's command runs on it alone,
+and the run is compared with the record.
 """
 
 from __future__ import annotations
@@ -96,7 +97,9 @@ class GistHarness(TaskBench):
         return {"tools_sha256": tools, "gist": begins_with, "gist_settings": settings_data(self.task)}
 
     def tools(self, state: AttemptState) -> tuple[Tool, ...]:
-        """Return the tools that the settings allow, and `score_gist` if the attempt has a budget for scores."""
+        """Return the tools that the settings allow,
+        and `score_gist` if the attempt has a budget for scores.
+        """
         return gist_tools(gist_settings(self.task), scoring=state.budgets.scores != 0)
 
     def offered(self, state: AttemptState) -> tuple[Tool, ...]:
@@ -246,7 +249,10 @@ class GistJudging(ABC):
         return _EndingAs(self.task, self.answer, self.runner, self, instead)
 
     def verdict(self, gist: str, *, thorough: bool, run: RunContext = UNATTENDED) -> GistVerdict:
-        """Score a gist; the verdict gives the reason if it can't be scored. Progress reports omit outcomes of tests."""
+        """Score a gist; the verdict gives the reason if it can't be scored.
+
+        Progress reports omit outcomes of tests.
+        """
         try:
             found = self.judge(gist, run=run, thorough=thorough)
         except HarnessFailedError as error:
@@ -309,9 +315,9 @@ class GistJudge(GistJudging):
     ) -> GistJudgement:
         """Score `gist`. Unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
 
-        Lines are measured on the text with one statement a line. If an untraced run of the text itself differs, that
-        run decides fidelity, which holds only if it holds twice. Raises `InfrastructureError` if the isolation failed,
-        and `CancelledError`.
+        Lines are measured on the text with one statement a line. If an untraced run of the text itself
+        differs, that run decides fidelity, which holds only if it holds twice. Raises `InfrastructureError`
+        if the isolation failed, and `CancelledError`.
         """
         fault = unreadable(gist)
         if fault is not None:
@@ -386,7 +392,9 @@ class GistJudge(GistJudging):
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def sources(self) -> dict[str, str]:
-        """Return the text of every Python file of the codebase, and of the command itself if it is none of them."""
+        """Return the text of every Python file of the codebase,
+        and of the command itself if it is none of them.
+        """
         started = program_text(self.entrypoint, self.task.environment.metadata)
         return _with_command(sources_of(SourceTree.open(self.task.tree_path)), started)
 
@@ -443,11 +451,13 @@ class _Trials:
             return first, False
         watched = Watched(watched.modules)
         if not thorough:
-            # One run decides, unless it was a run of another text and failed: fidelity is that of the gist itself.
+            # One run decides, unless it was a run of another text and failed: fidelity is that of the gist
+            # itself.
             if held or unchanged:
                 return first, False
             return self._run("run again", self.text, watched), False
-        # The tracer can be seen by the code, so fidelity must also hold without it, with another hash seed: 0024.
+        # The tracer can be seen by the code, so fidelity must also hold without it, with another hash seed:
+        # 0024.
         second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
@@ -459,7 +469,8 @@ class _Trials:
         return third, self.judge.fidelity(third).value == 0
 
     def operands(self) -> tuple[Operand, ...] | None:
-        """Return the classes of what a faithful text's test uses, of a run of its own; None if that gave no answer.
+        """Return the classes of what a faithful text's test uses, of a run of its own;
+        None if that gave no answer.
 
         If the run is not as faithful as those before it, all classes that there were may have been used.
         """
@@ -476,7 +487,9 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Return whether the command passes even if functions return nonsense; None if none can be changed."""
+        """Return whether the command passes even if functions return nonsense;
+        None if none can be changed.
+        """
         test = self.judge.answer.test
         tests = blocks_of_tests(self.measured, test) if test else frozenset[str]()
         own = test.qualname if test else ""

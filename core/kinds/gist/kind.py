@@ -70,7 +70,9 @@ def prompt_text(name: str) -> str:
 
 
 class Gist(TaskKind["GistJudge"]):
-    """The solver writes the behaviour of a command as one self-contained file, which is judged by running it."""
+    """The solver writes the behaviour of a command as one self-contained file,
+    which is judged by running it.
+    """
 
     modes = (Mode.GIST,)
     screen = "gist"
@@ -278,7 +280,9 @@ class Gist(TaskKind["GistJudge"]):
         return {STATIC: prompt_text(STATIC)}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest:
-        """Return the rules, then every file that the recorded trace touched, whole, in order of first touch."""
+        """Return the rules, then every file that the recorded trace touched, whole,
+        in order of first touch.
+        """
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.brief import static_values
 

@@ -23,7 +23,8 @@ _LINE_END = re.compile(r"\r\n?|\n")
 def physical_lines(text: str) -> list[str]:
     """Return the lines of `text`, numbered as in a syntax tree.
 
-    `str.splitlines` also ends a line at a form feed, U+2028 and others: text in a comment would shift every line below.
+    `str.splitlines` also ends a line at a form feed, U+2028 and others:
+    text in a comment would shift every line below.
     """
     lines = _LINE_END.split(text)
     return lines if lines[-1] else lines[:-1]
@@ -171,8 +172,8 @@ def lines_of_statement(
 ) -> Iterator[LogicalLine]:
     """Yield the lines of `statement` and of everything in it, in source order.
 
-    `potential` says that it is in the body of an `except`. With `nested` false, the bodies, headers and decorators of
-    definitions in it are left out (and its own body, if it is one).
+    `potential` says that it is in the body of an `except`. With `nested` false, the bodies, headers and
+    decorators of definitions in it are left out (and its own body, if it is one).
     """
     left_out = not nested and isinstance(statement, DefinitionNode)
     if left_out or is_text_only(statement):
@@ -392,7 +393,8 @@ def is_main_guard(statement: ast.stmt) -> bool:
 
 
 def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:
-    """Return the definition that pytest would run for `qualname` (`Class.test` or `test`), the last of several.
+    """Return the definition that pytest would run for `qualname` (`Class.test` or `test`),
+    the last of several.
 
     A method inherited from another class of the same file is found there. Definitions under a main
     guard don't count: importing the file does not create them.

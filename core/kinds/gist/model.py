@@ -88,7 +88,9 @@ def with_settings(task: Task, settings: GistSettings) -> Task:
 
 
 def command_identity(part: GistTask) -> dict[str, Any]:
-    """Return what the id of a gist counts of its command: standard input and variables only if there are any."""
+    """Return what the id of a gist counts of its command:
+    standard input and variables only if there are any.
+    """
     identity: dict[str, Any] = {}
     if part.entrypoint:
         identity["entrypoint"] = part.entrypoint
@@ -100,7 +102,9 @@ def command_identity(part: GistTask) -> dict[str, Any]:
 
 
 def command_version(part: GistTask, image: ImagePins | None) -> int:
-    """Return the version that a task is written in: 2 where standard input or variables are part of its command."""
+    """Return the version that a task is written in:
+    2 where standard input or variables are part of its command.
+    """
     from gistpoint.core.tasks.model import version_of
 
     has_input = bool(part.stdin or part.variables)

@@ -39,7 +39,8 @@ class GistTest:
     qualname: str
     source: str
     defined_as: str = ""
-    """The function of `source` that is its text, if that has another name: one of a mixin, or one that makes tests."""
+    """The function of `source` that is its text, if that has another name:
+    one of a mixin, or one that makes tests."""
     doctest: bool = False
     """Whether its text is the docstring of `qualname`; that of the module if the name is empty."""
     others: tuple[GistTest, ...] = ()
@@ -124,7 +125,9 @@ class TestScore:
 
 
 def missing_test(gist: str, qualname: str) -> bool:
-    """Whether a gist that parses has no definition of the test; one that does not parse is an error of syntax."""
+    """Whether a gist that parses has no definition of the test;
+    one that does not parse is an error of syntax.
+    """
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
@@ -201,8 +204,8 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
 def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) -> TestScore:
     """Score the test `qualname` of the file `gist` against that of the test file `original`.
 
-    Imports of the codebase's own top-level names (`owned`) are left out on both sides: a gist has to drop them.
-    A test that is missing, or a gist that does not parse, scores 0.
+    Imports of the codebase's own top-level names (`owned`) are left out on both sides: a gist has to drop
+    them. A test that is missing, or a gist that does not parse, scores 0.
     """
     wanted = _lines_of(original, qualname, owned)
     try:
@@ -231,7 +234,9 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of the test `qualname`, put into a text from the file `source`; None if it is not there."""
+    """Return the guard of the test `qualname`, put into a text from the file `source`;
+    None if it is not there.
+    """
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
@@ -284,7 +289,9 @@ def _agreed(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def pytest_names(source: str) -> dict[str, str]:
-    """Return the names that a file takes from pytest, with the attribute that each is; empty for pytest itself."""
+    """Return the names that a file takes from pytest, with the attribute that each is;
+    empty for pytest itself.
+    """
     found: dict[str, str] = {}
     for node in parse(source).body:
         match node:
@@ -320,7 +327,9 @@ class SplicedGist:
 
 
 def given_test(test: GistTest | None) -> str:
-    """Return the original tests as a brief gives them; empty for a command that is not a test, and for doctests."""
+    """Return the original tests as a brief gives them;
+    empty for a command that is not a test, and for doctests.
+    """
     if test is None:
         return ""
     written = [one for one in test.each if not one.doctest]
@@ -342,10 +351,11 @@ def splice_test(
 ) -> SplicedGist:
     """Replace every definition of the test `qualname` in `gist` by that of the test file `original`.
 
-    A function goes to the place of the gist's first definition of it, or to the end. A method goes into the gist's
-    class of that name, which is created with the original's header if the gist has none. Imports of `owned` names are
-    removed from the test, which is otherwise unchanged. `defined_as` is the name of the definition in the original, if
-    it is another. Raises SyntaxError for a gist that does not parse, TaskError for an original without that test.
+    A function goes to the place of the gist's first definition of it, or to the end. A method goes into the
+    gist's class of that name, which is created with the original's header if the gist has none. Imports of
+    `owned` names are removed from the test, which is otherwise unchanged. `defined_as` is the name of the
+    definition in the original, if it is another. Raises SyntaxError for a gist that does not parse, TaskError
+    for an original without that test.
     """
     definition = _required(original, defined_as or qualname)
     test = _test_text(original, definition, owned)
@@ -388,7 +398,8 @@ def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
 
 
 def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) -> SplicedGist:
-    """Replace the docstring of `name` in a gist by that of the file `original`, without its imports of `owned` names.
+    """Replace the docstring of `name` in a gist by that of the file `original`,
+    without its imports of `owned` names.
 
     Raises SyntaxError for a gist that does not parse, TaskError if one of the two has no such definition.
     """
@@ -413,7 +424,8 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
             put_in = splice_doctest(spliced.text, one.source, one.qualname, owned)
         else:
             put_in = splice_test(spliced.text, one.source, one.qualname, owned, defined_as=one.defined_as)
-        # Lines of tests that were put in before keep None; all others keep their number in the gist as handed in.
+        # Lines of tests that were put in before keep None; all others keep their number in the gist as handed
+        # in.
         before = spliced.origin
         origin = tuple(None if number is None else before[number - 1] for number in put_in.origin)
         spliced = SplicedGist(put_in.text, origin)
@@ -432,7 +444,9 @@ def original_test(original: str, qualname: str) -> str:
 
 
 def inheriting_test(test: GistTest) -> str:
-    """Return the original test as a gist can hold it: with the class by which it is named, if that one inherits it."""
+    """Return the original test as a gist can hold it:
+    with the class by which it is named, if that one inherits it.
+    """
     if test.others or test.doctest:
         documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)
         return "\n\n".join([given_test(test), *documented_in])

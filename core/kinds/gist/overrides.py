@@ -1,7 +1,7 @@
 """Settings of a gist that differ for one attempt from those of its task: read, checked, recorded, applied.
 
-A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. So attempts
-under all conditions of one task are in one home (docs/decisions/0050).
+A task keeps its defaults, which are not part of its id; an attempt records its settings in its header. So
+attempts under all conditions of one task are in one home (docs/decisions/0050).
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class ContradictionError(UserError):
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
-    """Raise `ContradictionError` for settings that no task can have; `is_test` says whether the command is a test."""
+    """Raise `ContradictionError` for settings that no task can have;
+    `is_test` says whether the command is a test.
+    """
     if needing := needing_execution(settings):
         raise ContradictionError(
             f"{needing} runs code, and execution is off.", hint="Add --execution, or leave the tool out."
@@ -64,7 +66,8 @@ class GistOverrides(msgspec.Struct, frozen=True):
     """Uses of `score_gist` in a counted attempt; -1 for any number."""
 
     def on(self, task: Task, test: str) -> Task:
-        """Return the task as an attempt with these settings sees it; `test` is the original test, if there is one.
+        """Return the task as an attempt with these settings sees it;
+        `test` is the original test, if there is one.
 
         Raises `GistSettingsError` for a repair, and for settings that contradict each other or the task.
         """
@@ -94,7 +97,8 @@ TOOL_PROFILES: Mapping[str, GistOverrides] = {
     "bash": GistOverrides(tools=("bash",)),
     "edit_and_execute": GistOverrides(execution=True, tools=("edit_and_execute",)),
 }
-"""Sets of tools under one name, by which attempts are compared (Gistify, 4.1); `all` leaves what the task sets."""
+"""Sets of tools under one name, by which attempts are compared (Gistify, 4.1);
+`all` leaves what the task sets."""
 
 
 _BASE = GistOverrides(execution=False, tools=(), strategy="")
@@ -107,7 +111,8 @@ CONDITIONS: Mapping[str, GistOverrides] = {
     "bash": msgspec.structs.replace(_BASE, execution=True, tools=("bash",)),
     "edit_and_execute": msgspec.structs.replace(_BASE, execution=True, tools=("edit_and_execute",)),
 }
-"""The conditions of Gistify's table 3: advice in the brief, tools that tell of the codebase, tools that run code."""
+"""The conditions of Gistify's table 3:
+advice in the brief, tools that tell of the codebase, tools that run code."""
 
 
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
@@ -119,7 +124,10 @@ def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides |
 
 
 def parse_overrides(data: bytes, file: str) -> GistOverrides:
-    """Read settings from TOML or from a JSON object. Raises `GistSettingsError`, which names the fault in `file`."""
+    """Read settings from TOML or from a JSON object.
+
+    Raises `GistSettingsError`, which names the fault in `file`.
+    """
     try:
         text = data.decode("utf-8-sig")
         values = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
@@ -129,7 +137,10 @@ def parse_overrides(data: bytes, file: str) -> GistOverrides:
 
 
 def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
-    """Read settings from a table, such as a study's condition. Raises `GistSettingsError`, which names file and key."""
+    """Read settings from a table, such as a study's condition.
+
+    Raises `GistSettingsError`, which names file and key.
+    """
     for key in values:
         if key not in KEYS:
             raise GistSettingsError(
@@ -176,7 +187,9 @@ def _require_among(fields: Fields, key: str, names: Iterable[str], known: Sequen
 
 
 def differing(task: Task, default: Task) -> dict[str, Any]:
-    """Return the settings that turn those of `default` into those of `task`, as a file of settings has them."""
+    """Return the settings that turn those of `default` into those of `task`,
+    as a file of settings has them.
+    """
     values = {**settings_data(task), "steps": task.budgets.tool_uses}
     others = {**settings_data(default), "steps": default.budgets.tool_uses}
     return {key: values[key] for key in KEYS if values[key] != others[key]}

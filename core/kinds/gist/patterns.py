@@ -1,8 +1,9 @@
 """Patterns that outputs must match: runs of the original laid over one another, with gaps where they differ.
 
-Lines that are in every run must be there. A line that differs is compared token by token: numbers, words, white
-space, signs. Whatever is the same in all runs must be there too, and a gap takes only the kinds of tokens that the
-runs had in it; if they differ only in their order, as sets do, it takes the same tokens in any order.
+Lines that are in every run must be there. A line that differs is compared token by token: numbers, words,
+white space, signs. Whatever is the same in all runs must be there too, and a gap takes only the kinds of
+tokens that the runs had in it; if they differ only in their order, as sets do, it takes the same tokens in
+any order.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Gap:
         tokens = list(chain.from_iterable(slices))
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
-        # Sets come in another order in each run: then the same tokens are required, in any order (decision 0046).
+        # Sets come in another order in each run: then the same tokens are required, in any order (decision
+        # 0046).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
             numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),
@@ -196,7 +198,9 @@ def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
 
 
 def _shared_word(variants: Sequence[list[str]]) -> str | None:
-    """Return the first word that each variant has once; None if there is none, or if a variant is too long."""
+    """Return the first word that each variant has once;
+    None if there is none, or if a variant is too long.
+    """
     # Counting each word in each variant takes the square of their length.
     if max(map(len, variants)) > _MOST_TOKENS:
         return None

@@ -1,4 +1,6 @@
-"""The two rates of a gist: which of its lines ran, and which exist in the original, with the evidence for each."""
+"""The two rates of a gist: which of its lines ran, and which exist in the original,
+with the evidence for each.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +71,8 @@ class RateReport(ABC, Generic[_Line]):
     def distinct(self) -> Share:
         """The lines that hold; identical lines of one block are one line, which holds if any of them does.
 
-        Blocks of one qualified name are one block, so a repeated line or function counts only once; identical lines of
-        different blocks stay apart.
+        Blocks of one qualified name are one block, so a repeated line or function counts only once; identical
+        lines of different blocks stay apart.
         """
         return self._distinct(self.lines)
 
@@ -81,7 +83,9 @@ class RateReport(ABC, Generic[_Line]):
 
     @property
     def paper(self) -> Share:
-        """The lines that hold as the paper counts them: repeated lines all count (Gistify, equations 2 and 3)."""
+        """The lines that hold as the paper counts them:
+        repeated lines all count (Gistify, equations 2 and 3).
+        """
         return self._as_in_paper(self.lines)
 
     @property
@@ -119,9 +123,10 @@ _GLUE_IMPORTS = {"import sys", "import types", "from types import SimpleNamespac
 def is_glue(text: str) -> bool:
     """Whether a top-level line that does not exist in the original is glue.
 
-    Glue is `import sys` and `import types`; a name bound to the gist itself (`pkg = sys.modules[__name__]`); a name
-    bound to another name or to an attribute of one, as an import with `as` would do; a namespace of such
-    names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name, assigned a name (`pkg.f = f`).
+    Glue is `import sys` and `import types`; a name bound to the gist itself (`pkg = sys.modules[__name__]`);
+    a name bound to another name or to an attribute of one, as an import with `as` would do; a namespace of
+    such names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name, assigned a name
+    (`pkg.f = f`).
     """
     if text in _GLUE_IMPORTS:
         return True
@@ -185,7 +190,8 @@ class LineExistence:
     block: str
     reason: ExistenceReason
     original: OriginalLine | None = None
-    """The line itself if it exists; else the first line of the block it was compared with, if there is one."""
+    """The line itself if it exists; else the first line of the block it was compared with,
+    if there is one."""
 
     @property
     def exists(self) -> bool:
@@ -221,7 +227,9 @@ class ExistenceReport(RateReport[LineExistence]):
 
 
 class Originals:
-    """The blocks of a codebase by kind and qualified name; files that do not parse are left out and listed."""
+    """The blocks of a codebase by kind and qualified name;
+    files that do not parse are left out and listed.
+    """
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self.unparsed: list[str] = []
@@ -254,8 +262,8 @@ class Originals:
 def line_existence(gist: str, originals: Originals, *, test: str = "") -> ExistenceReport:
     """Compare `gist` with the codebase, block by block (Gistify, appendix A.1).
 
-    `test` is the qualified name of the test, so that its lines can be told apart. Raises SyntaxError for a gist that
-    does not parse.
+    `test` is the qualified name of the test, so that its lines can be told apart. Raises SyntaxError for a
+    gist that does not parse.
     """
     lines: list[LineExistence] = []
     for block in blocks_of(parse(gist)):
@@ -390,13 +398,16 @@ def _is_same(tree: ast.Module, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LineExecution:
-    """One gist line, and whether it ran; lines that are not executable may have run too, but count in no rate."""
+    """One gist line, and whether it ran;
+    lines that are not executable may have run too, but count in no rate.
+    """
 
     line: LogicalLine
     block: str
     ran: bool
     beside_one_that_ran: bool = False
-    """Whether it ran or shares a physical line with one that did: a tracer of the raw text can't tell them apart."""
+    """Whether it ran or shares a physical line with one that did:
+    a tracer of the raw text can't tell them apart."""
 
     @property
     def counts(self) -> bool:
@@ -427,9 +438,9 @@ class ExecutionReport(RateReport[LineExecution]):
 def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> ExecutionReport:
     """Return which logical lines of `gist` ran, from the physical lines that a tracer saw.
 
-    `executed` holds 1-based line numbers of `unfolded(gist)`, which is the text that has to be run. A statement ran if
-    an event fell on any line of its header, or of its body: some headers (`case _:`) compile to nothing. Raises
-    SyntaxError for a gist that does not parse.
+    `executed` holds 1-based line numbers of `unfolded(gist)`, which is the text that has to be run. A
+    statement ran if an event fell on any line of its header, or of its body: some headers (`case _:`) compile
+    to nothing. Raises SyntaxError for a gist that does not parse.
     """
     measured = unfolded(gist)
     seen = sorted(set(executed))

@@ -48,7 +48,8 @@ class ReferenceMaker:
     def make(self) -> ReferenceGist:
         """Return the smallest faithful gist that was found, or the reason why there is none.
 
-        Raises `CancelledError` if it is stopped before a faithful one was found; if stopped later, returns that one.
+        Raises `CancelledError` if it is stopped before a faithful one was found;
+        if stopped later, returns that one.
         """
         began = self.clock()
         answer = self.judge.answer
@@ -78,7 +79,9 @@ class ReferenceMaker:
         )
 
     def _score(self, text: str) -> GistScore:
-        """Judge a text that has held once; at length only if it does not hold under another hash seed as well."""
+        """Judge a text that has held once;
+        at length only if it does not hold under another hash seed as well.
+        """
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 
@@ -134,7 +137,8 @@ class ReferenceMaker:
 
 
 def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker]) -> ReferenceGist:
-    """Return the reference gist that a maker makes with the judge it is given. Raises as `ReferenceMaker.make`.
+    """Return the reference gist that a maker makes with the judge it is given.
+    Raises as `ReferenceMaker.make`.
 
     Of several tests, and of one that its own file does not define, the text holds the original tests.
     """
@@ -163,7 +167,9 @@ def _ready(judge: GistJudge, text: str) -> SplicedGist | None:
 
 
 class _SeveralTests(GistJudge):
-    """Judges with the original tests put in; the maker sees a program that starts in the file of the first test."""
+    """Judges with the original tests put in;
+    the maker sees a program that starts in the file of the first test.
+    """
 
     @property
     def entrypoint(self) -> Entrypoint:

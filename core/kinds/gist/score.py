@@ -1,4 +1,6 @@
-"""The score of a gist: every metric with its evidence by line, as an attempt records it and as it is worded."""
+"""The score of a gist: every metric with its evidence by line,
+as an attempt records it and as it is worded.
+"""
 
 from __future__ import annotations
 
@@ -68,10 +70,10 @@ class GistScore:
 class GistRun:
     """A run of the text that was scored, with the runs of the original it is compared with.
 
-    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the physical
-    lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last; `vacuous` is the probe's
-    answer. `seen` holds what all runs of the text showed, `habits` what the original does of the same, and `used` the
-    names under which the test reaches modules of the codebase.
+    `text` is the gist with the original test spliced in (the gist itself for a command); `executed` are the
+    physical lines of `unfolded(text)` that ran; `places` are the paths of each run, the gist's last;
+    `vacuous` is the probe's answer. `seen` holds what all runs of the text showed, `habits` what the original
+    does of the same, and `used` the names under which the test reaches modules of the codebase.
     """
 
     text: str
@@ -187,7 +189,8 @@ def _moved_under_guard(gist: str, test: GistTest) -> bool:
 
 
 def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEvidence, ...]:
-    """Return the evidence of a score for the lines of the gist, in their order; empty if the gist does not parse.
+    """Return the evidence of a score for the lines of the gist, in their order;
+    empty if the gist does not parse.
 
     `spliced` is the text that was scored, if it is not the gist itself.
     """
@@ -224,8 +227,8 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
 class GistJudgement:
     """The score, and the run that it was made from.
 
-    `spliced` maps the lines of the text that ran to lines of the gist as handed in; it and `trial` are None if nothing
-    could be run. `flips` is True if two runs of the same text had different outcomes.
+    `spliced` maps the lines of the text that ran to lines of the gist as handed in; it and `trial` are None
+    if nothing could be run. `flips` is True if two runs of the same text had different outcomes.
     """
 
     score: GistScore
@@ -258,7 +261,9 @@ class GistVerdict:
 
 
 def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
-    """Return the verdict on a hand-in in an attempt to which `given_back` hand-ins were given back before it."""
+    """Return the verdict on a hand-in in an attempt to which `given_back` hand-ins
+    were given back before it.
+    """
     if verdict.status is not RunStatus.HARNESS_FAILED:
         return verdict
     if is_given_back(verdict.status, given_back):
@@ -279,8 +284,8 @@ _CHARACTERS_RECORDED = 2_000
 def score_record(score: GistScore) -> dict[str, Any]:
     """Return a score as JSON data; rates are 0-100, and None if they do not apply or could not be measured.
 
-    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before identical
-    lines counted once: all of its figures are the paper's.
+    `paper` in a rate holds the figures as the paper counts lines. A record without it was written before
+    identical lines counted once: all of its figures are the paper's.
     """
     fidelity = score.fidelity or Fidelity(())
     return {
@@ -348,7 +353,9 @@ def _error_record(error: GistError | None) -> dict[str, str] | None:
 
 
 def evidence_rows(lines: Iterable[LineEvidence]) -> list[list[Any]]:
-    """Return evidence as it is journalled: first and last line, ran, the reason's name, path, block and line."""
+    """Return evidence as it is journalled:
+    first and last line, ran, the reason's name, path, block and line.
+    """
     rows = []
     for line in lines:
         row: list[Any] = [line.first, line.last, line.ran, line.existence.name]

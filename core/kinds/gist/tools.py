@@ -334,7 +334,9 @@ TRACE = Tool(
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One line on which a name is defined or used; `owner` is the qualified name of the parent of a definition."""
+    """One line on which a name is defined or used;
+    `owner` is the qualified name of the parent of a definition.
+    """
 
     path: str
     line: int
@@ -349,7 +351,9 @@ _DEFINING = ("module", "class", "def", "variable")
 
 
 def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
-    """Return the places at which Python files define or use a name, sorted; a file is parsed once per tree."""
+    """Return the places at which Python files define or use a name, sorted;
+    a file is parsed once per tree.
+    """
     found: list[Occurrence] = []
     with _lock:
         files = _known.setdefault(tree, {})
@@ -447,7 +451,9 @@ def _line_at(text: str, number: int) -> str:
 
 
 def _belongs(one: Occurrence, owner: str) -> bool:
-    """Whether a definition matches the part of the query before the last dot: its class, its module, or both."""
+    """Whether a definition matches the part of the query before the last dot:
+    its class, its module, or both.
+    """
     if not owner:
         return True
     place = one.owner
@@ -475,7 +481,9 @@ _REWRITES = {tool.name: tool.rewrite for tool in (*WRITING, *OPTIONAL) if tool.r
 
 
 def needing_execution(settings: GistSettings) -> str:
-    """Return the name of a tool that a task adds although its own settings withhold it; empty if there is none."""
+    """Return the name of a tool that a task adds although its own settings withhold it;
+    empty if there is none.
+    """
     if settings.execution:
         return ""
     running = (tool.name for tool in OPTIONAL if tool.runs_gist and tool.name in settings.tools)

@@ -37,14 +37,17 @@ class Trace:
     functions: tuple[TracedFunction, ...]
     lines: Mapping[str, frozenset[int]]
     order: Mapping[tuple[str, int], int] = field(repr=False)
-    """Rank of first execution of each (path, line) at the top level of a module; line 0 is the module's end."""
+    """Rank of first execution of each (path, line) at the top level of a module;
+    line 0 is the module's end."""
     module_ranks: Mapping[str, list[tuple[int, int]]] = field(repr=False)
     """The (rank, line) pairs of each path, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How much of a codebase a command exercises (Gistify, section 4.2), the test and its fixtures included."""
+    """How much of a codebase a command exercises (Gistify, section 4.2),
+    the test and its fixtures included.
+    """
 
     calls: Count
     functions: Count
@@ -78,7 +81,9 @@ def read_trace(data: Mapping[str, Any]) -> Trace:
 
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
-    """Measure a trace against the codebase's `sources`; lines are counted without those of the paths in `tests`."""
+    """Measure a trace against the codebase's `sources`;
+    lines are counted without those of the paths in `tests`.
+    """
     files = [path for path in trace.files if path != COMMAND_FILE]
     paths = [path for path in files if path not in tests]
     functions = {(f.path, f.line, f.qualname) for f in trace.functions}

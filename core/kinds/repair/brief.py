@@ -12,7 +12,9 @@ _HAND_IN = (
 
 
 def repair_brief(task: Task, *, shell: str = "") -> str:
-    """Return the brief of a repair as it is shown and sent, or for a solver with a shell in the folder `shell`."""
+    """Return the brief of a repair as it is shown and sent,
+    or for a solver with a shell in the folder `shell`.
+    """
     docstring = "It has no docstring."
     if task.brief.docstring:
         docstring = fenced(task.brief.docstring)

@@ -53,7 +53,9 @@ def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run:
 
 
 def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
-    """Run a test of our own inside the sandbox: where is the package imported from, and can the answer be read?"""
+    """Run a test of our own inside the sandbox:
+    where is the package imported from, and can the answer be read?
+    """
     run.step("look from inside the sandbox")
     backend = judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"

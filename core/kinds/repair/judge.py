@@ -1,4 +1,5 @@
-"""A repair at work: the bench that answers calls, and the judge that runs the suite on a submission and scores it.
+"""A repair at work: the bench that answers calls,
+and the judge that runs the suite on a submission and scores it.
 
 The judge is the only place where an attempt uses the answer.
 """
@@ -121,11 +122,11 @@ class RepairJudge:
     ) -> Judgement:
         """Run the whole suite on `tree`, whose tests are the original ones, and score it.
 
-        If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the tests that
-        enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite also fails there in
-        its own order. A pass of a suspicious submission counts only if the suite passes again backwards, as the
-        original does; that run is watched (decision 116), and what it shows is suspicious too. `watch` asks for it
-        even if the text of the submission is not suspicious.
+        If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the
+        tests that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite
+        also fails there in its own order. A pass of a suspicious submission counts only if the suite passes
+        again backwards, as the original does; that run is watched (decision 116), and what it shows is
+        suspicious too. `watch` asks for it even if the text of the submission is not suspicious.
         """
         request = RunRequest(
             tree=tree,
@@ -159,13 +160,15 @@ class RepairJudge:
         return Judgement(report, result, solved(result, names, changed), changed, suspicious)
 
     def protection(self, *, run: RunContext = UNATTENDED) -> Protection | SuiteReport:
-        """Return which parts of the tree a submission may change, or the report of a run that failed to find out.
+        """Return which parts of the tree a submission may change,
+        or the report of a run that failed to find out.
 
         An older task that lacks this record is completed by running its original, usually once.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
-        # A task from before has no record: its original is run once more, on the first scored run (decision 0041).
+        # A task from before has no record: its original is run once more, on the first scored run (decision
+        # 0041).
         if known is not None:
             return known
         task = self.task
@@ -201,7 +204,9 @@ class RepairJudge:
         return repaired_tree(given, self.answer.targets)
 
     def _order(self, first: tuple[str, ...], replaced: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the tests that run first, the most telling ones in front; none if the order matters (0010)."""
+        """Return the tests that run first, the most telling ones in front;
+        none if the order matters (0010).
+        """
         baseline = self.baseline
         if not baseline.any_order:
             return ()
@@ -225,7 +230,8 @@ class RepairJudge:
     ) -> tuple[SuiteReport, tuple[str, ...]]:
         """Return `report` if another run, backwards with another hash seed, agrees; else that run's report.
 
-        That run is watched. What the submission was seen to do, and the true functions were not, is also returned.
+        That run is watched. What the submission was seen to do, and the true functions were not,
+        is also returned.
         """
         again = replace(request, first=(), backwards=True, hash_seed=1, watched=self._spans(request.tree))
         second = self._controlled.run(again, run=run)
@@ -362,12 +368,16 @@ class RepairHarness(TaskBench):
         return tools
 
     def price(self, tool: Tool, state: AttemptState) -> Price:
-        """Return the cost of a call; after the last but one, only a submission can follow if there was none."""
+        """Return the cost of a call; after the last but one,
+        only a submission can follow if there was none.
+        """
         then_submit = state.remaining.tool_uses == 2 and not state.submissions and not tool.submits
         return replace(super().price(tool, state), then_submit=then_submit)
 
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Answer a look, or judge a submission; an unfinished submission is judged with the code that was submitted."""
+        """Answer a look, or judge a submission;
+        an unfinished submission is judged with the code that was submitted.
+        """
         done = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if done is None:
             output = bound.answer(self._context())
@@ -390,7 +400,9 @@ class RepairHarness(TaskBench):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Charge a use; while only a submission is possible next, the first two refusals in a row are free."""
+        """Charge a use; while only a submission is possible next,
+        the first two refusals in a row are free.
+        """
         # The third in a row takes the last use, so that every sequence of calls ends: decision 0049.
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:

@@ -74,10 +74,11 @@ def _is_changed(tree: SourceTree, target: Target) -> bool:
 
 
 def taken_over(tree: SourceTree, read: Callable[[str], bytes | None], test_files: Collection[str]) -> SourceTree:
-    """Return the corrupted `tree` with what a solver did to it elsewhere; `read` returns a file's bytes by its path.
+    """Return the corrupted `tree` with what a solver did to it elsewhere;
+    `read` returns a file's bytes by its path.
 
-    Only Python files that the tree has and that do not belong to its tests are taken: a solver's tool can replace
-    functions and nothing else. All other files are those of the task, whatever happened to them.
+    Only Python files that the tree has and that do not belong to its tests are taken: a solver's tool can
+    replace functions and nothing else. All other files are those of the task, whatever happened to them.
     """
     protected = frozenset(test_files)
     found = dict[str, bytes]()

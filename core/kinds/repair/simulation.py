@@ -1,4 +1,6 @@
-"""Repairs as simulated solvers meet them: functions to be found, scores that are real, no pass that is suspicious."""
+"""Repairs as simulated solvers meet them:
+functions to be found, scores that are real, no pass that is suspicious.
+"""
 
 from __future__ import annotations
 

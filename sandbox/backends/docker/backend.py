@@ -1,7 +1,7 @@
 """Docker as a backend: a container for each run, without network or rights, the next one kept ready.
 
-Nothing of this machine is mounted: the environment travels as an image, the tree and the control files over standard
-input, so an engine elsewhere works the same. Nothing is pulled.
+Nothing of this machine is mounted: the environment travels as an image, the tree and the control files over
+standard input, so an engine elsewhere works the same. Nothing is pulled.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ class DockerBackend:
             return Ended(Stop.NOT_STARTED, None, reason, time.monotonic() - began, reason=reason)
 
     def _connected(self) -> Engine:
-        """Return the engine; a new connection first removes the containers that killed programs left there."""
+        """Return the engine; a new connection first removes the containers that
+        killed programs left there.
+        """
         with self._lock:
             if self._engine is None:
                 engine = connect()
@@ -174,8 +176,9 @@ class DockerBackend:
                 ended = self._converse(container, settings, command, on_line, cancel)
                 if ended is not None:
                     return ended
-            # The waiting container had died, with the engine or by somebody's hand, before it received the run. Nothing
-            # ran in it, so another one is used; a run that had begun is never repeated (decision 0008).
+            # The waiting container had died, with the engine or by somebody's hand, before it received the
+            # run. Nothing ran in it, so another one is used; a run that had begun is never repeated (decision
+            # 0008).
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
@@ -242,7 +245,9 @@ def _ended(container: DockerContainer, course: Course, state: dict[str, object],
 
 
 def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO[bytes]]:
-    """Return the input of the container's first process: the order's length, the order, the folders, the tree."""
+    """Return the input of the container's first process:
+    the order's length, the order, the folders, the tree.
+    """
     foreign = command.environment.image
     places = MountPaths(
         workspace=f"{WORK}/repo",

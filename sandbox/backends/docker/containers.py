@@ -1,4 +1,6 @@
-"""Containers for one run each: created with every limit, one kept ready, each labelled with its owning program."""
+"""Containers for one run each: created with every limit, one kept ready,
+each labelled with its owning program.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def _boot() -> str:
 
 
 def _began(pid: int) -> str:
-    """Return when a process began, as the kernel counts; `0` if that is unknown, empty if there is no such process."""
+    """Return when a process began, as the kernel counts;
+    `0` if that is unknown, empty if there is no such process.
+    """
     try:
         return (Path("/proc") / str(pid) / "stat").read_text("ascii", "replace").rsplit(")", 1)[1].split()[19]
     except (OSError, IndexError):
@@ -71,7 +75,9 @@ def this_program() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Whether `owner` was a program of this user on this machine that no longer runs; False for another user's."""
+    """Whether `owner` was a program of this user on this machine that no longer runs;
+    False for another user's.
+    """
     parts = owner.split("/")
     if len(parts) != _PARTS or parts[:2] != ["v1", _place()] or not parts[3].isdigit():
         return False
@@ -104,7 +110,8 @@ _MASKED = [
     ),
     *("/proc/cmdline", "/proc/sys/kernel/random/boot_id"),
 ]
-"""The paths that Docker itself masks, which a list of ours replaces, and those that tell which machine this is."""
+"""The paths that Docker itself masks, which a list of ours replaces,
+and those that tell which machine this is."""
 _COMMON = "rw,nosuid,nodev"
 
 
@@ -188,8 +195,9 @@ def start(engine: Engine, settings: ContainerSettings) -> DockerContainer:
 def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]:
     """Return the settings that isolate a container and limit its resources.
 
-    Its first process is root with the rights to change its user and to give files away, and no other; the command
-    runs as another user without rights. Every writable place is memory, which counts towards the limit.
+    Its first process is root with the rights to change its user and to give files away, and no other; the
+    command runs as another user without rights. Every writable place is memory, which counts towards the
+    limit.
     """
     from docker.types import LogConfig, Ulimit
 
@@ -234,8 +242,8 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
 def remove(engine: Engine, identity: str) -> None:
     """Remove a container, running or not; if that fails now, a later start does it.
 
-    An engine that is just registering the container's end may refuse, and agree a moment later. Podman then agrees but
-    keeps the container, so it is asked only after the container has ended.
+    An engine that is just registering the container's end may refuse, and agree a moment later. Podman then
+    agrees but keeps the container, so it is asked only after the container has ended.
     """
     import docker.errors
     import requests
@@ -296,7 +304,10 @@ class WaitingContainer:
         worker.start()
 
     def close(self) -> None:
-        """Remove the waiting container, and wait until everything is removed. It can be used again afterwards."""
+        """Remove the waiting container, and wait until everything is removed.
+
+        It can be used again afterwards.
+        """
         with self._lock:
             self._closed = True
             workers = set(self._workers)
@@ -320,7 +331,8 @@ class WaitingContainer:
             self._preparing = True
         made: DockerContainer | None = None
         try:
-            # Outside of the lock: an engine may take its time, and a run that asks meanwhile starts one of its own.
+            # Outside of the lock: an engine may take its time, and a run that asks meanwhile starts one of
+            # its own.
             with engine_errors(used.engine.address):
                 made = start(used.engine, settings)
         except EngineError:

@@ -39,18 +39,23 @@ class BrokenFramesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StreamFrame:
-    """One message: `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint, `Z` end of stream."""
+    """One message: `R` result lines, `O` output, `E` end, `M` no memory left, `C` a complaint,
+    `Z` end of stream.
+    """
 
     kind: str
     payload: bytes = b""
 
 
 class Conversation:
-    """Sends the parts of the work, then the bytes of `requests`, and receives until the container closes its side."""
+    """Sends the parts of the work, then the bytes of `requests`,
+    and receives until the container closes its side.
+    """
 
     def __init__(self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None) -> None:
         self._stream = stream
-        # Our own: if the caller closes its descriptor, the number may be another pipe's before the thread looks again.
+        # Our own: if the caller closes its descriptor, the number may be another pipe's before the thread
+        # looks again.
         self._requests = None if requests is None else os.dup(requests)
         self._frames: queue.Queue[StreamFrame] = queue.Queue(_WAITING_FRAMES)
         self._closed = threading.Event()
@@ -58,7 +63,10 @@ class Conversation:
             threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
 
     def next(self, timeout_s: float) -> StreamFrame | None:
-        """Return the next frame, None if none came in time. The very last one is `Z`, with the error if any."""
+        """Return the next frame, None if none came in time.
+
+        The very last one is `Z`, with the error if any.
+        """
         try:
             return self._frames.get(timeout=timeout_s)
         except queue.Empty:
@@ -114,8 +122,9 @@ class Conversation:
 def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
     """Yield frames until the stream ends; raises `BrokenFramesError` for invalid data.
 
-    The engine wraps a container's output in blocks with a header of eight bytes: the stream in the first of them,
-    the length in the last four. The frames of the first process are inside the blocks of its standard output.
+    The engine wraps a container's output in blocks with a header of eight bytes: the stream in the first of
+    them, the length in the last four. The frames of the first process are inside the blocks of its standard
+    output.
     """
     held = bytearray()
     while header := _exactly(stream, _HEADER):

@@ -59,10 +59,11 @@ class Address:
 
 
 def find_address(environment: Mapping[str, str] | None = None) -> Address:
-    """Return the address in the order of the `docker` command: DOCKER_HOST, then the context, then the usual socket.
+    """Return the address in the order of the `docker` command:
+    DOCKER_HOST, then the context, then the usual socket.
 
-    CONTAINER_HOST, Podman's own variable, counts after DOCKER_HOST. Raises `EngineError` for a context that does not
-    exist: an engine other than the named one is never used.
+    CONTAINER_HOST, Podman's own variable, counts after DOCKER_HOST. Raises `EngineError` for a context that
+    does not exist: an engine other than the named one is never used.
     """
     import docker.errors
     import docker.tls
@@ -132,7 +133,9 @@ def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
 
 @contextmanager
 def engine_errors(address: str) -> Iterator[None]:
-    """Convert the SDK's exceptions to `EngineError`: lost if there was no answer, refused if there was one."""
+    """Convert the SDK's exceptions to `EngineError`:
+    lost if there was no answer, refused if there was one.
+    """
     import docker.errors
     import requests
 

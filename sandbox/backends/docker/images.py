@@ -67,7 +67,9 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
 
 
 def environment_entries(environment: Environment) -> list[Entry]:
-    """Return what an environment's image adds to its base: the environment, and the container's first program."""
+    """Return what an environment's image adds to its base:
+    the environment, and the container's first program.
+    """
     below = f"{_SHOWN}/environment"
     python = f"/{PYTHON}/bin/python{environment.version}"
     settings = f"home = /{PYTHON}/bin\ninclude-system-site-packages = false\nversion = {environment.version}\n"
@@ -90,9 +92,11 @@ def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> st
 
 
 def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
-    """Return the id of an image in which only root finds an interpreter; everybody else finds the parts of `programs`.
+    """Return the id of an image in which only root finds an interpreter;
+    everybody else finds the parts of `programs`.
 
-    Its base must be made from this machine's parts: the content of a registry's is unknown. Raises `EngineError`.
+    Its base must be made from this machine's parts: the content of a registry's is unknown.
+    Raises `EngineError`.
     """
     first = first_process()
 
@@ -170,7 +174,9 @@ def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
 
 
 def _stamped(engine: Engine, stamp: str) -> str | None:
-    """Return the id of the base with this stamp; images built on it inherit the stamp, but are of another kind."""
+    """Return the id of the base with this stamp;
+    images built on it inherit the stamp, but are of another kind.
+    """
     found = engine.client.images.list(filters={"label": [f"{STAMP}={stamp}", f"{KIND}=base"]})
     return str(found[0].id) if found else None
 

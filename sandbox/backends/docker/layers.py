@@ -1,7 +1,7 @@
 """File systems to send to an engine: lists of entries that can be hashed and written as a tar.
 
-A root file system is made from this machine's parts, so that no registry is needed. It holds the files that every run
-is shown (`runtime.py`), with the interpreter below `/usr/local`.
+A root file system is made from this machine's parts, so that no registry is needed. It holds the files that
+every run is shown (`runtime.py`), with the interpreter below `/usr/local`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Entry:
 
 
 def with_parents(entries: Iterable[Entry]) -> list[Entry]:
-    """Return `entries` sorted, without duplicate paths, with an entry of mode 0755 for each folder above them.
+    """Return `entries` sorted, without duplicate paths,
+    with an entry of mode 0755 for each folder above them.
 
     Folders that a tar only implies get mode 0700 from some storage drivers.
     """
@@ -184,7 +185,9 @@ def _is_binary(part: RuntimePath) -> bool:
 
 
 def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
-    """Put each part at its path on this machine; a library from outside the system's folders, beside the C library."""
+    """Put each part at its path on this machine;
+    a library from outside the system's folders, beside the C library.
+    """
     known = list(parts)
     of_c = [Path(part.path).parent for part in known if "/libc.so" in part.path]
     beside = next(iter(of_c), Path("/lib"))

@@ -1,7 +1,8 @@
 """Images that tasks name: found on the engine, looked into, and prepared for runs by a layer on top.
 
-Whatever is in them is foreign. Nothing of it runs here; what has to run in a container of it has no network, nothing of
-this machine and no rights but those over its own files. Nothing is pulled unless that is asked for.
+Whatever is in them is foreign. Nothing of it runs here; what has to run in a container of it has no network,
+nothing of this machine and no rights but those over its own files. Nothing is pulled unless that is asked
+for.
 """
 
 from __future__ import annotations
@@ -73,8 +74,9 @@ class ImageReport(msgspec.Struct, frozen=True, kw_only=True):
 def find_image(engine: Engine, reference: str, *, pull: bool = False, run: RunContext = UNATTENDED) -> Image:
     """Return the image that `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME` names.
 
-    The digest of an image that came from no registry is its id. Raises `EngineError` with the command that would bring
-    it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are kept by the engine.
+    The digest of an image that came from no registry is its id. Raises `EngineError` with the command that
+    would bring it, or after `pull` with what prevented it. Raises `CancelledError`; the layers that came are
+    kept by the engine.
     """
     import docker.errors
 
@@ -122,7 +124,9 @@ def _pulled(engine: Engine, repository: str, tag: str, run: RunContext) -> Image
 
 
 def digest_in(image: Image, name: str) -> tuple[str, str]:
-    """Return the name without its tag, and the digest by which a registry names the image; else the image's id."""
+    """Return the name without its tag, and the digest by which a registry names the image;
+    else the image's id.
+    """
     bare = name.partition("@")[0]
     if ":" in posixpath.basename(bare):
         bare = bare.rpartition(":")[0]
@@ -263,7 +267,8 @@ class _Chunks:
 
 
 def find_python(inside: Opened, image: Image) -> str:
-    """Return the path of the image's interpreter: of the conda environment `testbed`, else `python` on its PATH.
+    """Return the path of the image's interpreter:
+    of the conda environment `testbed`, else `python` on its PATH.
 
     Raises `EngineError` if there is neither.
     """
@@ -286,8 +291,8 @@ def find_python(inside: Opened, image: Image) -> str:
 def prepared_image(engine: Engine, pins: ImagePins) -> str:
     """Return the id of the image that runs of a task start from; build it if it is missing.
 
-    It is the pinned one with a layer on top: a user, our first process, an empty workdir, no installation that leads
-    into it. Raises `EngineError`.
+    It is the pinned one with a layer on top: a user, our first process, an empty workdir, no installation
+    that leads into it. Raises `EngineError`.
     """
     image = find_image(engine, pins.reference)
     platform_of(engine, image)
@@ -298,7 +303,10 @@ def prepared_image(engine: Engine, pins: ImagePins) -> str:
 
 
 def report_on(engine: Engine, pins: ImagePins) -> ImageReport:
-    """Return what was found while the image was prepared, which is done now if it was not. Raises `EngineError`."""
+    """Return what was found while the image was prepared, which is done now if it was not.
+
+    Raises `EngineError`.
+    """
     image = engine.client.images.get(prepared_image(engine, pins))
     with opened(engine, image) as inside:
         return _decoded(inside.read(_REPORT))

@@ -1,4 +1,6 @@
-"""Which statements of a codebase a command needs: from its test, following the names read on lines that ran."""
+"""Which statements of a codebase a command needs:
+from its test, following the names read on lines that ran.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ BUILTIN = "builtin"
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """The meaning of a name: a module of the codebase, an import from elsewhere, a definition of the codebase, or a
-    builtin whose name a module of the codebase also defines.
+    """The meaning of a name: a module of the codebase, an import from elsewhere, a definition of the
+    codebase, or a builtin whose name a module of the codebase also defines.
     """
 
     kind: str
@@ -57,7 +59,9 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class LocalImport:
-    """An import of the codebase within a function: the statement, the function, and the entity of each name."""
+    """An import of the codebase within a function:
+    the statement, the function, and the entity of each name.
+    """
 
     statement: ast.Import | ast.ImportFrom
     function: ast.FunctionDef | ast.AsyncFunctionDef
@@ -114,7 +118,9 @@ class Extractor:
         return selection
 
     def ran_functions(self, *, hooks_of: Collection[str]) -> list[Unit]:
-        """Return the units that hold a function called by the run itself; pytest hooks in `hooks_of` are left out."""
+        """Return the units that hold a function called by the run itself;
+        pytest hooks in `hooks_of` are left out.
+        """
         found: list[Unit] = []
         by_path = {module.path: module for module in self.modules.values()}
         for function in self.trace.functions:
@@ -128,7 +134,9 @@ class Extractor:
         return found
 
     def resolve(self, module: str, name: str) -> Entity | None:
-        """Return the entity of `name` in `module` after its top level has run, None for a builtin or unknown."""
+        """Return the entity of `name` in `module` after its top level has run,
+        None for a builtin or unknown.
+        """
         key = (module, name)
         if key not in self._resolved:
             self._resolved[key] = None
@@ -152,7 +160,9 @@ class Extractor:
         return found
 
     def _first_alike(self, entity: Entity, binding: list[Unit]) -> Entity:
-        """Return the first of constants that several modules define by the same statement, else the entity itself."""
+        """Return the first of constants that several modules define by the same statement,
+        else the entity itself.
+        """
         if len(binding) == 1 and binding[0] in self._repeated:
             first = self._constants[ast.unparse(binding[0].statement)][0]
             return Entity(DEFINED, first.module.name, entity.name)
@@ -307,7 +317,9 @@ class Extractor:
         return found
 
     def rebound(self, local: LocalImport) -> list[ast.alias]:
-        """Return the names of a local import that the function also binds elsewhere: those stay local names."""
+        """Return the names of a local import that the function also binds elsewhere:
+        those stay local names.
+        """
         stored = set[str]()
         for node in ast.walk(local.function):
             match node:
@@ -320,7 +332,9 @@ class Extractor:
         return kept
 
     def _local_sites(self, unit: Unit) -> Iterator[Site]:
-        """Yield the sites of names that a function imports from the codebase: to the compiler these are local."""
+        """Yield the sites of names that a function imports from the codebase:
+        to the compiler these are local.
+        """
         known = {(site.line, site.column) for site in unit.sites}
         for local in self.local_imports(unit):
             kept = self.rebound(local)
@@ -364,7 +378,9 @@ _SHARED_CALLS = {"object", "TypeVar", "ParamSpec", "compile", "getLogger", "froz
 
 
 def _constants(modules: Mapping[str, ModuleCode]) -> dict[str, list[Unit]]:
-    """Return the statements that define a constant or marker, by text, each with its units in order of execution."""
+    """Return the statements that define a constant or marker, by text,
+    each with its units in order of execution.
+    """
     found: dict[str, list[Unit]] = {}
     for module in modules.values():
         for unit in module.units:

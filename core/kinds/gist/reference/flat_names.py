@@ -1,4 +1,6 @@
-"""One namespace for many modules: which name each definition gets in a flat file, and which glue that needs."""
+"""One namespace for many modules:
+which name each definition gets in a flat file, and which glue that needs.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ _TEST_WEIGHT = 1_000_000
 class FlatNames:
     """The outcome of the contest for names.
 
-    `winners` maps each name to its entity at the end. An entity that lost its own name is reached by its `alias`.
-    Modules in `boxed` are namespaces of their own, all others are the flat file itself.
+    `winners` maps each name to its entity at the end. An entity that lost its own name is reached by its
+    `alias`. Modules in `boxed` are namespaces of their own, all others are the flat file itself.
     """
 
     winners: dict[str, Entity]
@@ -39,7 +41,9 @@ class FlatNames:
         return self.aliases[entity]
 
     def replacement(self, use: Use) -> tuple[int, str] | None:
-        """Return how much of a site to replace (0: the name, n: with n attributes) and its replacement, or None."""
+        """Return how much of a site to replace (0: the name, n:
+        with n attributes) and its replacement, or None.
+        """
         if use.site.stores and not use.site.in_function:
             return None
         entities = use.entities
@@ -61,7 +65,8 @@ def steps(use: Use) -> Iterator[tuple[str, str, Entity]]:
 def flat_names(
     selection: UnitSelection, fixed: Collection[Use], taken: Collection[str], *, module_names: bool = False
 ) -> FlatNames:
-    """Assign each name to the entity with most uses of it; uses that can't be rewritten (`fixed`) take precedence.
+    """Assign each name to the entity with most uses of it;
+    uses that can't be rewritten (`fixed`) take precedence.
 
     If `fixed` uses contradict each other, the modules through which they reach a name are boxed. `taken` are
     identifiers that no alias may use. With `module_names`, `__name__` may change from statement to statement.

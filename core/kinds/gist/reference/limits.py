@@ -23,8 +23,8 @@ def limits_of(
 ) -> list[str]:
     """Return the limits that failed runs of gists speak of, a sentence each; the first is the most probable.
 
-    `path` and `qualname` are those of the test, `refused` are the imports that were refused, `evidence` is what the
-    failures said, and `files` are the paths of the repository.
+    `path` and `qualname` are those of the test, `refused` are the imports that were refused, `evidence` is
+    what the failures said, and `files` are the paths of the repository.
     """
     named = _named(codebase, path, qualname)
     found: list[str] = []

@@ -32,7 +32,8 @@ _MODULE_NAMES = frozenset({"__name__", "__file__", "__doc__", "__spec__", "__loa
 
 
 def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the first line (from 1) and the name of each global that is used but never bound, in source order.
+    """Return the first line (from 1) and the name of each global that is used but never bound,
+    in source order.
 
     Empty for a text that does not parse, or that has a star import. `del` and order are not followed.
     """
@@ -134,15 +135,16 @@ class Breadth(StrEnum):
     NEEDED = "needed"
     """The statements reached by names on lines that ran, and every function that the run called."""
     BARE = "bare"
-    """The same without statements that act on something needed: they may be there for other tests, and fail here."""
+    """The same without statements that act on something needed:
+    they may be there for other tests, and fail here."""
     WITH_IMPORTS = "with_imports"
     """What is needed, and every external import that ran: some are there for what they load."""
     WITH_NAMES = "with_names"
-    """In addition `__name__` is that of the original module while its statements run: loggers and classes bear it."""
+    """In addition `__name__` is that of the original module while its statements run:
+    loggers and classes bear it."""
     EVERYTHING = "everything"
-    """Every statement that ran at the top level of the codebase's modules; what asks for one of these modules by a name
-    in a string gets the gist.
-    """
+    """Every statement that ran at the top level of the codebase's modules; what asks for one of these modules
+    by a name in a string gets the gist."""
     EVERYTHING_BARE = "everything_bare"
     """The same without statements of the tests that act on something needed."""
     EVERYTHING_WITH_NAMES = "everything_with_names"
@@ -155,7 +157,9 @@ class Breadth(StrEnum):
 
     @property
     def is_bare(self) -> bool:
-        """Whether statements that act on something needed are left out, unless they are part of everything."""
+        """Whether statements that act on something needed are left out,
+        unless they are part of everything.
+        """
         return self in (Breadth.BARE, Breadth.EVERYTHING_BARE)
 
     @property
@@ -169,7 +173,8 @@ class NoReferenceError(UserError):
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
-    """Return a flat file for the test `qualname` of `path`, or for the program at `path` if `qualname` is empty.
+    """Return a flat file for the test `qualname` of `path`,
+    or for the program at `path` if `qualname` is empty.
 
     Raises NoReferenceError if the trace does not have the file.
     """
@@ -257,7 +262,9 @@ def _other_tests(home: ModuleCode, units: Collection[Unit], test: LineBlock | No
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference gist; `how` is the breadth of the extraction that was faithful, `reason` says why none was."""
+    """A reference gist; `how` is the breadth of the extraction that was faithful,
+    `reason` says why none was.
+    """
 
     text: str
     faithful: bool

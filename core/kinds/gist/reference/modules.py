@@ -127,7 +127,9 @@ def _only_forgets(statement: ast.stmt) -> bool:
 
 
 def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
-    """Return the rank of the line that the module ran next: by then the statement and its imports were done."""
+    """Return the rank of the line that the module ran next:
+    by then the statement and its imports were done.
+    """
     following = bisect_right(trace.module_ranks[path], (last, 0))
     for rank, line in trace.module_ranks[path][following:]:
         if line not in own:
@@ -136,7 +138,9 @@ def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
 
 
 def _arms_that_ran(statement: ast.stmt, lines: frozenset[int]) -> list[list[ast.stmt]] | None:
-    """Return the arms of an `if`, or the parts of a `try` without failure; None for a statement that is one unit."""
+    """Return the arms of an `if`, or the parts of a `try` without failure;
+    None for a statement that is one unit.
+    """
     match statement:
         case ast.If(body=body, orelse=orelse):
             return [arm for arm in (body, orelse) if _ran(arm, lines)]
@@ -211,7 +215,9 @@ _BY_NAME = frozenset({"LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_
 
 
 def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, str]]:
-    """Return (line, byte column, name) of every name in the code, and in all code within it, that is a global."""
+    """Return (line, byte column, name) of every name in the code, and in all code within it,
+    that is a global.
+    """
     found: set[tuple[int, int, str]] = set()
     own: set[str] = set()
     for instruction in dis.get_instructions(code):
@@ -238,7 +244,9 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, st
 def names_in(
     node: ast.AST, chain: tuple[ast.Attribute, ...] = (), in_function: bool = False
 ) -> Iterator[tuple[ast.Name | ast.Global, tuple[ast.Attribute, ...], bool]]:
-    """Yield the names at and below a node, each with the attributes that follow it, and whether a function holds it."""
+    """Yield the names at and below a node, each with the attributes that follow it,
+    and whether a function holds it.
+    """
     inner: list[ast.AST] = []
     match node:
         case ast.Attribute():

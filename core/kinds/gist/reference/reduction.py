@@ -1,4 +1,6 @@
-"""Reduction of a faithful gist: first cuts code that never ran, then unused names, then whatever else can go."""
+"""Reduction of a faithful gist: first cuts code that never ran, then unused names,
+then whatever else can go.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,15 @@ KEPT = "_kept"
 """Suffix of the names under which glue keeps an object that a rival's definition hides for a while."""
 
 UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
-"""The risk of a cut: nothing that ran names what is cut; a class or the interpreter may; a line that ran does."""
+"""The risk of a cut: nothing that ran names what is cut; a class or the interpreter may;
+a line that ran does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, replaced by `text`, which is lines of the same text from `origin` on."""
+    """Physical lines `first` to `last`, replaced by `text`,
+    which is lines of the same text from `origin` on.
+    """
 
     first: int
     last: int
@@ -48,7 +53,8 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
-    """Return `text` with the spans of all cuts replaced, and the new numbers of the lines that are `executed` in it.
+    """Return `text` with the spans of all cuts replaced,
+    and the new numbers of the lines that are `executed` in it.
 
     Of nested spans the outer one counts.
     """
@@ -71,7 +77,9 @@ def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -
 
 
 class CutFinder:
-    """Finds cuts in one text, given the physical lines of it that ran; the test named `test` is left alone."""
+    """Finds cuts in one text, given the physical lines of it that ran;
+    the test named `test` is left alone.
+    """
 
     def __init__(self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()) -> None:
         self.lines = physical_lines(text)
@@ -116,7 +124,8 @@ class CutFinder:
     def statements(self) -> list[Cut]:
         """Return a cut for every statement at the top level and in a class, last one first.
 
-        Functions that ran stay, with all that ran in them: without it they would only look like the original's.
+        Functions that ran stay, with all that ran in them:
+        without it they would only look like the original's.
         """
         return self._untried(self._each(self.tree.body, ""))
 
@@ -249,7 +258,9 @@ class CutFinder:
     def _of_function(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt], prefix: str
     ) -> Cut | None:
-        """Return the cut of all functions of a name in a body (the parts of a property); None if one of them ran."""
+        """Return the cut of all functions of a name in a body (the parts of a property);
+        None if one of them ran.
+        """
         name = function.name
         alike = [one for one in body if isinstance(one, type_of_function) and one.name == name]
         for one in alike:
@@ -402,7 +413,9 @@ def _bound_names(statement: ast.stmt) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class OracleVerdict:
-    """An oracle's verdict on a gist: whether it is faithful and self-contained, and which physical lines ran."""
+    """An oracle's verdict on a gist:
+    whether it is faithful and self-contained, and which physical lines ran.
+    """
 
     holds: bool
     executed: frozenset[int] = frozenset()
@@ -415,7 +428,8 @@ Oracle = Callable[[str], OracleVerdict]
 class Reducer:
     """Delta debugging: first what names and lines that ran say is not needed, then each statement.
 
-    Which cuts are tried together is chosen by their risks, as in Wang et al., "Probabilistic Delta Debugging" (2021).
+    Which cuts are tried together is chosen by their risks, as in Wang et al.,
+    "Probabilistic Delta Debugging" (2021).
     """
 
     oracle: Oracle
@@ -424,7 +438,8 @@ class Reducer:
     _rejected: set[str] = field(default_factory=set)
 
     def reduce(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Return the smallest text found that the oracle accepts, with its verdict; it must accept `text` itself.
+        """Return the smallest text found that the oracle accepts, with its verdict;
+        it must accept `text` itself.
 
         What nothing names is cut even if there is no time left: that is one query, and most of the reduction.
         """
@@ -447,7 +462,9 @@ class Reducer:
         return CutFinder(text, executed, self.test, self._rejected)
 
     def _without_unnamed(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Apply the cuts of what nothing names, then those that this makes possible, to the last one, in one query."""
+        """Apply the cuts of what nothing names, then those that this makes possible,
+        to the last one, in one query.
+        """
         small = text
         executed = verdict.executed
         while True:
@@ -499,7 +516,9 @@ _RELIEF = 0.8
 
 
 def _most_promising(risks: Mapping[Cut, float]) -> list[Cut]:
-    """Return the cuts that together can be expected to remove most: their number times the chance that all hold."""
+    """Return the cuts that together can be expected to remove most:
+    their number times the chance that all hold.
+    """
     group: list[Cut] = []
     holds = 1.0
     best = 0.0

@@ -1,4 +1,6 @@
-"""The text of a flat file: original statements in the order in which they first ran, and the glue between them."""
+"""The text of a flat file: original statements in the order in which they first ran,
+and the glue between them.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,12 @@ from gistpoint.core.kinds.gist.reference.reduction import KEPT
 
 
 class Renderer:
-    """Writes a selection as one file; `dropped` are statements (other tests, say) that are left out of their unit.
+    """Writes a selection as one file; `dropped` are statements (other tests,
+    say) that are left out of their unit.
 
-    With `all_imports`, unused external imports are kept if their name is free. With `by_name`, modules that are asked
-    for by a name in a string are the flat file. The module `home`, which has the test on its lines `test`, keeps its
-    name where others have the original's.
+    With `all_imports`, unused external imports are kept if their name is free. With `by_name`, modules that
+    are asked for by a name in a string are the flat file. The module `home`, which has the test on its lines
+    `test`, keeps its name where others have the original's.
     """
 
     def __init__(
@@ -118,7 +121,9 @@ class Renderer:
             yield from (unit for unit in module.units if isinstance(unit.statement, imports))
 
     def _head(self, body: list[str]) -> list[str]:
-        """Return the lines above the first definition: `__future__`, boxes, builtins and other names of modules."""
+        """Return the lines above the first definition:
+        `__future__`, boxes, builtins and other names of modules.
+        """
         boxed = self.names.boxed
         glue: list[str] = []
         if self.names.own_name:
@@ -238,7 +243,9 @@ class Renderer:
                 yield node.lineno, first, last_line(node), last, text
 
     def _flat_name(self, text: str) -> str | None:
-        """Return the name of the definition with a dotted name; empty for a module, None if it has none here."""
+        """Return the name of the definition with a dotted name;
+        empty for a module, None if it has none here.
+        """
         module = module_of_name(text, self.extractor.modules)
         if not module:
             return None
@@ -288,7 +295,9 @@ class Renderer:
                 yield from self._glue_of(entity, name, defined)
 
     def _glue_of(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
-        """Yield the glue after a definition: other names of the entity, and restoring the winner of the name."""
+        """Yield the glue after a definition:
+        other names of the entity, and restoring the winner of the name.
+        """
         if self.names.winners.get(name) == entity:
             defined.add(name)
             if self._is_shadowed(entity, name):
@@ -301,7 +310,9 @@ class Renderer:
         yield from self._put_into_boxes(entity)
 
     def _restored(self, entity: Entity, name: str, defined: set[str]) -> Iterator[str]:
-        """Yield the glue after a definition that lost its name: another name for it, and the winner's again."""
+        """Yield the glue after a definition that lost its name:
+        another name for it, and the winner's again.
+        """
         if entity in self._reached_by_alias:
             yield f"{self.names.aliases[entity]} = {name}"
         winner = self.names.winners.get(name)
@@ -314,7 +325,9 @@ class Renderer:
             yield f"{name} = {self._kept(name)}"
 
     def _is_shadowed(self, entity: Entity, name: str) -> bool:
-        """Whether another entity is bound to the name after this one; the place of an outside import is not known."""
+        """Whether another entity is bound to the name after this one;
+        the place of an outside import is not known.
+        """
         for other in self._called.get(name, ()):
             is_external = EXTERNAL in (other.kind, entity.kind)
             if other != entity and (is_external or self._last[other] > self._last[entity]):
@@ -326,7 +339,9 @@ class Renderer:
 
 
 def _is_dataclass(statement: ast.stmt) -> bool:
-    """Whether a statement is a data class, which looks for its annotations in `sys.modules` by the module's name."""
+    """Whether a statement is a data class,
+    which looks for its annotations in `sys.modules` by the module's name.
+    """
     if not isinstance(statement, ast.ClassDef):
         return False
     return any("dataclass" in ast.unparse(decorator) for decorator in statement.decorator_list)
