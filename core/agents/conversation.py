@@ -119,7 +119,7 @@ def _called(turn: ModelTurn, calls: Sequence[AttemptCall], made: int) -> Iterabl
 
 
 def _asked_again(turn: ModelTurn) -> Iterable[ChatMessage]:
-    """Yield what a reply without calls said, and the request for a call that fits it."""
+    """Yield the words of a reply without calls, and the request for a call that fits it."""
     words = turn.content or turn.refusal
     if words:
         yield ChatMessage("assistant", words, reasoning=turn.reasoning or "")

@@ -1,5 +1,5 @@
 """The settings under which a model works on a task:
-everything that its results depend on beside model and task.
+everything that its results depend on besides model and task.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def unpack_task(
     """Unpack an archive into a folder named by the task's id, below `into`, and return the task.
 
     `others` are archives of more files of the same task. A task of the same id below `into` or a folder of
-    `known` stays: `note` is told what differs, and a `TaskConflictError` raised if it has other conditions.
+    `known` stays: `note` gets what differs, and a `TaskConflictError` raised if it has other conditions.
     With `replaces` it gives way to the archive instead. Raises `TaskError` for an archive that is damaged or
     holds anything but the plain files of a task.
     """

@@ -1,4 +1,4 @@
-"""Runs in which the harness never began: told apart from those that a submission ended, and given back.
+"""Runs in which the harness never began: distinguished from those that a submission ended, and given back.
 
 A reporter says that it begins before anything of the tree is imported. If that was never heard, the tree that
 was given to the solver is run as well: only if the harness does not begin there either, the submission is not
@@ -19,7 +19,7 @@ from gistpoint.core.trees import SourceTree
 
 MOST_GIVEN_BACK = 3
 """Submissions of one attempt that are given back:
-what fails again and again can't be told from what is made to."""
+what fails again and again can't be distinguished from what is made to fail."""
 NEVER_BEGAN = "The harness did not begin, and it does not begin on the code as it was given either."
 _DO = "Run `gistpoint doctor` to see what is wrong on this machine, and submit again once it works."
 _CHARGED = f"It is the submission after {MOST_GIVEN_BACK} that were given back, so it counts."

@@ -148,7 +148,7 @@ CONTRADICTED_SENTENCE = (
     "The tests pass, but without them in sight the submission answers otherwise than the true function. It counts once "
     "a reviewer has accepted it."
 )
-"""What the solver of a contradicted pass is told."""
+"""The message to the solver of a contradicted pass."""
 
 
 def known_controls(task: Task) -> Controls | None:

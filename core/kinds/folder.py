@@ -54,7 +54,7 @@ from gistpoint.core.trees import SourceTree, sha256_of
 def read_task(folder: Path, *, verify: bool = True) -> Task:
     """Read the public part of the task in `folder`.
 
-    With `verify`, check the hash of the tree, and the id if the answer is beside it: an id with a salt can't
+    With `verify`, check the hash of the tree, and the id if the answer is with it: an id with a salt can't
     be checked without it. Raises `TaskError` with one sentence that names the file and the key.
     """
     fields = read_document(folder / TASK_FILE)
@@ -103,7 +103,7 @@ def content_sha256(task: Task) -> str:
     """Return the hash by which tasks of the same content are found, whatever their ids;
     empty if it can't be known.
 
-    It is the id of a task without a salt. Of one with a salt it stands in the answer.
+    It is the id of a task without a salt. For one with a salt, the answer holds it.
     """
     if not is_salted(task):
         return task.id

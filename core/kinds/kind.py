@@ -51,7 +51,7 @@ class ScoredText:
     execution: float | None = None
     """Percent of its lines that ran in the original too."""
     existence: float | None = None
-    """Percent of its lines that stand in the original."""
+    """Percent of its lines that are in the original."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class StartText:
     """Of its buffer: `path::qualname` of a function, the path of a file, or another name."""
     text: str = ""
     placeholder: bool = False
-    """Whether its last line stands in place of what is to be written."""
+    """Whether its last line is a placeholder for what is to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class OneRequest:
     """A task in one request, which a model answers once, without tools."""
 
     prompt: str
-    """The text that is sent, with `{{name}}` where a value stands."""
+    """The text that is sent, with `{{name}}` in the place of each value."""
     values: Mapping[str, str]
 
 
@@ -170,7 +170,7 @@ class TaskKind(ABC, Generic[J]):
     tools: tuple[Tool, ...]
     """Every tool that some task of this kind offers."""
     measures: tuple[Measure, ...] = ()
-    """What a row of an attempt has beside what every row has, in the order of its columns."""
+    """What a row of an attempt has in addition to what every row has, in the order of its columns."""
     task_measures: tuple[Measure, ...] = ()
     """Columns of the table of tasks; without any, the metrics of a task are those of its functions."""
     analyses: tuple[Analysis, ...] = ()
@@ -206,7 +206,7 @@ class TaskKind(ABC, Generic[J]):
 
     @property
     def reported_modes(self) -> tuple[str, ...]:
-        """The modes as reports tell them apart, in their order."""
+        """The modes as reports distinguish them, in their order."""
         return self.modes
 
     def reported_mode(self, mode: str, targets: int) -> str:
@@ -317,7 +317,7 @@ class TaskKind(ABC, Generic[J]):
         return ""
 
     def difficulty(self, task: Task) -> Mapping[str, float]:
-        """Return the figures that tell in a list how hard a task is, by name."""
+        """Return the figures that show in a list how hard a task is, by name."""
         return {}
 
     def difficulty_words(self, figures: Mapping[str, float]) -> str:

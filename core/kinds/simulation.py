@@ -37,7 +37,7 @@ BACKEND = BackendRecord("simulated", "1", isolated=True)
 
 
 class SimulatedTime:
-    """A clock that stands still until somebody acts; a `core.ports.TimeSource`."""
+    """A clock that moves only when somebody acts; a `core.ports.TimeSource`."""
 
     def __init__(self, utc_ms: int, boot: str) -> None:
         self._utc_ms = utc_ms
@@ -145,7 +145,7 @@ class Scene:
 
     @cached_property
     def runner(self) -> ScriptedRunner:
-        """What stands in for the sandbox."""
+        """The replacement of the sandbox."""
         return ScriptedRunner(self.task, self.suite)
 
     @cached_property

@@ -102,7 +102,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     words: str = ""
-    """What the participant is told of it."""
+    """What the participant learns of it."""
     people: bool = True
     """False for a condition of models only."""
     tool_uses: Count = 0
@@ -163,7 +163,7 @@ class Participants(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feedback(StrEnum):
-    """What a participant is told after a counted task."""
+    """What a participant learns after a counted task."""
 
     NONE = "none"
     OUTCOME = "outcome"
@@ -256,11 +256,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     max: float | None = None
     unit: str = ""
     required: bool = False
-    """If not, "rather not say" is offered, and stored as a null beside `declined`."""
+    """If not, "rather not say" is offered, and stored as a null, with `declined`."""
     screen_out: tuple[Any, ...] = ()
     """Answers that end the session."""
     each_source: bool = False
-    """Asked once for each library of the tasks, whose name stands for `{source}` in the text."""
+    """Asked once for each library of the tasks, whose name replaces `{source}` in the text."""
 
 
 class Moment(StrEnum):
@@ -290,7 +290,7 @@ class DeclaredSolver(msgspec.Struct, frozen=True, kw_only=True):
     map: str = "task_id"
     scaffold: str = ""
     cutoff: str = ""
-    """A month, as 2025-06: the report tells tasks released before it from later ones."""
+    """A month, as 2025-06: the report separates tasks released before it from later ones."""
 
 
 class ReportChoice(msgspec.Struct, frozen=True, kw_only=True):

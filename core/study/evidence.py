@@ -109,7 +109,7 @@ class AttemptEvidence:
 
     @property
     def notes(self) -> AttemptNotes:
-        """What organisers said of it."""
+        """The decisions of organisers on it."""
         return self.ledger.notes(self.header.attempt_id)
 
     @property

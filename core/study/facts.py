@@ -1,4 +1,4 @@
-"""The facts of a study beside its estimates, and the texts made of them:
+"""The facts of a study other than its estimates, and the texts made of them:
 its methods, its pre-registration.
 """
 

@@ -65,7 +65,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Facts:
-    """The operations on one subject that stand, by kind, each in the order of time and uuid."""
+    """The operations on one subject that hold, by kind, each in the order of time and uuid."""
 
     by_kind: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Person:
-    """A participant, as the log tells it."""
+    """A participant, as the log describes them."""
 
     code: str
     facts: Facts
@@ -202,7 +202,7 @@ class Person:
 
 @dataclass(frozen=True)
 class AttemptNotes:
-    """What organisers said of an attempt."""
+    """The decisions of organisers on an attempt."""
 
     corrections: tuple[TimesCorrected, ...] = ()
     excluded: Excluded | None = None
@@ -252,7 +252,7 @@ class Ledger:
 
     @property
     def study(self) -> Facts:
-        """What was said of the study itself."""
+        """The operations on the study itself."""
         return self._facts(STUDY)
 
     @property
@@ -300,7 +300,7 @@ class Ledger:
             yield from person.assignments
 
     def notes(self, attempt: str) -> AttemptNotes:
-        """Return what organisers said of an attempt."""
+        """Return the decisions of organisers on an attempt."""
         facts = self._facts(f"attempt:{attempt}")
         out = facts.last(Excluded)
         back = facts.last(Included)

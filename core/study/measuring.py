@@ -1,7 +1,7 @@
 """From a journal and the log to a row: every number of an attempt, and whether it counts. Pure.
 
 Times are the fold's: seconds of the solver's own time when something happened. Corrections re-label spans of
-the timeline; the raw times stay beside the corrected ones.
+the timeline; the raw times are kept with the corrected ones.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def _template(evidence: AttemptEvidence) -> str:
 
 
 def _help(condition: Condition | None, header: Mapping[str, Any]) -> list[str]:
-    """Return the help that a condition gives, beside the task's own tools."""
+    """Return the help that a condition gives, in addition to the task's own tools."""
     with_gist = bool(header.get("gist_help_sha256"))
     parts = list[str]()
     if condition is not None:

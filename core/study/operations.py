@@ -73,12 +73,12 @@ class StudyOperation(Operation, frozen=True, omit_defaults=True):
 
 
 ORGANISER = "organiser"
-"""The name in the writer of what is said of the study and not of a participant."""
+"""The name in the writer of what is about the study and not about a participant."""
 
 
 def writer_sha8(writer: str) -> str:
     """Return the name of a writer in the basis of a plan:
-    it still tells apart who was erased, but names nobody.
+    it still distinguishes who was erased, but names nobody.
     """
     return sha256_of_text(writer)[:8]
 
@@ -300,7 +300,9 @@ class ModelsRead(Fact, frozen=True, kw_only=True):
 
 
 class RepairCompared(Fact, frozen=True, kw_only=True):
-    """Data of `compared`: a passing repair beside its original, as `core.tasks.equivalence` reports it."""
+    """Data of `compared`: a passing repair compared with its original,
+    as `core.tasks.equivalence` reports it.
+    """
 
     verdict: str
     recorded: int = 0
@@ -357,4 +359,4 @@ DATA_OF: dict[str, type[Fact]] = {
     StudyOperationKind.EXPORTED: Exported,
     StudyOperationKind.MODELS: ModelsRead,
 }
-"""The record of each kind's data; kinds that are only told have none."""
+"""The record of each kind's data; kinds that are only reported have none."""

@@ -91,7 +91,7 @@ class StudyStore(Protocol):
         ...
 
     def differences(self) -> Iterator[str]:
-        """Yield a sentence for each thing that others see otherwise than it stands in the folder."""
+        """Yield a sentence for each thing that others see otherwise than it is in the folder."""
         ...
 
     def operations(self) -> tuple[StudyOperation, ...]:

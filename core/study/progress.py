@@ -63,7 +63,7 @@ class TaskCoverage:
     by_tests: int = 0
     """Those that the tests alone call solved, whatever reviewers or a confirmation say."""
     standings: Mapping[str, int] = field(default_factory=dict)
-    """How these passes stand: `confirmed`, `not asked` and so on."""
+    """The standing of these passes: `confirmed`, `not asked` and so on."""
 
     @property
     def counted(self) -> int:

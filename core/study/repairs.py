@@ -26,7 +26,7 @@ class AttemptRepair:
     @property
     def key(self) -> str:
         """What repairs of a task with the same code have in common:
-        32 digits that tell nothing of who made them.
+        32 digits that reveal nothing about who made them.
 
         Blanks at the ends of lines don't count, and of a function that was replaced twice the last code does.
         """

@@ -33,7 +33,7 @@ from gistpoint.core.study.questions import NUMBERS, SOURCE, fault_of
 
 FILE = "study.toml"
 UNWRITTEN = "WRITE HERE"
-"""What stands in a template where only the organiser knows the words."""
+"""The mark in a template where only the organiser knows the words."""
 _LISTED = 30
 """Most names that a hint lists."""
 STRATEGIES = ("tracing", "reading")

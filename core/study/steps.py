@@ -77,7 +77,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True)
 class RefusedStep:
-    """The session can't go on; what is wrong, and whom to tell."""
+    """The session can't go on; what is wrong, and whom to ask."""
 
     reason: RefusalReason
     words: str
@@ -171,7 +171,7 @@ class FinishStep:
 
 @dataclass(frozen=True)
 class BetweenStep:
-    """Between two tasks: what the person is told of the last one, a break, and whether to go on."""
+    """Between two tasks: what the person learns of the last one, a break, and whether to go on."""
 
     finished: Assignment
     attempt: str

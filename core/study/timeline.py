@@ -120,7 +120,7 @@ def milliseconds(
 
 
 def timeline_of(events: Iterable[JournalEvent], targets: Iterable[str] = ()) -> AttemptTimeline:
-    """Fold the events, up to the first that lacks the data of its type; `targets` are `path::qualname`."""
+    """Fold the events, up to the first without the data of its type; `targets` are `path::qualname`."""
     walk = _Walk(tuple(targets))
     for event in events:
         try:

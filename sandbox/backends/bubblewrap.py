@@ -59,7 +59,7 @@ _MACHINE = {
     "/proc/swaps": "",
     "/proc/vmstat": "",
 }
-"""What a run reads in place of files that tell one machine from another, or what else runs on it."""
+"""What a run reads in place of files that distinguish one machine from another, or what else runs on it."""
 _MEMORY = "MemTotal: {size} kB\nMemFree: {size} kB\nMemAvailable: {size} kB\nBuffers: 0 kB\nCached: 0 kB\n"
 _STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a mount namespace of our own, never written
 _SETTINGS = (

@@ -172,7 +172,7 @@ _JOIN = 'echo $$ > "$0" && exec "$@"'
 @dataclass(frozen=True, slots=True)
 class BoundedCommand:
     """A command line that starts another one under the bound,
-    and functions that tell whether the bound was hit.
+    and a function that says whether the bound was hit.
     """
 
     prefix: tuple[str, ...] = ()

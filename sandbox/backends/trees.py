@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RESERVED = ("conftest.py", "__pycache__")
-"""Names that pytest and Python look for beside a file that they read: a writable folder without them gets
+"""Names that pytest and Python look for next to a file that they read: a writable folder without them gets
 empty folders of these names, which the run can't replace and which contain nothing to read."""
 
 
@@ -56,7 +56,7 @@ class TreeParts:
 
 
 def laid_out(command: Command, work: Path) -> TreeParts:
-    """Copy the command's tree to `work`/repo, beside a home and a temporary folder,
+    """Copy the command's tree to `work`/repo, next to a home and a temporary folder,
     and return its writable parts.
 
     Folders that keep `RESERVED` names from the run are made in its writable folders.

@@ -43,7 +43,8 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 class RetryingModel:
     """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`.
 
-    It waits by the token of the request (`CancelToken.sleep`), so that who asks can tell waiting from work.
+    It waits by the token of the request (`CancelToken.sleep`),
+    so that its caller can distinguish waiting from work.
     """
 
     model: ChatModel

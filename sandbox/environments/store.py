@@ -117,7 +117,9 @@ def host_environment(cache: Path) -> Environment:
 
 
 def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Yield the files of a distribution that lie in its folder of packages; bytecode is made anew there."""
+    """Yield the files of a distribution that lie in its folder of packages;
+    bytecode is compiled again there.
+    """
     for file in distribution.files or ():
         leads_out = file.is_absolute() or ".." in file.parts
         if leads_out or "__pycache__" in file.parts:

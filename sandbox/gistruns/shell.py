@@ -160,7 +160,7 @@ def shell_invocation(command: str, places: MountPaths, importable: list[str], *,
     """Return the call of bash: with the repository's Python available, or for read-only commands.
 
     Without execution, brace expansion is off too: it could produce words that the rules never checked, and
-    the refusal would then lack its explanation.
+    the refusal would then have no explanation.
     """
     environment = plain_environment(places, 0)
     if execution:

@@ -34,7 +34,7 @@ class Seen:
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """For each test, the file that has its code, relative to the root of the run, and the first line."""
     began: bool = True
-    """Whether the harness said that it begins, before it read anything of what was run."""
+    """Whether the harness reported that it begins, before it read anything of what was run."""
 
 
 class TestsTranscript:

@@ -1,4 +1,6 @@
-"""The text of each test that pytest ran: where it stands, also if another file or a program made the test."""
+"""The text of each test that pytest ran:
+the place of its definition, also if another file or a program made the test.
+"""
 
 from __future__ import annotations
 

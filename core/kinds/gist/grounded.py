@@ -1,7 +1,7 @@
 """The flag `invented_operand`: the test uses an object of a class that is no code of the codebase.
 
 The run says which classes took part in what the test decides, and never asks their objects. The text says
-which of these the codebase has: a class belongs to it if its header, or the line that binds its name, stands
+which of these the codebase has: a class belongs to it if its header, or the line that binds its name, is
 there, and so do all of its methods that can decide a comparison (decision 0123).
 """
 

@@ -112,7 +112,7 @@ CONDITIONS: Mapping[str, GistOverrides] = {
     "edit_and_execute": msgspec.structs.replace(_BASE, execution=True, tools=("edit_and_execute",)),
 }
 """The conditions of Gistify's table 3:
-advice in the brief, tools that tell of the codebase, tools that run code."""
+advice in the brief, tools that describe the codebase, tools that run code."""
 
 
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:

@@ -262,7 +262,7 @@ class Originals:
 def line_existence(gist: str, originals: Originals, *, test: str = "") -> ExistenceReport:
     """Compare `gist` with the codebase, block by block (Gistify, appendix A.1).
 
-    `test` is the qualified name of the test, so that its lines can be told apart. Raises SyntaxError for a
+    `test` is the qualified name of the test, so that its lines can be left out. Raises SyntaxError for a
     gist that does not parse.
     """
     lines: list[LineExistence] = []
@@ -325,7 +325,8 @@ def unfolded(source: str) -> str:
     """Return `source` with each statement on a line of its own; the text itself if that is already the case.
 
     The syntax tree stays the same, and so does every line with a single statement. A body without content
-    (`pass`, `...`, a string) stays beside its header. Raises SyntaxError for a text that does not parse.
+    (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for a text that does not
+    parse.
     """
     tree = parse(source)
     lines = physical_lines(source)
@@ -407,7 +408,7 @@ class LineExecution:
     ran: bool
     beside_one_that_ran: bool = False
     """Whether it ran or shares a physical line with one that did:
-    a tracer of the raw text can't tell them apart."""
+    a tracer of the raw text can't distinguish them."""
 
     @property
     def counts(self) -> bool:

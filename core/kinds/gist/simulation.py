@@ -63,7 +63,7 @@ class GistScene(Scene):
 
     @cached_property
     def runner(self) -> ScriptedGists:
-        """What stands in for the sandbox."""
+        """The replacement of the sandbox."""
         return ScriptedGists(self.task, self.suite, original=gist_answer(self.answer).originals[0])
 
     @cached_property

@@ -107,7 +107,7 @@ class GistAccess:
             raise RefusalError(f"Nothing was traced: {error}") from error
 
     def shell(self, command: str) -> CommandOutput:
-        """Run a shell command in a copy of the codebase, with the gist beside it."""
+        """Run a shell command in a copy of the codebase, with the gist in it."""
         return self.runner.run_command(
             command,
             self.task.environment,

@@ -1,4 +1,4 @@
-"""A repair at work: the bench that answers calls,
+"""A repair at work: the harness that answers calls,
 and the judge that runs the suite on a submission and scores it.
 
 The judge is the only place where an attempt uses the answer.
@@ -163,7 +163,7 @@ class RepairJudge:
         """Return which parts of the tree a submission may change,
         or the report of a run that failed to find out.
 
-        An older task that lacks this record is completed by running its original, usually once.
+        An older task without this record is completed by running its original, usually once.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)

@@ -81,7 +81,7 @@ def is_gone(owner: str) -> bool:
     parts = owner.split("/")
     if len(parts) != _PARTS or parts[:2] != ["v1", _place()] or not parts[3].isdigit():
         return False
-    # Numbers of processes begin anew after a start of the machine.
+    # Numbers of processes start again when the machine is started.
     if parts[2] != _boot():
         return True
     return _began(int(parts[3])) != parts[4]
@@ -111,7 +111,7 @@ _MASKED = [
     *("/proc/cmdline", "/proc/sys/kernel/random/boot_id"),
 ]
 """The paths that Docker itself masks, which a list of ours replaces,
-and those that tell which machine this is."""
+and those that reveal which machine this is."""
 _COMMON = "rw,nosuid,nodev"
 
 

@@ -186,7 +186,7 @@ def _is_binary(part: RuntimePath) -> bool:
 
 def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
     """Put each part at its path on this machine;
-    a library from outside the system's folders, beside the C library.
+    a library from outside the system's folders, next to the C library.
     """
     known = list(parts)
     of_c = [Path(part.path).parent for part in known if "/libc.so" in part.path]
