@@ -105,7 +105,9 @@ def spelled(tool: str, arguments: Mapping[str, object]) -> str:
     texts = {name: _text(arguments[name]) for name in names if name not in code}
     line = " ".join([tool, *map(shlex.quote, texts.values())])
     has_code = len(texts) < len(names)
-    if known is None or has_code or _reads_back(line, known, texts):
+    if known is None or has_code:
+        return line
+    if _reads_back(line, known, texts):
         return line
     return " ".join([tool, *(f"{name}={shlex.quote(text)}" for name, text in texts.items())])
 

@@ -217,7 +217,7 @@ class Scene:
         # Who finds what is to be changed reads it from the third look on, or at the last one.
         place = max(0, number - 2)
         is_found = finds and number >= min(2, looks - 1)
-        if is_found and number - 2 < len(targets) and targets:
+        if is_found and 0 < len(targets) > number - 2:
             path, name = targets[place]
             return _READ_FUNCTION, {"function_name": name, "file_path": path}
         return self._look_elsewhere(number, targets, *about)

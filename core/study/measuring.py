@@ -206,7 +206,9 @@ def _not_assigned(evidence: AttemptEvidence) -> str:
 
 def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
     ending = evidence.state.ending
-    if solved or ending is None or ending.reason in NO_ROW:
+    if solved or ending is None:
+        return ""
+    if ending.reason in NO_ROW:
         return ""
     if ending.reason in _COMPETING:
         return COMPETING

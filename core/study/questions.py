@@ -123,7 +123,9 @@ def scale_of(question: Question) -> str:
     as "from 0 (very low) to 100 (very high)"; else empty.
     """
     low, high = limits(question)
-    if low is None or high is None or len(question.labels) != 2:
+    if low is None or high is None:
+        return ""
+    if len(question.labels) != 2:
         return ""
     return f"from {low:g} ({question.labels[0]}) to {high:g} ({question.labels[1]})"
 

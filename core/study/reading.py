@@ -160,7 +160,8 @@ def _text(folder: Path, name: str) -> str:
     place = Path(name)
     is_spelled_well = name.isprintable() and "\\" not in name
     leads_out = place.is_absolute() or ".." in place.parts
-    if not name or leads_out or not is_spelled_well:
+    is_below = name != "" and not leads_out
+    if not is_below or not is_spelled_well:
         raise StudyError(f"{name[:80]!r} is no name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/.")
     path = folder / place
     try:

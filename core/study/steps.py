@@ -315,7 +315,8 @@ class _Session:
     def _changed(self) -> Iterator[Step]:
         opened = self.ledger.opened
         amended = self.ledger.amended_ms is not None
-        if opened and not amended and opened.tasks and set(opened.tasks) != set(self.tasks):
+        first = set(opened.tasks) if opened and not amended else set()
+        if first and first != set(self.tasks):
             words = "The tasks here are not those with which the study was opened."
             yield _refused(RefusalReason.TASKS_CHANGED, words)
         if protocol_sha256(self.study, self.tasks) != self.ledger.protocol:
@@ -371,7 +372,8 @@ class _Session:
         sitting = self.person.sitting
         now = self.situation.now_ms
         lapsed = now - self._last_ms >= SITTING_LAPSES_MS
-        if sitting is None or sitting.state != BEGAN or lapsed:
+        is_over = lapsed or (sitting is not None and sitting.state != BEGAN)
+        if sitting is None or is_over:
             yield RulesStep()
             return
         # A task that was begun is ended first, whatever the limits of a sitting.
@@ -396,7 +398,9 @@ class _Session:
     def _between(self) -> Iterator[Step]:
         last = max(self._done, key=lambda given: (given.end.utc_ms if given.end else 0, given.number), default=None)
         sitting = self.person.sitting
-        if last is None or last.end is None or not _within(sitting, last.end) or self._in_hand is not None:
+        if last is None or last.end is None:
+            return
+        if self._in_hand is not None or not _within(sitting, last.end):
             return
         if self.situation.went_on_after != last.assignment.id:
             done = len(self._done)

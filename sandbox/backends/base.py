@@ -202,7 +202,8 @@ def complaint_of(backend: Backend) -> str:
     lines = list[bytes]()
     with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:
         ended = backend.run(probe_command(Path(name).resolve(), token), on_line=lines.append)
-    if ended.stop is Stop.EXITED and ended.exit_code == 0 and lines == [token]:
+    succeeded = ended.stop is Stop.EXITED and ended.exit_code == 0
+    if succeeded and lines == [token]:
         return ""
     return (ended.output.strip().splitlines() or [f"it left with status {ended.exit_code}"])[-1]
 

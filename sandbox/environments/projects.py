@@ -246,7 +246,8 @@ def _described_in(folder: Path, project: Table) -> str:
     a `pyproject.toml` may hold only the settings of tools.
     """
     has_setup = (folder / "setup.py").is_file()
-    if not (folder / "pyproject.toml").is_file() or (has_setup and not project):
+    is_for_tools = has_setup and not project
+    if is_for_tools or not (folder / "pyproject.toml").is_file():
         return "setup.py" if has_setup else ""
     return "pyproject.toml"
 

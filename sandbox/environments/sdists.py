@@ -215,7 +215,9 @@ def unpack(archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_fil
     except OSError as error:
         raise SourceError(f"{archive.name} can't be unpacked: {cause(error)}.") from error
     entries = list(into.iterdir())
-    if len(entries) == 1 and entries[0].is_dir() and not entries[0].is_symlink():
+    if len(entries) != 1:
+        return into
+    if entries[0].is_dir() and not entries[0].is_symlink():
         return entries[0]
     return into
 
@@ -321,7 +323,8 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
         place = into / path
         aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
         leads_out = target.startswith("/") or aimed.startswith("..")
-        if leads_out or place.exists() or place.is_symlink():
+        is_taken = place.exists() or place.is_symlink()
+        if leads_out or is_taken:
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(target)

@@ -115,7 +115,9 @@ def require_form(specification: str) -> None:
     """
     place, _, commit = specification.removeprefix("git+").rpartition("@")
     is_commit = place != "" and _REVISION.fullmatch(commit) is not None
-    if not is_commit and not _is_folder(specification) and not _is_version(specification):
+    if is_commit or _is_folder(specification):
+        return
+    if not _is_version(specification):
         raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
 
 

@@ -237,8 +237,9 @@ def _is_grounded(text: str, name: str, kind: str, used: Collection[str], existen
     own_name = name.rpartition(".")[2]
     if not own_name.isidentifier():
         return False
-    may_be_defined = qualname == own_name or name not in used
-    if what in ("function", "class") and may_be_defined and _is_defined(qualname, existence):
+    is_its_own = qualname == own_name or name not in used
+    may_be_defined = what in ("function", "class") and is_its_own
+    if may_be_defined and _is_defined(qualname, existence):
         return True
     # All lines that bind the name must be the codebase's own: one that is not may have put something else
     # there.
@@ -262,7 +263,8 @@ def _imported(seen: Sequence[Isolation], owned: Collection[str], execution: Exec
     for one in execution.lines:
         text = one.line.text
         is_relative = text.startswith("from .")
-        if one.ran and not is_relative and imports_owned(text, substituted):
+        may_find = one.ran and not is_relative
+        if may_find and imports_owned(text, substituted):
             yield f"{text} found something"
 
 
@@ -328,7 +330,9 @@ def moved_under_guard(gist: str, original: str, qualname: str) -> bool:
     """Whether the test is not defined on import, and at least half of its lines are under a main guard."""
     guarded = {line.text for line in _guarded(gist)}
     wanted = find_test(parse(original), qualname)
-    if not guarded or wanted is None or find_test(parse(gist), qualname) is not None:
+    if not guarded or wanted is None:
+        return False
+    if find_test(parse(gist), qualname) is not None:
         return False
     body = [line.text for line in wanted.lines[1:]]
     return 2 * sum(text in guarded for text in body) >= len(body) > 0

@@ -259,7 +259,8 @@ class Examination:
         failure = _failure_of(found)
         finished = found.status is RunStatus.FINISHED
         # Before all other failures: without a network, most of them are only how it shows.
-        if run.network and (failure or not finished):
+        is_failed = not finished or bool(failure)
+        if run.network and is_failed:
             raise NoGistError(NoGist.NEEDS_NETWORK, f"The command fails and asked for {run.network[0]}.", hint=failure)
         if isinstance(found, TestsRun) and found.collection_error is not None:
             raise NoGistError(NoGist.FAILS, "The test can't be collected.", hint=found.collection_error.message)

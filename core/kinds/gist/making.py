@@ -116,7 +116,9 @@ class MakeGists(Request):
 
     def _input(self) -> tuple[str, dict[str, str]]:
         """Return the standard input and the variables that are part of the commands."""
-        if (self.stdin or self.env) and (self.draw.sample or self.draw.hard):
+        has_input = self.stdin or self.env
+        is_drawn = self.draw.sample or self.draw.hard
+        if has_input and is_drawn:
             raise UserError(
                 "--stdin and --env are part of commands that are named.", hint="Name them with --entrypoint."
             )

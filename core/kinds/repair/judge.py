@@ -391,7 +391,8 @@ class RepairHarness(TaskBench):
     def remark(self, charged: Remaining, left: Remaining, state: AttemptState) -> list[str]:
         """Return the remaining budgets, and say so if only a submission is possible next."""
         lines = [budget_line(left)]
-        if left.tool_uses == 1 and charged.tool_uses and not state.submitted:
+        is_last_use = left.tool_uses == 1 and charged.tool_uses
+        if is_last_use and not state.submitted:
             lines.append(LAST_USE)
         return lines
 

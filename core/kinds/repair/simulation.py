@@ -105,7 +105,10 @@ class RepairScene(Scene):
         shuffled = sorted(self.functions, key=lambda known: uniform(self.task.id, "elsewhere", number, *known))
         for path, qualname in shuffled:
             is_target = f"{path}::{qualname}" in targets
-            if is_target or "<locals>" in qualname or self.is_test(path):
+            is_local = "<locals>" in qualname
+            if is_target or is_local:
+                continue
+            if self.is_test(path):
                 continue
             return f"{path}::{qualname}", index_source(path, self.tree.read(path)).get(qualname).dedented
         return None

@@ -79,7 +79,9 @@ def is_gone(owner: str) -> bool:
     False for another user's.
     """
     parts = owner.split("/")
-    if len(parts) != _PARTS or parts[:2] != ["v1", _place()] or not parts[3].isdigit():
+    if len(parts) != _PARTS or not parts[3].isdigit():
+        return False
+    if parts[:2] != ["v1", _place()]:
         return False
     # Numbers of processes start again when the machine is started.
     if parts[2] != _boot():

@@ -50,7 +50,8 @@ def environment_image(engine: Engine, environment: Environment, runtime: Runtime
     entries = environment_entries(environment)
     if sys.platform != "linux":
         for entry in entries:
-            if entry.source is not None and entry.path.endswith(".so") and not _is_elf(entry.source):
+            is_binary = entry.path.endswith(".so")
+            if is_binary and entry.source is not None and not _is_elf(entry.source):
                 raise EngineError(
                     _FOREIGN.format(name=entry.path), "Run on Linux, or use a lock without binary wheels."
                 )

@@ -127,7 +127,8 @@ class Extractor:
             module = by_path.get(function.path)
             is_hook = function.path in hooks_of and function.qualname.startswith("pytest_")
             is_called = function.run and function.qualname != "<module>"
-            if module is None or is_hook or not is_called:
+            is_left_out = is_hook or not is_called
+            if module is None or is_left_out:
                 continue
             holding = [unit for unit in module.units if unit.first <= function.line <= unit.last]
             found.extend(unit for unit in holding if not _is_import(unit))
@@ -297,7 +298,8 @@ class Extractor:
         found = self.resolve(unit.module.name, site.name)
         # A builtin takes part in the contest for names only if a module also binds its name (decision 0019).
         is_contested = hasattr(builtins, site.name) and site.name in self._bound
-        if found is None and is_contested and not site.stores:
+        reads_builtin = is_contested and not site.stores
+        if found is None and reads_builtin:
             return builtin
         return found
 

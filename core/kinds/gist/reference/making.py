@@ -55,7 +55,8 @@ def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
         for symbol in table.get_symbols():
             if _binds_global(symbol, in_module=table is module):
                 bound.add(symbol.get_name())
-            if symbol.is_referenced() and (table is module or symbol.is_global()):
+            is_global = table is module or symbol.is_global()
+            if is_global and symbol.is_referenced():
                 used.add(symbol.get_name())
     missing = used - bound - _MODULE_NAMES - set(dir(builtins))
     return tuple(sorted((places[name], name) for name in missing & places.keys()))

@@ -234,7 +234,8 @@ def _places(code: CodeType, *, is_class: bool = False) -> set[tuple[int, int, st
         name = instruction.opname
         by_name = name in _BY_NAME and argument not in own
         # A class binds its own names first in its body: from then on they are not the module's.
-        if is_class and name == "STORE_NAME" and code.co_name != "<module>":
+        is_in_class = is_class and code.co_name != "<module>"
+        if is_in_class and name == "STORE_NAME":
             own.add(argument)
         elif name in _GLOBAL or by_name:
             found.add((line, column, argument))

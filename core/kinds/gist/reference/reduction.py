@@ -134,7 +134,9 @@ class CutFinder:
             if isinstance(statement, ast.ClassDef):
                 yield from self._each(statement.body, f"{prefix}{statement.name}.")
             only_one_of_a_class = prefix and len(body) == 1
-            if only_one_of_a_class or self._is_test(statement, prefix) or self._is_needed(statement):
+            if only_one_of_a_class or self._is_test(statement, prefix):
+                continue
+            if self._is_needed(statement):
                 continue
             names = {*_bound_names(statement)} - {"__name__"}
             named = not self._words_beside(statement).isdisjoint(names)
@@ -204,7 +206,8 @@ class CutFinder:
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
             first -= 1
         has_gap_above = first == 1 or not self.lines[first - 2].strip()
-        while has_gap_above and last < len(self.lines) and not self.lines[last].strip():
+        end = len(self.lines) if has_gap_above else last
+        while last < end and not self.lines[last].strip():
             last += 1
         return Span(first, last)
 
@@ -233,7 +236,9 @@ class CutFinder:
 
     def _of_whole(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
         """Return the cut of a statement with all that is in it; None if it ran, or can't be cut alone."""
-        if not self._whole(statement) or _is_docstring(statement) or _is_future(statement):
+        if not self._whole(statement):
+            return None
+        if _is_docstring(statement) or _is_future(statement):
             return None
         match statement:
             case ast.Pass() | ast.Global() | ast.Nonlocal():
@@ -281,8 +286,9 @@ class CutFinder:
 
     def _within(self, statement: ast.stmt, prefix: str) -> Iterator[Cut]:
         """Yield the cuts of what is in a statement that itself stays."""
-        if isinstance(statement, ast.If) and statement.orelse and self._separate(statement.body, statement):
-            branch = self._untried([self._branch(statement, prefix)])
+        if isinstance(statement, ast.If) and statement.orelse:
+            is_separate = self._separate(statement.body, statement)
+            branch = self._untried([self._branch(statement, prefix)]) if is_separate else []
             if branch:
                 yield from branch
                 return
@@ -355,7 +361,8 @@ class CutFinder:
         origin = start
         text = self.lines[start - 1 : last_line(statement)]
         is_elif = self._word(statement) == "elif"
-        if len(other) == 1 and isinstance(other[0], ast.If) and self._word(other[0]) == "elif":
+        is_one_if = len(other) == 1 and isinstance(other[0], ast.If)
+        if is_one_if and self._word(other[0]) == "elif":
             # The next `elif` takes the place of this header.
             word = "elif" if is_elif else "if"
             text[0] = text[0].replace("elif", word, 1)

@@ -221,7 +221,9 @@ class Renderer:
         for use in self._replaced.get(unit, []):
             site = use.site
             replacement = self.names.replacement(use)
-            if replacement is None or site.column < 0 or (site.line, site.column) in done:
+            if replacement is None or site.column < 0:
+                continue
+            if (site.line, site.column) in done:
                 continue
             done.add((site.line, site.column))
             depth, text = replacement
@@ -253,7 +255,9 @@ class Renderer:
         if not first:
             return ""
         entity = self.extractor.resolve(module, first)
-        if entity is None or entity.kind == MODULE or entity not in self.selection.entities:
+        if entity is None or entity.kind == MODULE:
+            return None
+        if entity not in self.selection.entities:
             return None
         return ".".join([self.names.name_of(entity), *rest])
 
@@ -330,7 +334,8 @@ class Renderer:
         """
         for other in self._called.get(name, ()):
             is_external = EXTERNAL in (other.kind, entity.kind)
-            if other != entity and (is_external or self._last[other] > self._last[entity]):
+            may_follow = is_external or self._last[other] > self._last[entity]
+            if may_follow and other != entity:
                 return True
         return False
 
